@@ -1,0 +1,49 @@
+# The two commands are `make run` and `make test`; each sets up what it needs.
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check test-faults test-runtimes bench docs format clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(STAMP): pyproject.toml scripts/setup
+	@scripts/setup $(VENV)
+	@touch $@
+
+setup: $(STAMP) ## Make the virtual environment
+
+run: $(STAMP) ## Play the café, kill it half-way, resume it, and look at who heard what
+	@$(BIN)/python examples/show.py
+
+test: $(STAMP) ## The whole fast suite
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: $(STAMP) ## Format, lint, strict types, documents in step with the code
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	PATH="$(abspath $(BIN)):$$PATH" scripts/docs --check
+
+test-faults: $(STAMP) ## Kill, EIO and ENOSPC at every write-path system call
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m faults
+
+test-runtimes: $(STAMP) ## The real Claude Code and Codex against a scripted model on loopback
+	scripts/runtimes
+	$(BIN)/python -m pytest -m runtimes
+
+bench: $(STAMP) ## Measure against peers and limits; prints the tables kept in docs/BENCHMARKS.md
+	$(BIN)/python benchmarks/run.py
+
+docs: $(STAMP) ## Fill the generated parts of the documents
+	PATH="$(abspath $(BIN)):$$PATH" scripts/docs
+
+format: $(STAMP) ## Format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) .tools .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build

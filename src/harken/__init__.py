@@ -1,0 +1,66 @@
+"""Harken keeps what agents did, what each of them heard and what each of them knew.
+
+The rooms, in the order data meets them. A room may import those after its arrow, and the floor
+(`errors`, `ids`, `clock`), which belongs to everybody:
+
+    events                                                         what happened, as frozen values
+    formats    <- events                                           one file per format: bytes to events and back
+    log        <- events formats                                   the session log, appended and never edited
+    agents     <- events log                                       the native runtime: agents, tools, hooks, models
+    store                                                          bytes by hash, commits, names; knows no event
+    context    <- events formats store                             checkpoint, materialize, fork, compact, translate
+    repo       <- events formats log store context                 the one object callers hold
+    runtimes   <- events formats store context repo                where sessions lie; import, watch, run, resume
+    views      <- events log                                       folds for people
+    analytics  <- events                                           folds for numbers
+    cli        <- events formats log agents store context repo runtimes views analytics   one file per command
+    testing    <- events formats log agents store context repo     contract suites and builders for others
+
+A test reads this map and compares it with the imports.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .agents import Agent as Agent
+    from .agents import load_session as load_session
+    from .errors import HarkenError as HarkenError
+    from .log import LoggedString as LoggedString
+    from .log import Session as Session
+    from .repo import Repo as Repo
+    from .repo import open as open
+    from .views import SessionViewer as SessionViewer
+
+__version__ = "0.1.0"
+
+# Promised names and the room each lives in. They are looked up when first asked for, so that `import harken`
+# costs next to nothing and never pulls in an extra.
+_HOME = {
+    "Agent": "agents",
+    "load_session": "agents",
+    "HarkenError": "errors",
+    "LoggedString": "log",
+    "Session": "log",
+    "Repo": "repo",
+    "open": "repo",
+    "SessionViewer": "views",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        room = _HOME[name]
+    except KeyError:
+        raise AttributeError(f"module 'harken' has no attribute {name!r}") from None
+    value = getattr(importlib.import_module(f".{room}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

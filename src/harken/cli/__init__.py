@@ -1,0 +1,123 @@
+"""The command line: parse, ask, show. One file per command, loaded when it is called.
+
+Only this room reads the arguments, the environment and the home folder. The table below names every command with
+its one line, so that `harken --help` loads none of them; a test holds the lines against the commands' own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from harken import __version__
+from harken.errors import HarkenError
+
+from . import ui
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "agents": ("agents", "List the agents of a session"),
+    "annotate": ("annotate", "Say something about a commit"),
+    "backup": ("backup", "Copy the store while it is in use"),
+    "branch": ("branch", "List, make, move or remove branches"),
+    "chat": ("chat", "Talk with agents in a session that is kept"),
+    "checkpoint": ("checkpoint", "Make a commit from a file or from stdin"),
+    "compact": ("compact", "Fold a chain into a summary, and keep what it hides"),
+    "completion": ("completion", "Print the completion script for a shell"),
+    "current-context": ("current_context", "Print the commit that the running agent stands on"),
+    "diff": ("diff", "Say what one context knows that another does not"),
+    "doctor": ("doctor", "Look at the installation and the store, and say what is amiss"),
+    "fork": ("fork", "Start a branch from any commit"),
+    "fsck": ("fsck", "Check the store, and mend it on request"),
+    "gc": ("gc", "Let go of what nothing needs"),
+    "import": ("import_", "Take in the sessions of Claude Code and Codex"),
+    "log": ("log", "Show the chain of commits behind a commit"),
+    "materialize": ("materialize", "Write out the conversation that a commit stands for"),
+    "moves": ("moves", "List where branches and tags have been moved"),
+    "pin": ("pin", "Keep a commit's bytes for ever, or stop doing so"),
+    "resolve": ("resolve", "Find what a principal knew at a time"),
+    "resume": ("resume", "Continue a conversation in Claude Code or Codex"),
+    "run": ("run", "Run Claude Code or Codex and keep what it knows as it goes"),
+    "sessions": ("sessions", "List the sessions in the store"),
+    "show": ("show", "Show one commit, with what was said about it"),
+    "snapshot": ("snapshot", "Store a commit's whole conversation, so that the walk is short"),
+    "stats": ("stats", "Count tokens, prompts and tools, each once"),
+    "tag": ("tag", "List, make, move or remove tags"),
+    "trace": ("trace", "Follow a message back to where it came from and on to who heard it"),
+    "undo": ("undo", "Take back the last move of a branch or tag"),
+    "view": ("view", "Look at a session from one side or another"),
+    "watch": ("watch", "Go on importing as sessions grow"),
+}
+"""Name to (module, first line of its help). The command is the module's function of the same name."""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and loads a module only for the one that runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __name__)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_") + "_command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        import difflib
+
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            if close:
+                problem.message += f" Did you mean '{close[0]}'?"
+            raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="harken")
+@click.option(
+    "--store",
+    "location",
+    envvar="HARKEN_STORE",
+    metavar="PATH",
+    help="The store to use (default: under the user's data folder; or set HARKEN_STORE)",
+)
+@click.pass_context
+def harken(ctx: click.Context, location: str | None) -> None:
+    """Keep what agents did, what each of them heard and what each of them knew
+
+    Data is printed on stdout, remarks on stderr; `--json` prints one object per line. Exit codes: 0 ok, 1 failure,
+    2 usage, 3 not found, 4 conflict, 5 bad record under --strict, 9 corrupt.
+    """
+    ctx.obj = location
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The entry point: runs a command and turns what went wrong into an exit code."""
+    try:
+        result = harken.main(args=args, prog_name="harken", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(problem.exit_code)
+    except HarkenError as problem:
+        ui.failure(problem)
+        sys.exit(problem.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        ui.note("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        ui.detach_stdout()
+        sys.exit(0)
+    sys.exit(result if isinstance(result, int) else 0)

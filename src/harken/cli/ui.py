@@ -1,0 +1,119 @@
+"""The only file that prints. Data goes to stdout, remarks to stderr, and nothing from a transcript is trusted.
+
+A transcript may hold escape sequences that set a window title, fill the clipboard or hide text; `safe` makes every
+control character visible before it reaches a terminal. JSON output escapes them by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import orjson
+
+from harken.errors import HarkenError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress
+
+# C0 and C1 controls except tab and newline, and the characters that reorder text.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def safe(text: str) -> str:
+    """The text with every control character made visible."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.asdict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return str(value)
+
+
+def json_line(value: Any) -> None:
+    """One JSON object on a line of stdout."""
+    text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
+    # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
+    sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def line(text: str = "") -> None:
+    """A line of plain data on stdout."""
+    sys.stdout.write(safe(text) + "\n")
+
+
+def raw(data: bytes) -> None:
+    """Bytes on stdout just as they are, for a pipe or a file."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def is_terminal() -> bool:
+    """Whether a person is watching stdout."""
+    return sys.stdout.isatty()
+
+
+def note(text: str) -> None:
+    """A remark, on stderr."""
+    sys.stderr.write(safe(text) + "\n")
+
+
+def warn(text: str) -> None:
+    """A remark that wants attention, on stderr."""
+    note(f"warning: {text}")
+
+
+def failure(problem: HarkenError) -> None:
+    """The sentence of an error, and its hint."""
+    note(f"error: {problem}")
+    if problem.hint:
+        note(f"hint: {problem.hint}")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Rich, loaded only when something is drawn. It follows NO_COLOR, TERM and the width of the window."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def draw(what: RenderableType) -> None:
+    """Draw a Rich renderable on stdout."""
+    console().print(what)
+
+
+def text(content: str, style: str = "") -> Any:
+    """A piece of untrusted text for drawing: no markup, no control characters."""
+    from rich.text import Text
+
+    return Text(safe(content), style=style)
+
+
+def progress(*, disable: bool = False) -> Progress:
+    """A progress bar on stderr, silent where nobody is watching."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+        disable=disable or not sys.stderr.isatty(),
+        transient=True,
+    )
+
+
+def detach_stdout() -> None:
+    """Stop writing to a pipe whose reader has gone, without a traceback at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

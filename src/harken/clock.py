@@ -1,0 +1,69 @@
+"""Time: the one place that reads the clock or a calendar.
+
+An instant is a whole number of microseconds since 1970 in UTC: it sorts, it compares, and it cannot carry a zone
+by mistake. `None` is an instant nobody wrote down. A function that needs to know the time takes a `Clock`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+Clock = Callable[[], int]
+"""Answers with the present instant."""
+
+SECOND = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+# The years 1 to 9999, which is what a calendar date can say.
+_FIRST = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST = (datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+
+
+def now() -> int:
+    """The present instant."""
+    return time.time_ns() // 1000
+
+
+def monotonic() -> float:
+    """Seconds that never go backwards, for measuring how long something took."""
+    return time.monotonic()
+
+
+def in_calendar(instant: int) -> bool:
+    """Whether the instant has a date at all; a hostile file may claim one that has not."""
+    return _FIRST <= instant <= _LAST
+
+
+def to_datetime(instant: int) -> datetime:
+    """The instant as an aware datetime."""
+    return _EPOCH + timedelta(microseconds=instant)
+
+
+def from_datetime(moment: datetime) -> int:
+    """The instant of a datetime; a naive one is taken as UTC."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def format_instant(instant: int) -> str:
+    """RFC 3339 in UTC with six digits, the form Harken writes everywhere."""
+    return to_datetime(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+
+
+def format_seconds(instant: int) -> str:
+    """RFC 3339 in UTC in whole seconds, the form a commit's name is made from."""
+    return to_datetime(instant).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+
+
+def parse_instant(text: object) -> int | None:
+    """The instant an RFC 3339 text names, or None where it names none; never raises."""
+    if not isinstance(text, str) or not 10 <= len(text) <= 40:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return from_datetime(moment)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,86 @@
+"""Every error Harken raises on purpose, and what each means to a program that called us.
+
+The drawing is compared with the classes by a test. The command line exits with the first number, the service
+will answer with the second, so the two cannot disagree.
+
+* HarkenError             exit 1  http 500   the disk's fault, or a bug of ours
+  + BadRequest           exit 2  http 400   the question makes no sense as it was asked
+    + Ambiguous          exit 2  http 400   a prefix that names several things
+  + NotFound             exit 3  http 404   a well-formed question about something that is not there
+    + Evicted            exit 3  http 404   the commit is known, its bytes have been let go
+  + Conflict             exit 4  http 409   somebody else was faster, or holds what we need
+    + Locked             exit 4  http 409   another process is the writer
+  + BadRecord            exit 5  http 422   a record that could not be read, where the caller asked to be strict
+  + Poisoned             exit 1  http 500   a write failed; what reached the disk must be read again
+  + ModelFailed          exit 1  http 502   the language model did not answer
+  + Corrupt              exit 9  http 500   bytes are not what their name says
+"""
+
+from __future__ import annotations
+
+
+class HarkenError(Exception):
+    """The base: a sentence about what happened, and a hint about what to do next."""
+
+    exit_code = 1
+    http_status = 500
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class BadRequest(HarkenError):
+    """The question makes no sense as it was asked."""
+
+    exit_code = 2
+    http_status = 400
+
+
+class Ambiguous(BadRequest):
+    """A prefix that names several things."""
+
+
+class NotFound(HarkenError):
+    """A well-formed question about something that is not there."""
+
+    exit_code = 3
+    http_status = 404
+
+
+class Evicted(NotFound):
+    """The commit is known, its bytes have been let go."""
+
+
+class Conflict(HarkenError):
+    """Somebody else was faster, or holds what we need."""
+
+    exit_code = 4
+    http_status = 409
+
+
+class Locked(Conflict):
+    """Another process is the writer."""
+
+
+class BadRecord(HarkenError):
+    """A record that could not be read, where the caller asked to be strict."""
+
+    exit_code = 5
+    http_status = 422
+
+
+class Poisoned(HarkenError):
+    """A write failed; what reached the disk must be read again before anything more is written."""
+
+
+class ModelFailed(HarkenError):
+    """The language model did not answer."""
+
+    http_status = 502
+
+
+class Corrupt(HarkenError):
+    """Bytes are not what their name says."""
+
+    exit_code = 9

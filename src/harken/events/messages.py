@@ -1,0 +1,51 @@
+"""What was said: prompts, responses, thinking, and what the system put in."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from .base import Event, Image
+
+
+class Prompt(Event, frozen=True, kw_only=True, gc=False):
+    """Something was put before the model in the user's place: by a person, another agent, or the harness."""
+
+    kind: ClassVar[str] = "prompt"
+
+    content: str = ""
+    source: str = "user"
+    """`initial`, `user` (a person), `injected` (another agent or the harness)."""
+    origin: str = ""
+    """What kind of injected text it is, where a classifier could tell (`task_notification`, `command`, …)."""
+    images: tuple[Image, ...] = ()
+
+
+class Response(Event, frozen=True, kw_only=True, gc=False):
+    """The model said something in words."""
+
+    kind: ClassVar[str] = "response"
+
+    content: str = ""
+    model: str = ""
+
+
+class Thinking(Event, frozen=True, kw_only=True, gc=False):
+    """The model's reasoning, or the sealed form of it."""
+
+    kind: ClassVar[str] = "thinking"
+
+    content: str = ""
+    signature: str = ""
+    """The provider's signature; with empty content the reasoning itself is encrypted."""
+
+
+class System(Event, frozen=True, kw_only=True, gc=False):
+    """Instructions to the model, or a notice of the runtime (`subtype` says which)."""
+
+    kind: ClassVar[str] = "system"
+
+    subtype: str = ""
+    """`instructions`, `init`, `shutdown`, `compact_boundary`, `microcompact_boundary`, `context_truncated`, …"""
+    message: str = ""
+    metadata: bytes = b""
+    """JSON text, verbatim."""

@@ -1,0 +1,33 @@
+"""`events-v1`: a CBOR array of events, the form in which live agents are checkpointed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harken.events import Event
+from harken.events.cbor import decode_events, encode_events, join_arrays
+
+from .base import Format, Written
+
+
+def _write(events: Sequence[Event]) -> Written:
+    return Written(data=encode_events(events))
+
+
+def _detect(head: bytes) -> bool:
+    # An array whose first item is a map; the empty array is the empty conversation.
+    if head == b"\x80":
+        return True
+    return 0x81 <= (head[0] if head else 0) <= 0x9B and b"dtype" in head[:400] and b"itimestamp" in head
+
+
+FORMAT = Format(
+    name="events-v1",
+    media_type="application/cbor",
+    description="A CBOR array (RFC 8949) of event maps: `type`, `timestamp`, and a payload under the type's name.",
+    empty=b"\x80",
+    join=join_arrays,
+    detect=_detect,
+    reader=decode_events,
+    writer=_write,
+)

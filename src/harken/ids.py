@@ -1,0 +1,129 @@
+"""Identity: the one place that decides when two values are the same value.
+
+Rule 1: nothing else in Harken calls a hash function.
+Rule 2: a name, once given, never changes. A different recipe would be a different kind of name.
+
+The recipes are Bureau's, so that names agree with it: an artifact is a keyed BLAKE3 of its bytes (as if they were
+one chunk), a commit is a SHA-256 over parent, artifact, time and template. The *seal* is ours: it covers every
+immutable field with full-length names, and so tells apart two commits that share a 32-bit name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from blake3 import blake3
+
+ARTIFACT_PREFIX = "art-"
+COMMIT_PREFIX = "ctx-"
+ARTIFACT_SHORT = 12
+COMMIT_SHORT = 8
+
+
+def _key(domain: str) -> bytes:
+    return domain.encode("ascii").ljust(32, b"\0")
+
+
+_CHUNK = _key("bureau.artifact.chunk")
+_CONTAINER = _key("bureau.artifact.container")
+_FILE = _key("bureau.artifact.file")
+_TAG_NAME = _key("bureau.artifact.tag.name")
+_FRAME = _key("harken.store.frame")
+_SEAL = _key("harken.commit.seal")
+
+
+def chunk_hash(content: bytes) -> bytes:
+    """The name of one chunk of content."""
+    return blake3(content, key=_CHUNK).digest()
+
+
+def merkle_root(leaves: Iterable[bytes]) -> bytes:
+    """Pairs are hashed together level by level; the odd one out is promoted as it is."""
+    level = list(leaves)
+    while len(level) > 1:
+        pairs = [chunk_hash(a + b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[len(pairs) * 2 :]
+    return level[0]
+
+
+def file_hash(root: bytes) -> bytes:
+    """The name of a file whose chunks have this root."""
+    return blake3(root, key=_FILE).digest()
+
+
+def container_hash(root: bytes) -> bytes:
+    """The name of a container whose chunks have this root."""
+    return blake3(root, key=_CONTAINER).digest()
+
+
+def tag_name_hash(name: str) -> str:
+    """Where Bureau files a tag of this name."""
+    return blake3(name.encode(), key=_TAG_NAME).hexdigest()
+
+
+class ArtifactHasher:
+    """The name of content that arrives in parts, for content too large to hold."""
+
+    def __init__(self) -> None:
+        self._chunk = blake3(key=_CHUNK)
+
+    def update(self, part: bytes) -> None:
+        """Take in the next part."""
+        self._chunk.update(part)
+
+    def hexdigest(self) -> str:
+        """The artifact's full name."""
+        return file_hash(self._chunk.digest()).hex()
+
+
+def artifact_id(content: bytes) -> str:
+    """The artifact's full name: 64 hex digits."""
+    return file_hash(chunk_hash(content)).hex()
+
+
+def artifact_ref(full: str) -> str:
+    """The short form that commits are named with: `art-` and 12 hex digits."""
+    return ARTIFACT_PREFIX + full[:ARTIFACT_SHORT]
+
+
+def frame_hash(stored: bytes) -> bytes:
+    """The name of a compressed frame, over the bytes as they lie on disk."""
+    return blake3(stored, key=_FRAME).digest()
+
+
+def commit_id(parent: str, artifact: str, created_at: str, template: str) -> str:
+    """The commit's full name: 64 hex digits. `parent` is `ctx-` + 8 (or empty), `artifact` is `art-` + 12."""
+    return hashlib.sha256("\0".join((parent, artifact, created_at, template)).encode()).hexdigest()
+
+
+def commit_ref(full: str, length: int = COMMIT_SHORT) -> str:
+    """The form people see: `ctx-` and as many digits as are needed."""
+    return COMMIT_PREFIX + full[:length]
+
+
+def seal(fields: Iterable[str | None]) -> str:
+    """The seal over a commit's immutable fields: each is length-prefixed, so that no two lists look alike."""
+    hasher = blake3(key=_SEAL)
+    for field in fields:
+        if field is None:
+            hasher.update(b"-;")
+        else:
+            data = field.encode("utf-8", "surrogatepass")
+            hasher.update(b"%d:" % len(data) + data + b";")
+    return hasher.hexdigest()
+
+
+_HEX = re.compile(r"[0-9a-f]{1,64}")
+_SAFE = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def is_hex(text: str) -> bool:
+    """Whether the text could be a full name or the beginning of one."""
+    return _HEX.fullmatch(text) is not None
+
+
+def is_safe_name(text: str) -> bool:
+    """Whether a name that came from a transcript may become part of a path."""
+    return _SAFE.fullmatch(text) is not None and text not in {".", ".."}

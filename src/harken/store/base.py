@@ -1,0 +1,251 @@
+"""What a store promises: bytes by their hash, commits in chains, names that move, and nothing half done.
+
+A store has never heard of an event: it keeps bytes and the facts about them. `memory.py` is the plainest
+implementation and `sqlite.py` the one people use; both pass `harken.testing.StoreContract`.
+
+Everything that changes the store happens inside `with store.write() as writer:`, which is one transaction: it is
+there whole when the block ends, or not at all. Reading needs no transaction. Methods called `get` raise `NotFound`,
+methods called `find` may return None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import msgspec
+
+COMMIT_TYPES = ("delta", "compaction", "snapshot")
+CHECKPOINTS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """What a caller says of a commit; the store works out the names."""
+
+    artifact: str
+    """The full name of the delta (or summary, or snapshot), stored before or in the same transaction."""
+    format: str
+    parent: str = ""
+    """The full name of the parent; empty for the first of a chain."""
+    commit_type: str = "delta"
+    checkpoint: str = "explicit"
+    time: int
+    """The exact instant; the name is made from its whole seconds."""
+    template: str = ""
+    principal: str = ""
+    machine: str = ""
+    session_id: str = ""
+    ticket_id: str = ""
+    thread_id: str = ""
+    message_count: int = 0
+    token_count: int = 0
+    approximate: bool = False
+    """Whether `token_count` is an estimate."""
+    spawned_from: dict[str, Any] | None = None
+    """`{session, call_id, inherits}`: where a sub-agent's chain branches off."""
+    forked_from: str = ""
+    """The commit this chain continues in another session; outside the name."""
+
+
+class Commit(Draft, frozen=True, kw_only=True):
+    """A commit as it is kept."""
+
+    id: str
+    """64 hex digits by Bureau's recipe; where another commit already had that name, `<id>` is told apart by `seal`."""
+    seal: str
+    """BLAKE3 over every immutable field, the parent's seal and the artifact's full name."""
+    short: str
+    """What people see: `ctx-` and enough digits to be alone."""
+    created_at: str
+    """Whole seconds, as they went into the name."""
+
+
+class Annotation(msgspec.Struct, frozen=True, kw_only=True):
+    """Something said about a commit afterwards; the list only grows, the newest of a key stands."""
+
+    commit: str
+    key: str
+    """`summary`, `label`, `superseded_by`, …"""
+    value: str
+    time: int
+    who: str = ""
+
+
+class Name(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch or a tag: a name that points at a commit."""
+
+    name: str
+    kind: str
+    """`branch` or `tag`."""
+    target: str
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """A name was moved on purpose; undoing it is one more move."""
+
+    number: int
+    name: str
+    kind: str
+    before: str
+    """Empty where the name was new."""
+    after: str
+    """Empty where the name was removed."""
+    time: int
+    who: str
+    why: str
+
+
+class ArtifactInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an artifact without reading it."""
+
+    id: str
+    size: int
+    policy: str = "default"
+    """`default`, `pin`, `ephemeral` or `replicate`."""
+    expires: int | None = None
+    evicted: bool = False
+
+
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A session the store knows: where it came from, how far it goes."""
+
+    session: str
+    runtime: str
+    tip: str = ""
+    """The full name of its newest commit."""
+    parent: str = ""
+    """The session that spawned it, for a sub-agent."""
+    agent: str = ""
+    title: str = ""
+    source: str = ""
+    """The file it was read from, where there is one."""
+    started: int | None = None
+    ended: int | None = None
+    messages: int = 0
+    state: bytes = b""
+    """What the importer needs to go on where it stopped; opaque here (JSON text)."""
+
+
+class Writer(Protocol):
+    """The changing half of a store, alive inside one transaction."""
+
+    def put(self, data: bytes, *, policy: str = "default", expires: int | None = None) -> str:
+        """Keep the bytes; the answer is their full name. Writing twice is writing once."""
+        ...
+
+    def commit(self, draft: Draft) -> Commit:
+        """Record a commit; the parent and the artifact must be there. The same commit twice is one commit."""
+        ...
+
+    def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
+        """Say something about a commit."""
+        ...
+
+    def move(
+        self,
+        name: str,
+        *,
+        kind: str,
+        to: str,
+        expect: str | None,
+        time: int,
+        who: str = "",
+        why: str = "",
+        record: bool = True,
+    ) -> None:
+        """Point a name at a commit (`to=""` removes it). `Conflict` unless it points at `expect` now: `""` means
+        it must be new, None means wherever it is. `record=False` is for tips that advance by themselves."""
+        ...
+
+    def save_session(self, row: SessionRow) -> None:
+        """Insert the session or put this row in its place."""
+        ...
+
+    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
+        """How long the artifact must stay."""
+        ...
+
+
+class Store(Protocol):
+    """The reading half, and the doors to the rest."""
+
+    def write(self) -> AbstractContextManager[Writer]:
+        """One transaction: whole when the block ends, or nothing of it if it raises."""
+        ...
+
+    # -- artifacts ---------------------------------------------------------------------------------------------
+
+    def get(self, artifact: str) -> bytes:
+        """The bytes of that full name, checked against it. `NotFound`, `Evicted`, `Corrupt`."""
+        ...
+
+    def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
+        """The bytes of many, in the order asked; each frame is read and checked once."""
+        ...
+
+    def info(self, artifact: str) -> ArtifactInfo:
+        """What is known of it without reading it."""
+        ...
+
+    def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
+        """Full names that begin with these hex digits."""
+        ...
+
+    # -- commits -----------------------------------------------------------------------------------------------
+
+    def get_commit(self, commit: str) -> Commit:
+        """The commit of that full name."""
+        ...
+
+    def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
+        """Commits whose name begins with these hex digits, newest first."""
+        ...
+
+    def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
+        """From the commit back towards its root, in few queries; ends after a commit whose type is in `stop`."""
+        ...
+
+    def children(self, commit: str) -> list[Commit]:
+        """The commits that name it as their parent."""
+        ...
+
+    def latest(self, principal: str, time: int) -> Commit | None:
+        """The principal's newest commit at or before the instant; sightings count."""
+        ...
+
+    # -- what is said about them -------------------------------------------------------------------------------
+
+    def annotations(self, commit: str) -> list[Annotation]:
+        """Everything said about a commit, oldest first."""
+        ...
+
+    def names(self, kind: str | None = None) -> list[Name]:
+        """Branches and tags."""
+        ...
+
+    def find_name(self, name: str) -> Name | None:
+        """What a branch or tag points at."""
+        ...
+
+    def moves(self, name: str | None = None, *, limit: int | None = None) -> list[Move]:
+        """Deliberate moves, newest first."""
+        ...
+
+    def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
+        """The sessions it knows, by the start of their id or by the file they came from."""
+        ...
+
+    # -- the cache of derived bytes ----------------------------------------------------------------------------
+
+    def cached(self, key: str) -> bytes | None:
+        """Derived bytes kept under this key, if they still are."""
+        ...
+
+    def cache(self, key: str, data: bytes) -> None:
+        """Keep derived bytes for a while; bounded, and never the only copy of anything."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; a store left without this is still whole."""
+        ...
