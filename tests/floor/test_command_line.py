@@ -1,0 +1,80 @@
+"""The table of commands is in step with the commands, and the command line starts quickly and fails clearly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from harken.cli import COMMANDS, harken, ui
+
+
+def run(*args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harken", *args], input=stdin, capture_output=True, text=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_says_what_the_command_says_of_itself(name: str) -> None:
+    command = harken.get_command(click.Context(harken), name)
+
+    assert command is not None
+    assert COMMANDS[name][1] == (command.help or "").splitlines()[0]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_an_example(name: str) -> None:
+    command = harken.get_command(click.Context(harken), name)
+
+    assert command is not None
+    assert f"harken {name}" in (command.help or ""), "a reader learns from an example"
+
+
+def test_help_loads_no_command() -> None:
+    code = "import sys, harken.cli; harken.cli.main(['--help'])"
+    script = f"import atexit, sys; atexit.register(lambda: print([m for m in sys.modules if m.startswith('harken.')], file=sys.stderr))\n{code}"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+
+    loaded = eval(done.stderr.strip().splitlines()[-1])
+    assert {"harken.cli", "harken.cli.ui", "harken.errors"} == set(loaded)
+
+
+def test_importing_harken_imports_no_dependency() -> None:
+    script = "import sys, harken; print({m.split('.')[0] for m in sys.modules} & {'msgspec','orjson','rich','click','litellm','sqlite3'})"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+
+    assert "set()" == done.stdout.strip()
+
+
+def test_a_misspelt_command_gets_a_suggestion_and_exit_2() -> None:
+    done = run("materialise")
+
+    assert 2 == done.returncode
+    assert "Did you mean 'materialize'?" in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(shell: str) -> None:
+    done = run("completion", shell)
+
+    assert 0 == done.returncode
+    assert "_HARKEN_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("\x1b]0;owned\x07", "\\x1b]0;owned\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\u202eb", "a\\x202eb"),
+        ("tab\tand\nnewline", "tab\tand\nnewline"),
+        ("carriage\rreturn", "carriage\\x0dreturn"),
+    ],
+)
+def test_control_characters_never_reach_a_terminal(hostile: str, shown: str) -> None:
+    assert shown == ui.safe(hostile)

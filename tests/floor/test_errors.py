@@ -1,0 +1,36 @@
+"""The drawing in `errors.py` is compared with the classes."""
+
+from __future__ import annotations
+
+import re
+
+from harken import errors
+from harken.errors import HarkenError
+
+ROW = re.compile(r"^( *)[*+] (\w+) +exit (\d+)  http (\d+)", re.M)
+
+
+def drawn() -> list[tuple[str, str | None, int, int]]:
+    rows, path = [], []
+    for indent, name, code, status in ROW.findall(errors.__doc__ or ""):
+        depth = len(indent) // 2
+        path[depth:] = [name]
+        rows.append((name, path[depth - 1] if depth else None, int(code), int(status)))
+    return rows
+
+
+def test_every_error_is_drawn_where_it_stands_with_its_numbers() -> None:
+    classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, HarkenError)]
+
+    expected = {
+        (cls.__name__, None if cls is HarkenError else cls.__bases__[0].__name__, cls.exit_code, cls.http_status)
+        for cls in classes
+    }
+
+    assert expected == set(drawn())
+
+
+def test_an_error_carries_a_hint_for_the_reader() -> None:
+    problem = errors.NotFound("no commit 'x'", hint="`harken log --all` lists every commit")
+
+    assert ("no commit 'x'", "`harken log --all` lists every commit") == (str(problem), problem.hint)

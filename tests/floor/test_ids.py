@@ -1,0 +1,72 @@
+"""Names agree with Bureau's recipes, to the last digit."""
+
+from __future__ import annotations
+
+import pytest
+
+from harken import ids
+
+
+class TestArtifacts:
+    def test_a_small_file_has_bureaus_names(self) -> None:
+        content = b"hello world"
+        chunk = ids.chunk_hash(content)
+
+        assert "15950987560f3d32e0edba3a69f1c5d22ddb5fd75c0e4a48423d6525c78e38d1" == chunk.hex()
+        assert "c72ca8c64b432c58579280a7aaa22ed6dddcb8d183b0c491e5305a067d3ad305" == ids.artifact_id(content)
+        assert "f54d93c8f60a20d4004f4929f7609a0b606622c83924b34f935d16ec2199b0be" == ids.container_hash(chunk).hex()
+        assert "art-c72ca8c64b43" == ids.artifact_ref(ids.artifact_id(content))
+        assert "art-a6aed5ec95b8" == ids.artifact_ref(ids.artifact_id(b"test"))
+
+    def test_three_chunks_make_bureaus_tree(self) -> None:
+        chunks = [
+            b"first chunk of a larger file",
+            b"second chunk with different content",
+            b"third and final chunk",
+        ]
+        root = ids.merkle_root(ids.chunk_hash(chunk) for chunk in chunks)
+
+        assert "7ea2bb82b674fafaeeb9e0bd5860352ee53506ede6cc3a18fd1f748e70eb7944" == root.hex()
+        assert "7a6f45581d058dea5ab3f4e9623c37946a7c8406b87018ff9507e55d861272a7" == ids.file_hash(root).hex()
+        assert "61c0cd60b5781c3c3238106bd34cc39f3b4aee62adad9beec3e317f30e23c89d" == ids.container_hash(root).hex()
+
+    def test_a_tag_is_filed_where_bureau_files_it(self) -> None:
+        expected = "a51411f009df5c25b0b61a32b963b76a0ec6e19a6bec86a7afd2e640ae4d41e7"
+
+        assert expected == ids.tag_name_hash("ctx/ctx-a1b2c3d4")
+
+    def test_content_in_parts_has_the_name_of_the_whole(self) -> None:
+        hasher = ids.ArtifactHasher()
+        for part in (b"hello", b" ", b"world"):
+            hasher.update(part)
+
+        assert ids.artifact_id(b"hello world") == hasher.hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("parent", "artifact", "created_at", "template", "expected"),
+    [
+        (
+            "ctx-a1b2c3d4",
+            "a1b2c3d4e5f6" * 5 + "a1b2",
+            "2026-02-22T10:30:00Z",
+            "bureau/template:code-reviewer",
+            "ctx-a21c53db",
+        ),
+        ("ctx-parent", "artifact-ref-hash", "2026-02-22T10:30:00Z", "bureau/template:reviewer", "ctx-9d216d08"),
+        ("", "art-a3f9b2c1e7d4", "2026-02-22T09:00:00Z", "", "ctx-7dad3757"),
+    ],
+)
+def test_a_commit_has_bureaus_name(parent: str, artifact: str, created_at: str, template: str, expected: str) -> None:
+    assert expected == ids.commit_ref(ids.commit_id(parent, artifact, created_at, template))
+
+
+def test_a_seal_tells_absent_from_empty_and_does_not_run_fields_together() -> None:
+    lists = [["a", "b"], ["ab", ""], ["ab"], ["ab", None], ["a", "b", ""], [], [None], [""]]
+
+    assert len(lists) == len({ids.seal(fields) for fields in lists})
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "a\0b", "ü", "x" * 129, "a b"])
+def test_a_name_that_could_leave_its_folder_is_not_safe(name: str) -> None:
+    assert not ids.is_safe_name(name)
