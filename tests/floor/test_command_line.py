@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
@@ -34,17 +35,23 @@ def test_every_command_shows_an_example(name: str) -> None:
 
 
 def test_help_loads_no_command() -> None:
-    code = "import sys, harken.cli; harken.cli.main(['--help'])"
-    script = f"import atexit, sys; atexit.register(lambda: print([m for m in sys.modules if m.startswith('harken.')], file=sys.stderr))\n{code}"
+    script = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print([m for m in sys.modules if m.startswith('harken.')], file=sys.stderr))\n"
+        "import harken.cli; harken.cli.main(['--help'])"
+    )
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
 
-    loaded = eval(done.stderr.strip().splitlines()[-1])
+    loaded = ast.literal_eval(done.stderr.strip().splitlines()[-1])
     assert {"harken.cli", "harken.cli.ui", "harken.errors"} == set(loaded)
 
 
 def test_importing_harken_imports_no_dependency() -> None:
-    script = "import sys, harken; print({m.split('.')[0] for m in sys.modules} & {'msgspec','orjson','rich','click','litellm','sqlite3'})"
+    script = (
+        "import sys, harken\n"
+        "print({m.split('.')[0] for m in sys.modules} & {'msgspec', 'orjson', 'rich', 'click', 'litellm', 'sqlite3'})"
+    )
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
 
