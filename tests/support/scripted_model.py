@@ -1,0 +1,271 @@
+"""A model that says what a script tells it to, over the two APIs the real programs speak.
+
+It answers Anthropic Messages (`/v1/messages`) and OpenAI Responses (`/v1/responses`), streaming, and keeps every
+request it was sent: that list is the judge of what a program really knew. A script is a list of turns for the main
+conversation and, by a text their first message contains, one for each sub-agent.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+SUMMARY_REQUEST = "Your task is to create a detailed summary"
+CHECKPOINT_REQUEST = "CONTEXT CHECKPOINT COMPACTION"
+
+
+@dataclass(frozen=True)
+class Say:
+    """The model says this."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Think:
+    """The model reasons; the signature is as good as any on loopback."""
+
+    text: str
+    signature: str = "c2lnbmVk"
+
+
+@dataclass(frozen=True)
+class Call:
+    """The model asks for a tool. Several in one turn are parallel calls."""
+
+    name: str
+    input: dict[str, Any]
+    id: str = ""
+
+
+Turn = Sequence[Say | Think | Call]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a program sent: `kind` is `main`, `aside` (titles and the like), `summary` or a sub-agent's marker."""
+
+    api: str
+    kind: str
+    body: dict[str, Any]
+
+
+class OutOfScript(AssertionError):
+    """A program asked for more turns than the script has."""
+
+
+@dataclass
+class ScriptedModel:
+    """The server. Give it turns, start a program against `url`, then read `requests`."""
+
+    log: Path | None = None
+    requests: list[Request] = field(default_factory=list)
+    surprises: list[str] = field(default_factory=list)
+    input_tokens: int = 100
+    """What the model claims the conversation costs: a large number makes a program compact by itself."""
+    _turns: dict[str, list[Turn]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _server: ThreadingHTTPServer | None = None
+
+    def play(self, *turns: Turn, to: str = "main") -> None:
+        """Add turns to the script: for the main conversation, or for the sub-agent whose prompt contains `to`."""
+        with self._lock:
+            self._turns.setdefault(to, []).extend(turns)
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answer on a socket that is already bound, in threads of its own, until `close`."""
+        model = self
+
+        class Handler(_Handler):
+            scripted = model
+
+        self._server = ThreadingHTTPServer(listener.getsockname(), Handler, bind_and_activate=False)
+        self._server.socket.close()
+        self._server.socket = listener
+        self._server.daemon_threads = True
+        listener.listen(64)
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def close(self) -> None:
+        """Stop answering."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+
+    def asked(self, kind: str = "main") -> list[dict[str, Any]]:
+        """The bodies of the requests of one kind, in order."""
+        with self._lock:
+            return [request.body for request in self.requests if request.kind == kind]
+
+    def answer(self, api: str, body: dict[str, Any]) -> Turn:
+        """Note the request and take the next turn of the script it belongs to."""
+        with self._lock:
+            kind = self._kind(api, body)
+            self.requests.append(Request(api, kind, body))
+            if self.log is not None:
+                with self.log.open("a") as lines:
+                    lines.write(json.dumps({"api": api, "kind": kind, "body": body}) + "\n")
+            if kind == "aside":
+                return [Say("aside")]
+            waiting = self._turns.get(kind)
+            if kind == "summary" and not waiting:
+                return [Say("<summary>What was said so far, in short.</summary>")]
+            if not waiting:
+                self.surprises.append(f"no turn left for {kind}: {json.dumps(body)[:2000]}")
+                return [Say("(the script has ended)")]
+            return waiting.pop(0)
+
+    def _kind(self, api: str, body: dict[str, Any]) -> str:
+        items = body.get("messages") if api == "anthropic" else body.get("input")
+        items = items if isinstance(items, list) else []
+        last = json.dumps(items[-1]) if items else ""
+        if SUMMARY_REQUEST in last or CHECKPOINT_REQUEST in last:
+            return "summary"
+        if api == "anthropic" and not body.get("tools"):
+            return "aside"
+        opening = json.dumps([item for item in items if item.get("role") == "user"][:3])
+        for marker in self._turns:
+            if marker not in ("main", "summary") and marker in opening:
+                return marker
+        return "main"
+
+    def number(self) -> int:
+        """A number nobody else has, for ids."""
+        with self._lock:
+            return next(self._numbers)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """HTTP in front of the script."""
+
+    scripted: ClassVar[ScriptedModel]
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the list of requests is the log."""
+
+    def do_HEAD(self) -> None:
+        self._reply(200, b"")
+
+    def do_GET(self) -> None:
+        self._reply(200, b'{"data": [], "models": []}')
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        path = self.path.split("?")[0]
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            body = {}
+        if path.endswith("/count_tokens"):
+            self._reply(200, b'{"input_tokens": 100}')
+        elif path.endswith("/v1/messages"):
+            self._stream(messages_events(self.scripted, body, self.scripted.answer("anthropic", body)))
+        elif path.endswith("/responses"):
+            self._stream(responses_events(self.scripted, self.scripted.answer("openai", body)))
+        else:
+            self.scripted.surprises.append(f"POST {self.path}")
+            self._reply(404, b'{"error": {"type": "not_found_error", "message": "not part of the script"}}')
+
+    def _reply(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _stream(self, events: Iterable[dict[str, Any]]) -> None:
+        body = b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(body)))
+        self.send_header("request-id", f"req_{self.scripted.number():06d}")
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def messages_events(model: ScriptedModel, body: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:
+    """One turn as the event stream of the Messages API."""
+    calls = any(isinstance(part, Call) for part in turn)
+    usage = {"input_tokens": model.input_tokens, "output_tokens": 1}
+    usage |= {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    message = {
+        "id": f"msg_{model.number():06d}",
+        "type": "message",
+        "role": "assistant",
+        "model": body.get("model", "scripted"),
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    yield {"type": "message_start", "message": message}
+    for index, part in enumerate(turn):
+        block, deltas = _block(model, part)
+        yield {"type": "content_block_start", "index": index, "content_block": block}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    stop = {"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None}
+    yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": 10 + len(turn)}}
+    yield {"type": "message_stop"}
+
+
+def _block(model: ScriptedModel, part: Say | Think | Call) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    if isinstance(part, Say):
+        return {"type": "text", "text": ""}, [{"type": "text_delta", "text": part.text}]
+    if isinstance(part, Think):
+        sealed = {"type": "signature_delta", "signature": part.signature}
+        return {"type": "thinking", "thinking": "", "signature": ""}, [
+            {"type": "thinking_delta", "thinking": part.text},
+            sealed,
+        ]
+    call_id = part.id or f"toolu_{model.number():06d}"
+    block = {"type": "tool_use", "id": call_id, "name": part.name, "input": {}}
+    return block, [{"type": "input_json_delta", "partial_json": json.dumps(part.input)}]
+
+
+def responses_events(model: ScriptedModel, turn: Turn) -> Iterator[dict[str, Any]]:
+    """One turn as the event stream of the Responses API."""
+    response = {"id": f"resp_{model.number():06d}", "object": "response", "status": "in_progress", "output": []}
+    yield {"type": "response.created", "response": response}
+    for index, part in enumerate(turn):
+        item = _item(model, part)
+        yield {"type": "response.output_item.added", "output_index": index, "item": item}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    usage = {
+        "input_tokens": model.input_tokens,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": 10 + len(turn),
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": model.input_tokens + 10 + len(turn),
+    }
+    yield {"type": "response.completed", "response": response | {"status": "completed", "usage": usage}}
+
+
+def _item(model: ScriptedModel, part: Say | Think | Call) -> dict[str, Any]:
+    number = model.number()
+    if isinstance(part, Say):
+        content = [{"type": "output_text", "text": part.text, "annotations": []}]
+        return {"type": "message", "id": f"msg_{number:06d}", "role": "assistant", "content": content}
+    if isinstance(part, Think):
+        summary = [{"type": "summary_text", "text": part.text}]
+        return {"type": "reasoning", "id": f"rs_{number:06d}", "summary": summary, "encrypted_content": part.signature}
+    call_id = part.id or f"call_{number:06d}"
+    arguments = json.dumps(part.input)
+    return {
+        "type": "function_call",
+        "id": f"fc_{number:06d}",
+        "call_id": call_id,
+        "name": part.name,
+        "arguments": arguments,
+    }
