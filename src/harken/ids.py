@@ -115,7 +115,8 @@ def seal(fields: Iterable[str | None]) -> str:
     return hasher.hexdigest()
 
 
-_HEX = re.compile(r"[0-9a-f]{1,64}")
+# A commit that shares its 64 digits with an older one is named by the digits of its seal as well.
+_HEX = re.compile(r"[0-9a-f]{1,128}")
 _SAFE = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 

@@ -1,7 +1,7 @@
 """What a store promises: bytes by their hash, commits in chains, names that move, and nothing half done.
 
 A store has never heard of an event: it keeps bytes and the facts about them. `memory.py` is the plainest
-implementation and `sqlite.py` the one people use; both pass `harken.testing.StoreContract`.
+implementation and `sqlite.py` the one people use; both pass `harken.testing.store.StoreContract`.
 
 Everything that changes the store happens inside `with store.write() as writer:`, which is one transaction: it is
 there whole when the block ends, or not at all. Reading needs no transaction. Methods called `get` raise `NotFound`,
@@ -17,6 +17,8 @@ from typing import Any, Protocol
 import msgspec
 
 COMMIT_TYPES = ("delta", "compaction", "snapshot")
+POLICIES = ("default", "pin", "ephemeral", "replicate")
+KINDS = ("branch", "tag")
 CHECKPOINTS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
 
 
@@ -52,13 +54,35 @@ class Commit(Draft, frozen=True, kw_only=True):
     """A commit as it is kept."""
 
     id: str
-    """64 hex digits by Bureau's recipe; where another commit already had that name, `<id>` is told apart by `seal`."""
+    """64 hex digits by Bureau's recipe. Where another commit (another seal) had that name before, the 64 digits of
+    its own seal follow, so that this too is a name of hex digits and a unique prefix finds it."""
     seal: str
-    """BLAKE3 over every immutable field, the parent's seal and the artifact's full name."""
+    """BLAKE3 over the fields that make the commit what it is, the parent's seal and the artifact's full name."""
     short: str
     """What people see: `ctx-` and enough digits to be alone."""
     created_at: str
     """Whole seconds, as they went into the name."""
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A commit as materialize needs it: one step of a walk, cheap enough for chains of a hundred thousand."""
+
+    id: str
+    artifact: str
+    commit_type: str
+    format: str
+    message_count: int
+    token_count: int
+    approximate: bool
+
+
+class Sighting(msgspec.Struct, frozen=True, kw_only=True):
+    """A principal made this commit; the first sighting is the commit's own principal, machine and time."""
+
+    commit: str
+    principal: str
+    machine: str
+    time: int
 
 
 class Annotation(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,8 +154,16 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
 class Writer(Protocol):
     """The changing half of a store, alive inside one transaction."""
 
-    def put(self, data: bytes, *, policy: str = "default", expires: int | None = None) -> str:
-        """Keep the bytes; the answer is their full name. Writing twice is writing once."""
+    def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
+        """Keep the bytes; the answer is their full name. Writing twice is writing once.
+
+        `like` names an artifact that these bytes nearly repeat (the same record in a file that was copied): where
+        that pays, they are kept as the difference to it. Bytes that were there already keep the stronger of the two
+        policies: nobody's copy goes because somebody else stored it for a day."""
+        ...
+
+    def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
+        """`put` for content that need not fit into memory: it arrives, and is kept, in parts."""
         ...
 
     def commit(self, draft: Draft) -> Commit:
@@ -166,9 +198,17 @@ class Writer(Protocol):
         """How long the artifact must stay."""
         ...
 
+    def evict(self, artifact: str) -> None:
+        """Let the bytes go and keep the name: reading it says `Evicted` until the same bytes are put again.
+        `Conflict` for a pinned artifact."""
+        ...
+
 
 class Store(Protocol):
     """The reading half, and the doors to the rest."""
+
+    location: str
+    """Where it lies, as a person would write it: a path, or a URL."""
 
     def write(self) -> AbstractContextManager[Writer]:
         """One transaction: whole when the block ends, or nothing of it if it raises."""
@@ -182,6 +222,14 @@ class Store(Protocol):
 
     def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
         """The bytes of many, in the order asked; each frame is read and checked once."""
+        ...
+
+    def iter_parts(self, artifact: str) -> Iterator[bytes]:
+        """The bytes of one artifact in parts of bounded size; `Corrupt` at the end if they were not its bytes."""
+        ...
+
+    def has(self, artifact: str) -> bool:
+        """Whether its bytes are here."""
         ...
 
     def info(self, artifact: str) -> ArtifactInfo:
@@ -199,11 +247,16 @@ class Store(Protocol):
         ...
 
     def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
-        """Commits whose name begins with these hex digits, newest first."""
+        """Commits whose name begins with these hex digits, newest first. A commit that shares all 64 digits with an
+        older one is found only by more than 64 digits, so a name once given keeps its meaning."""
         ...
 
     def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
         """From the commit back towards its root, in few queries; ends after a commit whose type is in `stop`."""
+        ...
+
+    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
+        """`chain` without the facts that only people need; this is what materialize reads."""
         ...
 
     def children(self, commit: str) -> list[Commit]:
@@ -212,6 +265,10 @@ class Store(Protocol):
 
     def latest(self, principal: str, time: int) -> Commit | None:
         """The principal's newest commit at or before the instant; sightings count."""
+        ...
+
+    def sightings(self, commit: str) -> list[Sighting]:
+        """Who made this commit, the first to do so first."""
         ...
 
     # -- what is said about them -------------------------------------------------------------------------------
@@ -244,6 +301,13 @@ class Store(Protocol):
 
     def cache(self, key: str, data: bytes) -> None:
         """Keep derived bytes for a while; bounded, and never the only copy of anything."""
+        ...
+
+    # -- housekeeping ------------------------------------------------------------------------------------------
+
+    def pack(self, commit: str = "") -> int:
+        """Gather small frames into large ones: those of the commit's chain, or all. The answer is how many went.
+        It happens by itself as chains grow and end; calling it changes nothing but the room they take."""
         ...
 
     def close(self) -> None:

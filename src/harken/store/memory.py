@@ -1,0 +1,348 @@
+"""The plainest store there is: dictionaries. It is the yardstick the SQLite store is compared with.
+
+A transaction keeps a list of how to undo each of its changes, and undoes them if the block raises.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import msgspec
+
+from harken import clock, ids
+from harken.errors import BadRequest, Conflict, Evicted, NotFound
+
+from . import naming
+from .base import Annotation, ArtifactInfo, Commit, Draft, Link, Move, Name, SessionRow, Sighting
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+CACHE_LIMIT = 64 << 20
+
+
+class _Artifact:
+    """Bytes (None once evicted) and how long they must stay."""
+
+    __slots__ = ("data", "policy", "size")
+
+    def __init__(self, data: bytes | None, policy: tuple[str, int | None], size: int) -> None:
+        self.data, self.policy, self.size = data, policy, size
+
+
+class MemoryStore:
+    """A store that is gone when the program ends."""
+
+    location = "memory:"
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._writing = False
+        self._artifacts: dict[str, _Artifact] = {}
+        self._commits: dict[str, Commit] = {}
+        self._alike: dict[str, list[str]] = {}  # first eight digits -> names
+        self._children: dict[str, list[str]] = {}
+        self._sightings: dict[str, list[Sighting]] = {}
+        self._annotations: dict[str, list[Annotation]] = {}
+        self._names: dict[str, Name] = {}
+        self._moves: list[Move] = []
+        self._sessions: dict[str, SessionRow] = {}
+        self._cache: OrderedDict[str, bytes] = OrderedDict()
+
+    @contextmanager
+    def write(self) -> Iterator[MemoryWriter]:
+        """One transaction: whole when the block ends, or nothing of it if it raises."""
+        with self._lock:
+            if self._writing:
+                raise BadRequest("this thread is already inside a transaction of this store")
+            self._writing = True
+            writer = MemoryWriter(self)
+            try:
+                yield writer
+            except BaseException:
+                writer.undo_all()
+                raise
+            finally:
+                self._writing = False
+
+    # -- artifacts ---------------------------------------------------------------------------------------------
+
+    def get(self, artifact: str) -> bytes:
+        """The bytes of that full name."""
+        data = self._artifact(artifact).data
+        if data is None:
+            raise Evicted(f"the bytes of {ids.artifact_ref(artifact)} have been let go", hint="put them again")
+        return data
+
+    def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
+        """The bytes of many, in the order asked."""
+        return iter([self.get(artifact) for artifact in artifacts])
+
+    def iter_parts(self, artifact: str) -> Iterator[bytes]:
+        """The bytes of one artifact, here in one part."""
+        yield self.get(artifact)
+
+    def has(self, artifact: str) -> bool:
+        """Whether its bytes are here."""
+        found = self._artifacts.get(artifact)
+        return found is not None and found.data is not None
+
+    def info(self, artifact: str) -> ArtifactInfo:
+        """What is known of it without reading it."""
+        found = self._artifact(artifact)
+        policy, expires = found.policy
+        return ArtifactInfo(id=artifact, size=found.size, policy=policy, expires=expires, evicted=found.data is None)
+
+    def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
+        """Full names that begin with these hex digits."""
+        return sorted(name for name in self._artifacts if name.startswith(prefix))[:limit]
+
+    def _artifact(self, artifact: str) -> _Artifact:
+        try:
+            return self._artifacts[artifact]
+        except KeyError:
+            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}") from None
+
+    # -- commits -----------------------------------------------------------------------------------------------
+
+    def get_commit(self, commit: str) -> Commit:
+        """The commit of that full name."""
+        found = self._commits.get(commit) or self._by_seal(commit)
+        if found is None:
+            raise NotFound(f"no commit {ids.commit_ref(commit)}", hint="`harken log --all` lists every commit")
+        return self._shown(found)
+
+    def _by_seal(self, commit: str) -> Commit | None:
+        first = self._commits.get(commit[: naming.FULL])
+        return first if first is not None and commit == first.id + first.seal else None
+
+    def _shown(self, commit: Commit) -> Commit:
+        digits = naming.digits_needed(commit.id, self._alike[commit.id[:8]])
+        return msgspec.structs.replace(commit, short=ids.commit_ref(commit.id, digits))
+
+    def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
+        """Commits whose name begins with these hex digits, newest first."""
+        if len(prefix) > naming.FULL:
+            found = [c for c in self._commits.values() if (c.id[: naming.FULL] + c.seal).startswith(prefix)]
+        else:
+            found = [c for c in self._commits.values() if c.id.startswith(prefix) and (not prefix or _first(c))]
+        found.reverse()
+        found.sort(key=lambda c: -c.time)
+        return [self._shown(c) for c in found[:limit]]
+
+    def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
+        """From the commit back towards its root."""
+        ends, walked = frozenset(stop), [self.get_commit(commit)]
+        while walked[-1].parent and walked[-1].commit_type not in ends and (limit is None or len(walked) < limit):
+            walked.append(self.get_commit(walked[-1].parent))
+        return walked if limit is None else walked[: max(limit, 0)]
+
+    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
+        """`chain` without the facts that only people need."""
+        return [
+            Link(c.id, c.artifact, c.commit_type, c.format, c.message_count, c.token_count, c.approximate)
+            for c in self.chain(commit, limit=limit, stop=stop)
+        ]
+
+    def children(self, commit: str) -> list[Commit]:
+        """The commits that name it as their parent."""
+        return [self.get_commit(child) for child in self._children.get(self.get_commit(commit).id, ())]
+
+    def latest(self, principal: str, time: int) -> Commit | None:
+        """The principal's newest commit at or before the instant; sightings count."""
+        best: tuple[int, int, str] | None = None
+        for number, (name, seen) in enumerate(self._sightings.items()):
+            for sighting in seen:
+                if sighting.principal == principal and sighting.time <= time:
+                    best = max(best or (sighting.time, number, name), (sighting.time, number, name))
+        return self.get_commit(best[2]) if best else None
+
+    def sightings(self, commit: str) -> list[Sighting]:
+        """Who made this commit, the first to do so first."""
+        return list(self._sightings[self.get_commit(commit).id])
+
+    # -- what is said about them -------------------------------------------------------------------------------
+
+    def annotations(self, commit: str) -> list[Annotation]:
+        """Everything said about a commit, oldest first."""
+        return list(self._annotations.get(self.get_commit(commit).id, ()))
+
+    def names(self, kind: str | None = None) -> list[Name]:
+        """Branches and tags."""
+        return sorted((n for n in self._names.values() if kind in (None, n.kind)), key=lambda n: n.name.encode())
+
+    def find_name(self, name: str) -> Name | None:
+        """What a branch or tag points at."""
+        return self._names.get(name)
+
+    def moves(self, name: str | None = None, *, limit: int | None = None) -> list[Move]:
+        """Deliberate moves, newest first."""
+        return [m for m in reversed(self._moves) if name in (None, m.name)][:limit]
+
+    def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
+        """The sessions it knows, by the start of their id or by the file they came from."""
+        return [
+            row for row in self._sessions.values() if row.session.startswith(prefix) and source in (None, row.source)
+        ]
+
+    # -- the cache of derived bytes ----------------------------------------------------------------------------
+
+    def cached(self, key: str) -> bytes | None:
+        """Derived bytes kept under this key, if they still are."""
+        with self._lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+            return self._cache.get(key)
+
+    def cache(self, key: str, data: bytes) -> None:
+        """Keep derived bytes for a while."""
+        with self._lock:
+            self._cache[key] = data
+            self._cache.move_to_end(key)
+            while sum(map(len, self._cache.values())) > CACHE_LIMIT:
+                self._cache.popitem(last=False)
+
+    # -- housekeeping ------------------------------------------------------------------------------------------
+
+    def pack(self, commit: str = "") -> int:
+        """Nothing to gather: there are no frames here."""
+        return 0
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def _first(commit: Commit) -> bool:
+    return len(commit.id) == naming.FULL
+
+
+class MemoryWriter:
+    """The changing half; every change leaves a note on how to take it back."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._undo: list[Callable[[], object]] = []
+
+    def undo_all(self) -> None:
+        """Take back everything, newest first."""
+        while self._undo:
+            self._undo.pop()()
+
+    def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
+        """Keep the bytes; the answer is their full name."""
+        naming.check_policy(policy, expires)
+        data, name = bytes(data), ids.artifact_id(data)
+        before = self._store._artifacts.get(name)
+        kept = (policy, expires) if before is None else naming.stronger(before.policy, (policy, expires))
+        self._set(self._store._artifacts, name, _Artifact(data, kept, len(data)))
+        return name
+
+    def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
+        """`put` for content that arrives in parts."""
+        return self.put(b"".join(parts), policy=policy, expires=expires)
+
+    def commit(self, draft: Draft) -> Commit:
+        """Record a commit; the same commit twice is one commit."""
+        store, draft = self._store, naming.check_draft(draft)
+        parent = store.get_commit(draft.parent) if draft.parent else None
+        if parent is not None:
+            draft = msgspec.structs.replace(draft, parent=parent.id)
+        store.info(draft.artifact)
+        created_at = clock.format_seconds(draft.time)
+        name = naming.commit_name(draft, created_at)
+        seal = naming.seal_of(draft, created_at, parent.seal if parent else "")
+        for known in (name, name + seal):
+            if known in store._commits and store._commits[known].seal == seal:
+                self._sight(known, draft)
+                return store.get_commit(known)
+        name = name if name not in store._commits else name + seal
+        commit = naming.to_commit(draft, id=name, seal=seal, short="", created_at=created_at)
+        self._set(store._commits, name, commit)
+        self._append(store._alike.setdefault(name[:8], []), name)
+        if parent is not None:
+            self._append(store._children.setdefault(parent.id, []), name)
+        self._set(store._sightings, name, [])
+        self._sight(name, draft)
+        return store.get_commit(name)
+
+    def _sight(self, name: str, draft: Draft) -> None:
+        seen = self._store._sightings[name]
+        if all(s.principal != draft.principal for s in seen):
+            sighting = Sighting(commit=name, principal=draft.principal, machine=draft.machine, time=draft.time)
+            self._append(seen, sighting)
+
+    def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
+        """Say something about a commit."""
+        name = self._store.get_commit(commit).id
+        said = self._store._annotations.setdefault(name, [])
+        self._append(said, Annotation(commit=name, key=key, value=value, time=time, who=who))
+
+    def move(
+        self,
+        name: str,
+        *,
+        kind: str,
+        to: str,
+        expect: str | None,
+        time: int,
+        who: str = "",
+        why: str = "",
+        record: bool = True,
+    ) -> None:
+        """Point a name at a commit, by compare-and-set."""
+        store = self._store
+        current = store.find_name(name)
+        naming.check_move(name, kind, current, to, expect)
+        target = store.get_commit(to).id if to else ""
+        before = current.target if current else ""
+        if target == before:
+            return
+        if target:
+            self._set(store._names, name, Name(name=name, kind=kind, target=target))
+        else:
+            self._drop(store._names, name)
+        if record:
+            number = store._moves[-1].number + 1 if store._moves else 1
+            move = Move(number=number, name=name, kind=kind, before=before, after=target, time=time, who=who, why=why)
+            self._append(store._moves, move)
+
+    def save_session(self, row: SessionRow) -> None:
+        """Insert the session or put this row in its place."""
+        if row.tip:
+            row = msgspec.structs.replace(row, tip=self._store.get_commit(row.tip).id)
+        self._set(self._store._sessions, row.session, row)
+
+    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
+        """How long the artifact must stay."""
+        naming.check_policy(policy, expires)
+        found = self._store._artifact(artifact)
+        self._set(self._store._artifacts, artifact, _Artifact(found.data, (policy, expires), found.size))
+
+    def evict(self, artifact: str) -> None:
+        """Let the bytes go and keep the name."""
+        found = self._store._artifact(artifact)
+        if found.policy[0] == "pin":
+            raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
+        self._set(self._store._artifacts, artifact, _Artifact(None, found.policy, found.size))
+
+    # -- changes that can be taken back ------------------------------------------------------------------------
+
+    def _set(self, table: dict[K, V], key: K, value: V) -> None:
+        if key in table:
+            before = table[key]
+            self._undo.append(lambda: table.__setitem__(key, before))
+        else:
+            self._undo.append(lambda: table.pop(key))
+        table[key] = value
+
+    def _drop(self, table: dict[K, V], key: K) -> None:
+        before = table.pop(key)
+        self._undo.append(lambda: table.__setitem__(key, before))
+
+    def _append(self, items: list[V], item: V) -> None:
+        items.append(item)
+        self._undo.append(items.pop)
