@@ -1,0 +1,91 @@
+"""`session-log-v2`: the multi-agent session log, one JSON object per line.
+
+Reads v2, the older v1 and the dialect that smallchat shipped, line by line; writes v2. The layout of every line is in
+`docs/FORMAT.md`. Everything here is a pure function of bytes; files are the business of the room `log`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from harken.events import Event, Output
+from harken.formats.base import Format, Written
+
+from .dialects import dialect, normalise
+from .lines import BLANK, MAX_LINE, Record, look_closer, read_records
+from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, events_of, instant_of
+from .writing import encode, record_of, records_of, runs
+
+KINDS = frozenset({ENTRY, "output", *PLAIN})
+"""Every `event_type` that v2 knows."""
+
+
+def events_of_record(record: Record) -> list[Event]:
+    """The events of a record as it was found; bytes nobody could read are an `Output` named by their place."""
+    if record.data is not None:
+        return events_of(record.data, record.raw)
+    if record.problem == BLANK:
+        return []
+    return [Output(message_id=f"@{record.offset}", raw=record.raw, why=record.problem or "")]
+
+
+def read(data: bytes) -> Iterator[Event]:
+    """The events in a whole log."""
+    for record in read_records((data,)):
+        yield from events_of_record(record)
+
+
+def write(events: Sequence[Event]) -> Written:
+    """A log with these events; everything they say has a place in it."""
+    return Written(data=b"".join(encode(data) for data in records_of(events)))
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether the first line that is not blank is a line of a session log."""
+    for line in head.split(b"\n", 64):
+        if not line.strip():
+            continue
+        try:
+            data = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return False
+        return isinstance(data, dict) and "event_type" in data and ("message_id" in data or "agent_id" in data)
+    return False
+
+
+FORMAT = Format(
+    name="session-log-v2",
+    media_type="application/x-ndjson",
+    description="One JSON object per line; `event_type`, `agent_id` and `message_id` on each. See docs/FORMAT.md.",
+    detect=looks_like,
+    reader=read,
+    writer=write,
+)
+
+__all__ = [
+    "BLANK",
+    "ENTRY",
+    "FORMAT",
+    "KINDS",
+    "MAX_LINE",
+    "ROLES",
+    "Record",
+    "as_cause",
+    "as_id",
+    "content_text",
+    "dialect",
+    "encode",
+    "events_of",
+    "events_of_record",
+    "instant_of",
+    "look_closer",
+    "normalise",
+    "read",
+    "read_records",
+    "record_of",
+    "records_of",
+    "runs",
+    "write",
+]

@@ -1,0 +1,296 @@
+"""A line of the log as events.
+
+`events_of` never raises on what a file may hold: a line that is an object but makes no sense as an event becomes an
+`Output` with the reason. Which other things are odd about a line (a link that leads nowhere, substance and cause on
+one line) is for the log to find, since it sees the whole file.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import orjson
+
+from harken.clock import SECOND, in_calendar, parse_instant
+from harken.events import (
+    KINDS,
+    Event,
+    Image,
+    Output,
+    Prompt,
+    Response,
+    System,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+
+Data = dict[str, Any]
+Envelope = dict[str, Any]
+
+ENTRY = "transcript_entry"
+INSTRUCTIONS = "instructions"
+ROLES = ("system", "user", "assistant", "tool")
+
+PLAIN = {
+    kind: tuple(name for name in cls.__struct_fields__ if name not in Event.__struct_fields__)
+    for kind, cls in KINDS.items()
+    if kind not in {"prompt", "response", "thinking", "tool_call", "tool_result", "output"}
+}
+"""Kinds that are a line each, and the keys they take over as they are."""
+EMBEDDED = frozenset({"metadata", "attributes"})
+"""Keys whose value is JSON text in the event and an object on the line."""
+
+
+def events_of(data: Data, raw: bytes | None = None) -> list[Event]:
+    """The events on one line (with the keys of v2); at least one. `raw` is kept where the line makes no sense."""
+    envelope = envelope_of(data)
+    kind = data.get("event_type")
+    if kind == ENTRY:
+        role = data.get("role")
+        read = _BY_ROLE.get(role) if isinstance(role, str) else None
+        if read is None:
+            return [_opaque(data, raw, envelope, f"unknown role {_shown(role)}")]
+        return read(data, envelope)
+    if kind == "output":
+        return [_output(data, envelope)]
+    if not isinstance(kind, str) or kind not in PLAIN:
+        return [_opaque(data, raw, envelope, f"unknown event type {_shown(kind)}")]
+    try:
+        return [_plain(kind, data, envelope)]
+    except (msgspec.ValidationError, OverflowError, ValueError) as problem:
+        return [_opaque(data, raw, envelope, f"a {kind} line does not fit: {problem}")]
+
+
+def envelope_of(data: Data) -> Envelope:
+    """What every kind has in common. Where a line has both links, substance stands: it implies the other."""
+    substance = as_id(data.get("substance"))
+    index = data.get("index")
+    api_id = data.get("api_id")
+    return {
+        "message_id": as_id(data.get("message_id")) or "",
+        "agent_id": as_id(data.get("agent_id")) or "",
+        "time": instant_of(data.get("timestamp")),
+        "substance": substance,
+        "cause": as_cause(data.get("cause")) if substance is None else None,
+        "index": index if type(index) is int and index >= 0 else 0,
+        "api_id": api_id if isinstance(api_id, str) else "",
+    }
+
+
+def as_id(value: Any) -> str | None:
+    """An id: text as it is, a whole number as its digits, anything else none."""
+    if isinstance(value, str):
+        return value
+    if type(value) is int and abs(value) < 2**63:
+        return str(value)
+    return None
+
+
+def as_cause(value: Any) -> str | tuple[str, ...] | None:
+    """One cause, several, or none."""
+    if isinstance(value, list):
+        return tuple(cause for item in value if (cause := as_id(item)) is not None)
+    return as_id(value)
+
+
+def instant_of(stamp: Any) -> int | None:
+    """The instant a `timestamp` names: RFC 3339 text, or a number of seconds."""
+    if isinstance(stamp, str):
+        return parse_instant(stamp)
+    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
+        try:
+            instant = round(stamp * SECOND)
+        except (ValueError, OverflowError):
+            return None
+        return instant if in_calendar(instant) else None
+    return None
+
+
+def content_text(content: Any) -> str:
+    """The words of a message: text, or the text parts of a list of parts; anything else as JSON."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        texts = [
+            part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, (str, dict))
+        ]
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return as_json(content).decode()
+
+
+def _user(data: Data, envelope: Envelope) -> list[Event]:
+    source, origin = data.get("source"), data.get("origin")
+    return [
+        Prompt(
+            content=content_text(data.get("content")),
+            source=source if isinstance(source, str) else "user",
+            origin=origin if isinstance(origin, str) else "",
+            images=_images(data),
+            **envelope,
+        )
+    ]
+
+
+def _system(data: Data, envelope: Envelope) -> list[Event]:
+    return [
+        System(
+            subtype=INSTRUCTIONS,
+            message=content_text(data.get("content")),
+            metadata=embedded_bytes(data.get("metadata")),
+            **envelope,
+        )
+    ]
+
+
+def _tool(data: Data, envelope: Envelope) -> list[Event]:
+    name = data.get("name")
+    return [
+        ToolResult(
+            id=as_id(data.get("tool_call_id")) or "",
+            output=content_text(data.get("content")),
+            is_error=data.get("is_error") is True,
+            name=name if isinstance(name, str) else "",
+            images=_images(data),
+            **envelope,
+        )
+    ]
+
+
+def _assistant(data: Data, envelope: Envelope) -> list[Event]:
+    index = envelope.pop("index")
+    parts: list[Callable[..., Event]] = []
+    parts.extend(_thoughts(data.get("thinking")))
+    calls = data.get("tool_calls")
+    calls = calls if isinstance(calls, list) else []
+    content, model = data.get("content"), data.get("model")
+    if content is not None or not (parts or calls):
+        text, name = content_text(content), model if isinstance(model, str) else ""
+        parts.append(lambda **rest: Response(content=text, model=name, **rest))
+    parts.extend(_call(call) for call in calls)
+    return [make(index=index + at, **envelope) for at, make in enumerate(parts)]
+
+
+def _thoughts(value: Any) -> list[Callable[..., Event]]:
+    if value is None:
+        return []
+    return [_thought(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _thought(item: Any) -> Callable[..., Event]:
+    if isinstance(item, dict):
+        content = content_text(item.get("content", item.get("thinking")))
+        signature = item.get("signature")
+        return lambda **rest: Thinking(
+            content=content, signature=signature if isinstance(signature, str) else "", **rest
+        )
+    return lambda **rest: Thinking(content=content_text(item), **rest)
+
+
+def _call(call: Any) -> Callable[..., Event]:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        return lambda **rest: Output(raw=as_json(call), why="not a tool call", **rest)
+    name, text = function.get("name"), function.get("arguments")
+    if isinstance(encoded := function.get("arguments_base64"), str):
+        given = _unbase64(encoded)
+    elif isinstance(text, str):
+        given = text.encode("utf-8", "replace")
+    else:
+        given = b"" if text is None else as_json(text)
+    return lambda **rest: ToolCall(
+        id=as_id(call.get("id")) or "",
+        name=name if isinstance(name, str) else "",
+        input=given,
+        server_tool=call.get("server_tool") is True,
+        **rest,
+    )
+
+
+_BY_ROLE: dict[str, Callable[[Data, Envelope], list[Event]]] = {
+    "user": _user,
+    "assistant": _assistant,
+    "tool": _tool,
+    "system": _system,
+}
+
+
+def _images(data: Data) -> tuple[Image, ...]:
+    items = data.get("images")
+    found = [_image(item) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    parts = data.get("content")
+    if isinstance(parts, list):
+        for part in parts:
+            if isinstance(part, dict) and part.get("type") == "image_url":
+                address = part.get("image_url")
+                url = address.get("url") if isinstance(address, dict) else address
+                found.append(Image(url=url if isinstance(url, str) else ""))
+    return tuple(found)
+
+
+def _image(item: Data) -> Image:
+    return Image(**{key: item[key] for key in ("media_type", "data", "url") if isinstance(item.get(key), str)})
+
+
+def _plain(kind: str, data: Data, envelope: Envelope) -> Event:
+    fields = {name: data[name] for name in PLAIN[kind] if data.get(name) is not None}
+    for name in EMBEDDED & fields.keys():
+        fields[name] = embedded_bytes(fields[name])
+    for name in ("cost_usd", "duration_seconds"):
+        if isinstance(text := fields.get(name), str):
+            fields[name] = float(text)  # JSON has no infinity, so it is written as text
+    return msgspec.convert(envelope | fields, KINDS[kind])
+
+
+def _output(data: Data, envelope: Envelope) -> Event:
+    raw, encoded = data.get("raw"), data.get("raw_base64")
+    why, media_type = data.get("why"), data.get("media_type")
+    if isinstance(encoded, str):
+        kept = _unbase64(encoded)
+    else:
+        kept = b"" if raw is None else raw.encode("utf-8", "replace") if isinstance(raw, str) else as_json(raw)
+    return Output(
+        raw=kept,
+        why=why if isinstance(why, str) else "",
+        media_type=media_type if isinstance(media_type, str) else "",
+        **envelope,
+    )
+
+
+def _opaque(data: Data, raw: bytes | None, envelope: Envelope, why: str) -> Event:
+    return Output(raw=as_json(data) if raw is None else raw, why=why, **envelope)
+
+
+def embedded_bytes(value: Any) -> bytes:
+    """JSON text that stands on the line as an object, or as text where an object could not say it exactly."""
+    if value is None:
+        return b""
+    if isinstance(value, dict) and value.keys() == {"base64"} and isinstance(value["base64"], str):
+        return _unbase64(value["base64"])
+    return value.encode("utf-8", "replace") if isinstance(value, str) else as_json(value)
+
+
+def as_json(value: Any) -> bytes:
+    """A decoded value as JSON text again, whatever it holds."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _unbase64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text)
+    except (binascii.Error, ValueError):
+        return text.encode("utf-8", "replace")
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:80]

@@ -1,0 +1,236 @@
+"""Events as lines of the log: one way in for every kind, and back to the same events.
+
+An assistant's record is one line: what it thought, what it said and what it called, in this order. Events that do not
+follow each other that way stand on lines of their own with the same `message_id`; `index` says where each goes on.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from harken.clock import format_instant, in_calendar
+from harken.errors import BadRequest
+from harken.events import KINDS, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+
+from .lines import MAX_LINE
+from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN
+
+Data = dict[str, Any]
+
+_STAGES = {"thinking": 0, "response": 1, "tool_call": 2}
+_BARE = {kind: cls() for kind, cls in KINDS.items()}
+
+
+def records_of(events: Iterable[Event]) -> list[Data]:
+    """The lines for any sequence of events."""
+    return [record_of(run) for run in runs(events)]
+
+
+def runs(events: Iterable[Event]) -> list[list[Event]]:
+    """The events in groups that are a line each."""
+    grouped: list[list[Event]] = []
+    for event in events:
+        if grouped and _continues(grouped[-1][-1], event):
+            grouped[-1].append(event)
+        else:
+            grouped.append([event])
+    return grouped
+
+
+def _continues(before: Event, event: Event) -> bool:
+    first, second = _STAGES.get(before.kind), _STAGES.get(event.kind)
+    if first is None or second is None or second < first or (first == second == 1):
+        return False
+    return (
+        event.index == before.index + 1
+        and event.message_id == before.message_id
+        and event.agent_id == before.agent_id
+        and event.time == before.time
+        and event.substance == before.substance
+        and event.cause == before.cause
+        and event.api_id == before.api_id
+    )
+
+
+def record_of(events: Sequence[Event]) -> Data:
+    """The line for the events of one record: a single event, or an assistant's thinking, words and calls."""
+    first = events[0]
+    if len(events) > 1 and len(runs(events)) > 1:
+        raise BadRequest("these events do not make one line", hint="`records_of` takes any sequence of events")
+    data: Data = {}
+    if first.message_id:
+        data["message_id"] = first.message_id
+    data["event_type"] = ENTRY if first.kind in _ENTRIES and not _is_notice(first) else first.kind
+    data["agent_id"] = first.agent_id
+    if first.time is not None and in_calendar(first.time):
+        data["timestamp"] = format_instant(first.time)
+    if first.kind in _STAGES:
+        data["role"] = "assistant"
+        for event in events:
+            _ENTRIES[event.kind](data, event)
+    elif data["event_type"] == ENTRY:
+        _ENTRIES[first.kind](data, first)
+    elif isinstance(first, Output):
+        _output(data, first)
+    else:
+        _plain(data, first)
+    return _links(data, first)
+
+
+def _links(data: Data, event: Event) -> Data:
+    if event.substance is not None:
+        data["substance"] = event.substance
+    if event.cause is not None:
+        data["cause"] = event.cause if isinstance(event.cause, str) else list(event.cause)
+    if event.index:
+        data["index"] = event.index
+    if event.api_id:
+        data["api_id"] = event.api_id
+    return data
+
+
+def _is_notice(event: Event) -> bool:
+    """A notice of the runtime is no part of a transcript; instructions are."""
+    return isinstance(event, System) and event.subtype != INSTRUCTIONS
+
+
+def _prompt(data: Data, event: Prompt) -> None:
+    data |= {"role": "user", "content": event.content}
+    if event.source != "user":
+        data["source"] = event.source
+    if event.origin:
+        data["origin"] = event.origin
+    _images(data, event)
+
+
+def _instructions(data: Data, event: System) -> None:
+    data |= {"role": "system", "content": event.message}
+    if event.metadata:
+        data["metadata"] = embedded(event.metadata)
+
+
+def _tool_result(data: Data, event: ToolResult) -> None:
+    data |= {"role": "tool", "tool_call_id": event.id, "content": event.output}
+    if event.name:
+        data["name"] = event.name
+    if event.is_error:
+        data["is_error"] = True
+    _images(data, event)
+
+
+def _images(data: Data, event: Prompt | ToolResult) -> None:
+    if event.images:
+        data["images"] = [
+            {key: value for key in ("media_type", "data", "url") if (value := getattr(image, key))}
+            for image in event.images
+        ]
+
+
+def _thinking(data: Data, event: Thinking) -> None:
+    before = data.get("thinking")
+    if before is None and not event.signature:
+        data["thinking"] = event.content
+        return
+    thoughts = [{"content": before}] if isinstance(before, str) else before or []
+    thought = {"content": event.content}
+    if event.signature:
+        thought["signature"] = event.signature
+    data["thinking"] = [*thoughts, thought]
+
+
+def _response(data: Data, event: Response) -> None:
+    data["content"] = event.content
+    if event.model:
+        data["model"] = event.model
+
+
+def _tool_call(data: Data, event: ToolCall) -> None:
+    function: Data = {"name": event.name}
+    try:
+        function["arguments"] = event.input.decode()
+    except UnicodeDecodeError:
+        function["arguments_base64"] = base64.b64encode(event.input).decode()
+    call: Data = {"id": event.id, "type": "function", "function": function}
+    if event.server_tool:
+        call["server_tool"] = True
+    data.setdefault("tool_calls", []).append(call)
+
+
+_ENTRIES: dict[str, Callable[[Data, Any], None]] = {
+    "prompt": _prompt,
+    "system": _instructions,
+    "tool_result": _tool_result,
+    "thinking": _thinking,
+    "response": _response,
+    "tool_call": _tool_call,
+}
+
+
+def _output(data: Data, event: Output) -> None:
+    try:
+        data["raw"] = event.raw.decode()
+    except UnicodeDecodeError:
+        data["raw_base64"] = base64.b64encode(event.raw).decode()
+    if event.why:
+        data["why"] = event.why
+    if event.media_type:
+        data["media_type"] = event.media_type
+
+
+def _plain(data: Data, event: Event) -> None:
+    bare = _BARE[event.kind]
+    for name in PLAIN[event.kind]:
+        value = getattr(event, name)
+        if value == getattr(bare, name) and name not in {"content", "action"}:
+            continue
+        if name in EMBEDDED:
+            value = embedded(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            value = str(value)
+        data[name] = value
+
+
+def embedded(text: bytes) -> Any:
+    """JSON text as the object it is where that gives back the same bytes, else as text."""
+    try:
+        value = orjson.loads(text)
+        if isinstance(value, (dict, list)) and orjson.dumps(value) == text and not _looks_encoded(value):
+            return value
+    except (orjson.JSONDecodeError, TypeError):
+        pass
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(text).decode()}
+
+
+def _looks_encoded(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"base64"}
+
+
+def encode(data: Data) -> bytes:
+    """The line, newline included."""
+    try:
+        line = orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        line = _encode_oddities(data)
+    if len(line) > MAX_LINE:
+        raise BadRequest(
+            f"a line of {len(line)} bytes is too long for a session log (at most {MAX_LINE})",
+            hint="keep large content in a file or in the store and log a reference to it",
+        )
+    return line
+
+
+def _encode_oddities(data: Data) -> bytes:
+    """Lone surrogates and whole numbers beyond 64 bits: no business of orjson's, but not to be lost either."""
+    try:
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=True).encode() + b"\n"
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise BadRequest(f"cannot be written as JSON: {problem}") from None

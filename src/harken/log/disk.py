@@ -1,0 +1,292 @@
+"""The disk side of the log: one writer, whole lines, and an acknowledgement that means what it says.
+
+Two levels of acknowledgement. `disk`: fdatasync has returned, so the line survives a power cut on a disk that honours
+a flush. `os`: the write has returned, so the line survives the death of any process; fdatasync follows within 50 ms
+or 256 lines, in the background.
+
+A failed write or fdatasync poisons the writer: every later call fails, and nothing is tried again on the same file
+descriptor, because a second fdatasync may succeed after the kernel has dropped the pages the first one lost. Opening
+the session again reads what is really there.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from harken.errors import BadRequest, Locked, NotFound, Poisoned
+
+Ack = Literal["disk", "os"]
+
+CHUNK = 1024 * 1024
+SYNC_AFTER_SECONDS = 0.05
+SYNC_AFTER_LINES = 256
+_LARGEST_WRITE = 1 << 30  # the kernel takes a little under 2 GiB at once
+
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+def chunks(fd: int, *, start: int = 0, size: int = CHUNK) -> Iterator[bytes]:
+    """The bytes of an open file, from `start` to where it ends now."""
+    while part := os.pread(fd, size, start):
+        yield part
+        start += len(part)
+
+
+def open_to_read(path: Path) -> int:
+    """A file descriptor for a regular file; a reader takes no lock and is never kept waiting."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise NotFound(f"there is no session log {path}") from None
+    return _regular(fd, path)
+
+
+def _regular(fd: int, path: Path) -> int:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise BadRequest(f"{path} is not a regular file")
+    return fd
+
+
+class Lock:
+    """The right to write a log, held as a lock on a file beside it that names the process."""
+
+    def __init__(self, log: Path) -> None:
+        self.path = log.with_name(log.name + ".lock")
+        self._log = log
+        self._fd = self._take()
+
+    def _take(self) -> int:
+        while True:
+            try:
+                fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:
+                raise NotFound(f"there is no folder {self._log.parent}") from None
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+                os.close(fd)
+                raise Locked(
+                    f"{self._log} is being written by process {holder or '(unknown)'}",
+                    hint="close the other session, or open this one with readonly=True",
+                ) from None
+            except OSError:
+                os.close(fd)
+                raise
+            if self._is_current(fd):
+                os.ftruncate(fd, 0)
+                os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+                return fd
+            os.close(fd)  # its holder removed it while we waited; the next one is somebody's afresh
+
+    def _is_current(self, fd: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(fd), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Let others write. The file goes first, so that nobody can hold a lock on a name that is gone."""
+        if self._fd >= 0:
+            try:
+                self.path.unlink(missing_ok=True)
+            finally:
+                os.close(self._fd)
+                self._fd = -1
+
+
+class Writer:
+    """Appends whole lines to one file, alone."""
+
+    def __init__(self, path: Path, *, ack: Ack = "disk") -> None:
+        if ack not in ("disk", "os"):
+            raise BadRequest(f"no acknowledgement is called {ack!r}", hint='there are "disk" and "os"')
+        self.path = path
+        self.ack = ack
+        self._lock = Lock(path)
+        self._pid = os.getpid()
+        self._poison: str | None = None
+        self._syncer: _Syncer | None = None
+        self._fd = -1
+        try:
+            self._fd, self.created = self._open()
+            self.size = os.fstat(self._fd).st_size
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> tuple[int, bool]:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+        try:
+            return _regular(os.open(self.path, flags), self.path), False
+        except FileNotFoundError:
+            pass
+        fd = os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.fsync(fd)
+            self._sync_folder()
+        except OSError as problem:
+            os.close(fd)
+            raise Poisoned(f"could not make {self.path}: {problem.strerror}") from problem
+        return fd, True
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def chunks(self, start: int = 0) -> Iterator[bytes]:
+        """What is in the file."""
+        return chunks(self._fd, start=start)
+
+    def is_torn(self) -> bool:
+        """Whether the file ends in the middle of a line."""
+        return self.size > 0 and os.pread(self._fd, 1, self.size - 1) != b"\n"
+
+    def append(self, lines: bytes, count: int = 1) -> None:
+        """Put whole lines at the end; when this returns they are acknowledged."""
+        self._check()
+        view = memoryview(lines)
+        try:
+            while view:
+                view = view[self._write(view) :]
+            if self.ack == "disk":
+                _sync(self._fd)
+        except OSError as problem:
+            raise self._poisoned(problem) from problem
+        if self.ack == "os":
+            if self._syncer is None:
+                self._syncer = _Syncer(self._fd)
+            self._syncer.wrote(count)
+
+    def _write(self, view: memoryview) -> int:
+        written = os.write(self._fd, view[:_LARGEST_WRITE])
+        self.size += written
+        # A short write may go on only where the file agrees about how much of it arrived.
+        if written < len(view) and os.fstat(self._fd).st_size != self.size:
+            raise OSError(errno.EIO, f"{written} of {len(view)} bytes were said to be written, but are not there")
+        return written
+
+    def flush(self) -> None:
+        """Return when everything appended so far is on disk."""
+        self._check()
+        if self._syncer is not None:
+            try:
+                self._syncer.flush()
+            except OSError as problem:
+                raise self._poisoned(problem) from problem
+
+    def _check(self) -> None:
+        if self._poison is None and self._syncer is not None and self._syncer.failure is not None:
+            raise self._poisoned(self._syncer.failure)
+        if self._poison is not None:
+            raise Poisoned(self._poison, hint=_AGAIN)
+        if self._fd < 0:
+            raise BadRequest(f"the session {self.path} is closed")
+        if self._pid != os.getpid():
+            raise Locked(
+                f"{self.path} is being written by process {self._pid}, from which this one was forked",
+                hint="open the session in the process that writes it",
+            )
+
+    def _poisoned(self, problem: OSError) -> Poisoned:
+        self._poison = f"writing {self.path} failed: {problem.strerror or problem}"
+        return Poisoned(self._poison, hint=_AGAIN)
+
+    def close(self) -> None:
+        """Put what is left on disk and let others write; harmless when done twice."""
+        mine = self._pid == os.getpid()
+        try:
+            if mine and self._fd >= 0 and self._poison is None:
+                self.flush()
+        finally:
+            if self._syncer is not None and mine:
+                self._syncer.stop()
+                self._syncer = None
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+            if mine:
+                self._lock.release()
+
+
+_AGAIN = "nothing acknowledged is lost; close this session and load the file again to go on"
+
+
+class _Syncer:
+    """Calls fdatasync in the background, soon after something was written.
+
+    Only the writer changes `_written` and only the thread changes `_synced`, so no lock is taken per line.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.failure: OSError | None = None
+        self._fd = fd
+        self._written = 0
+        self._synced = 0
+        self._awake = False
+        self._stopped = False
+        self._wake = threading.Event()
+        self._hurry = threading.Event()
+        self._done = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="harken-sync", daemon=True)
+        self._thread.start()
+
+    def wrote(self, count: int) -> None:
+        """Lines were written."""
+        self._written += count
+        if not self._awake:
+            self._awake = True
+            self._wake.set()
+        if self._written - self._synced >= SYNC_AFTER_LINES and not self._hurry.is_set():
+            self._hurry.set()
+
+    def flush(self) -> None:
+        """Wait until all of them are on disk."""
+        goal = self._written
+        with self._done:
+            while self._synced < goal and self.failure is None:
+                self._hurry.set()
+                self._wake.set()
+                self._done.wait(SYNC_AFTER_SECONDS)
+        if self.failure is not None:
+            raise self.failure
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped = True
+        self._hurry.set()
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped and self.failure is None:
+            self._wake.wait()
+            self._wake.clear()
+            self._hurry.wait(SYNC_AFTER_SECONDS)
+            self._hurry.clear()
+            # In this order: a line written after this is a reason to wake again, one written before is in `goal`.
+            self._awake = False
+            goal = self._written
+            if goal > self._synced:
+                self._sync(goal)
+
+    def _sync(self, goal: int) -> None:
+        try:
+            _sync(self._fd)
+        except OSError as problem:
+            self.failure = problem
+        else:
+            self._synced = goal
+        with self._done:
+            self._done.notify_all()

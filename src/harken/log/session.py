@@ -1,0 +1,417 @@
+"""`Session`: the log as the state of a multi-agent system.
+
+It hands out every id, puts every event on disk before it says so, knows every agent that ever was, and gives back
+any transcript from the file. It holds no transcripts itself: what can be read from the file is read from the file.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harken import clock as clocks
+from harken.errors import BadRequest, Conflict, NotFound
+from harken.events import Event, Recovery
+from harken.formats.session_log import (
+    ENTRY,
+    ROLES,
+    Record,
+    encode,
+    events_of,
+    read_records,
+    record_of,
+    runs,
+)
+
+from . import transcripts
+from .disk import Ack, Writer, chunks, open_to_read
+from .registry import AgentInfo, OpenCall, Problem, Registry
+from .transcripts import ENVELOPE
+
+Observer = Callable[[list[Event]], object]
+"""Told of events once they are acknowledged; what it raises reaches the caller, and the events stay logged."""
+
+Cause = str | Sequence[str] | None
+
+
+class Session:
+    """One session log, open for writing by this process alone or for reading by anybody.
+
+    A session that exists is read once: ids go on above every id in the file, and `agents` has every agent of it.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        observers: Iterable[Observer] = (),
+        ack: Ack = "disk",
+        clock: clocks.Clock = clocks.now,
+        readonly: bool = False,
+    ) -> None:
+        self.path = Path(os.path.realpath(path))
+        self.observers: list[Observer] = list(observers)
+        self.reviver: Callable[[str], Any] | None = None
+        """Makes an agent out of its id; the room `agents` sets it."""
+        self.registry = Registry()
+        self._clock = clock
+        self._stamp_second = -1
+        self._stamp_prefix = ""
+        self._lock = threading.RLock()
+        self._batch: list[bytes] | None = None
+        self._batched: list[dict[str, Any]] = []
+        self._depth = 0
+        self._live: dict[str, Any] = {}
+        self._writer = None if readonly else Writer(self.path, ack=ack)
+        try:
+            self._load()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def load(cls, session_file: str | os.PathLike[str], **options: Any) -> Self:
+        """Open a session that exists; `NotFound` where it does not. Takes the options of `Session`."""
+        if not Path(session_file).exists():
+            raise NotFound(f"there is no session log {os.fspath(session_file)}", hint="`Session(path)` makes a new one")
+        return cls(session_file, **options)
+
+    def _load(self) -> None:
+        torn: Record | None = None
+        size = 0
+        for record in self.scan():
+            self.registry.see(record)
+            torn, size = record, record.offset + record.length
+        self.registry.finish()
+        self._next_message = self.registry.next_message_number()
+        self._next_agent = self.registry.next_agent_number()
+        if self._writer is not None and self._writer.is_torn() and torn is not None:
+            self._heal(torn, size)
+
+    def _heal(self, torn: Record, size: int) -> None:
+        """Close a torn line by appending; what is there of it stays."""
+        length = size - torn.offset
+        event = Recovery(
+            message_id=self._allocate(), time=self._clock(), offset=torn.offset, length=length, reason="torn last line"
+        )
+        data = record_of([event])
+        assert self._writer is not None
+        self._writer.append(b"\n" + encode(data))
+        self.registry.take(data)
+        self._tell([data])
+
+    # What there is
+
+    @property
+    def agents(self) -> dict[str, AgentInfo]:
+        """Every agent that ever was, by id, in the order they appeared; terminated ones too."""
+        return self.registry.agents
+
+    @property
+    def root(self) -> str | None:
+        """The id of the first agent without a parent."""
+        return self.registry.root
+
+    @property
+    def report(self) -> list[Problem]:
+        """What was odd about the file when it was loaded, in the order of the file."""
+        return self.registry.report
+
+    @property
+    def open_calls(self) -> list[OpenCall]:
+        """Tool calls that still wait for a result, oldest first."""
+        return self.registry.open_calls
+
+    @property
+    def readonly(self) -> bool:
+        """Whether this session cannot be written."""
+        return self._writer is None
+
+    def children(self, agent_id: str) -> list[AgentInfo]:
+        """The agents below this one that have not been terminated."""
+        return self.registry.children(agent_id)
+
+    def scan(self) -> Iterator[Record]:
+        """Every record of the file as it is now, oldest first, with bounded memory."""
+        if self._writer is not None:
+            return read_records(self._writer.chunks())
+        return scan(self.path)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Every line that could be read, with the keys of v2; lines of an open batch come last."""
+        yield from transcripts.standing(self.scan())
+        yield from list(self._batched)
+
+    def events(self) -> Iterator[Event]:
+        """Every event, oldest first."""
+        for data in self.records():
+            yield from events_of(data)
+
+    def entries(self, agent_id: str) -> list[dict[str, Any]]:
+        """The lines of an agent's transcript as it stands after every edit, ids and links included."""
+        return transcripts.entries(self.records(), agent_id)
+
+    def transcript(self, agent_id: str) -> list[dict[str, Any]]:
+        """The messages of an agent as a model is given them; several results for one call are one."""
+        return transcripts.messages(self.entries(agent_id))
+
+    def transcripts(self, agent_ids: Iterable[str] | None = None) -> dict[str, list[dict[str, Any]]]:
+        """The transcripts of several agents, or of all, for one reading of the file."""
+        found = transcripts.entries_of_all(self.records(), agent_ids)
+        return {agent_id: transcripts.messages(lines) for agent_id, lines in found.items()}
+
+    # Agents in memory
+
+    def attach(self, agent_id: str, agent: Any) -> None:
+        """Remember a living agent, so that `agent` gives back this one."""
+        self._live[agent_id] = agent
+
+    def agent(self, agent_id: str) -> Any:
+        """The agent of that id: the living one, or one brought back from the log by `reviver`."""
+        if (living := self._live.get(agent_id)) is not None:
+            return living
+        if agent_id not in self.agents:
+            raise NotFound(f"no agent {agent_id!r} in {self.path}", hint="`session.agents` has every agent")
+        if self.reviver is None:
+            raise BadRequest(f"nothing can bring {agent_id!r} back to life", hint="open the session with load_session")
+        living = self.reviver(agent_id)
+        self._live[agent_id] = living
+        return living
+
+    def evict(self, agent_id: str) -> bool:
+        """Let go of an agent in memory; the log has all of it. Whether there was one."""
+        return self._live.pop(agent_id, None) is not None
+
+    # Logging
+
+    def allocate_agent_id(self) -> str:
+        """An id no agent of this log ever had."""
+        with self._lock:
+            while True:
+                agent_id = f"agent_{self._next_agent:03d}"
+                self._next_agent += 1
+                if agent_id not in self.agents:
+                    return agent_id
+
+    def log_agent_created(
+        self,
+        agent_id: str,
+        cause: Cause = None,
+        name: str | None = None,
+        language_model: str | None = None,
+        *,
+        role: str | None = None,
+        parent: str | None = None,
+        attributes: dict[str, Any] | None = None,
+    ) -> str:
+        """Log that an agent came into being; called by whoever made it, who alone knows why and under which name."""
+        if (known := self.agents.get(agent_id)) is not None and known.created:
+            raise Conflict(f"agent {agent_id!r} exists already", hint="`allocate_agent_id` gives a fresh id")
+        fields = {"name": name, "language_model": language_model, "role": role, "parent": parent}
+        data = {key: value for key, value in fields.items() if value}
+        return self._log("agent_created", agent_id, data, cause=cause, last={"attributes": attributes or None})
+
+    def log_transcript_entry(
+        self,
+        agent_id: str,
+        message: dict[str, Any],
+        substance: str | None = None,
+        *,
+        cause: Cause = None,
+    ) -> str:
+        """Log an addition to an agent's transcript: a message with a role, as chat models know it."""
+        role = message.get("role")
+        if role not in ROLES:
+            raise BadRequest(f"no role is called {role!r}", hint="there are " + ", ".join(ROLES))
+        if reserved := ENVELOPE & message.keys():
+            raise BadRequest(f"a message cannot bring its own {sorted(reserved)[0]}", hint="pass it as an argument")
+        data = {key: value for key, value in message.items() if value is not None and value != []}
+        if role == "assistant" and data.get("content") == "" and "tool_calls" in data:
+            del data["content"]  # some providers send empty words beside a call; nobody said anything
+        return self._log(ENTRY, agent_id, data, substance=substance, cause=cause)
+
+    def log_piece_of_text(self, agent_id: str, content: str, cause: Cause) -> str:
+        """Log text made for others to hear; it is in nobody's transcript until somebody hears it."""
+        return self._log("piece_of_text", agent_id, {"content": content}, cause=cause)
+
+    def log_agent_terminated(self, agent_id: str, *, reason: str | None = None, cause: Cause = None) -> str:
+        """Log that an agent left the tree; it stays in the registry."""
+        if agent_id not in self.agents:
+            raise NotFound(f"no agent {agent_id!r} in {self.path}")
+        return self._log("agent_terminated", agent_id, {"reason": reason} if reason else {}, cause=cause)
+
+    def log_transcript_edit(
+        self,
+        agent_id: str,
+        action: str,
+        n: int,
+        *,
+        start: int = 0,
+        content: str | None = None,
+        cause: Cause = None,
+    ) -> str:
+        """Log an edit: `truncate` keeps the first `n` entries, `compact` folds `start` up to `n` into `content`."""
+        if action not in ("truncate", "compact") or not 0 <= start <= n:
+            raise BadRequest(f"no edit {action!r} from {start} to {n}", hint="truncate or compact, 0 <= start <= n")
+        data: dict[str, Any] = {"action": action, "n": n}
+        if start:
+            data["start"] = start
+        if content is not None:
+            data["content"] = content
+        return self._log("transcript_edit", agent_id, data, cause=cause)
+
+    def append(self, events: Iterable[Event]) -> list[str]:
+        """Log any events; those without an id or a time get one. The ids of their records, in order."""
+        with self._lock:
+            named = self._named(list(events))
+            records = [record_of(run) for run in runs(named)]
+            self._commit(records)
+        return list(dict.fromkeys(event.message_id for event in named))
+
+    def _named(self, events: list[Event]) -> list[Event]:
+        named: list[Event] = []
+        fresh: set[str] = set()
+        now: int | None = None
+        for event in events:
+            changes: dict[str, Any] = {}
+            if not event.message_id:
+                follows = named and event.index == named[-1].index + 1 and named[-1].message_id in fresh
+                changes["message_id"] = named[-1].message_id if follows else self._allocate()
+                fresh.add(changes["message_id"])
+            elif event.message_id in self.registry.messages and not event.index:
+                raise Conflict(f"message {event.message_id!r} is in the log already", hint="leave the id empty")
+            if event.time is None:
+                now = self._clock() if now is None else now
+                changes["time"] = now
+            named.append(event.replace(**changes) if changes else event)
+        return named
+
+    def _allocate(self) -> str:
+        while True:
+            message_id = f"msg_{self._next_message:03d}"
+            self._next_message += 1
+            if message_id not in self.registry.messages:
+                return message_id
+
+    def _log(
+        self,
+        kind: str,
+        agent_id: str,
+        fields: dict[str, Any],
+        *,
+        substance: str | None = None,
+        cause: Cause = None,
+        last: dict[str, Any] | None = None,
+    ) -> str:
+        if substance is not None and cause is not None:
+            raise BadRequest(
+                "an event cannot have both a substance and a cause",
+                hint="substance says 'the same content as', cause says 'triggered by'",
+            )
+        with self._lock:
+            message_id = self._allocate()
+            data = {
+                "message_id": message_id,
+                "event_type": kind,
+                "agent_id": agent_id,
+                "timestamp": self._timestamp(),
+                **fields,
+            }
+            if substance is not None:
+                data["substance"] = substance
+            elif cause is not None:
+                data["cause"] = cause if isinstance(cause, str) else list(cause)
+            if last:
+                data.update((key, value) for key, value in last.items() if value is not None)
+            self._commit([data])
+        return message_id
+
+    def _timestamp(self) -> str:
+        second, micros = divmod(self._clock(), clocks.SECOND)
+        if second != self._stamp_second:
+            self._stamp_second = second
+            self._stamp_prefix = clocks.format_instant(second * clocks.SECOND)[:20]
+        return f"{self._stamp_prefix}{micros:06d}Z"
+
+    def _commit(self, records: list[dict[str, Any]]) -> None:
+        """Put records on disk, then believe them, then tell the observers."""
+        if self._writer is None:
+            raise BadRequest(f"{self.path} was opened for reading only", hint="open it without readonly=True")
+        lines = [encode(data) for data in records]
+        if self._batch is not None:
+            self._batch.extend(lines)
+            self._batched.extend(records)
+            for data in records:
+                self.registry.take(data)
+            return
+        self._writer.append(lines[0] if len(lines) == 1 else b"".join(lines), len(lines))
+        for data in records:
+            self.registry.take(data)
+        if self.observers:
+            self._tell(records)
+
+    def _tell(self, records: list[dict[str, Any]]) -> None:
+        if not self.observers:
+            return
+        events = [event for data in records for event in events_of(data)]
+        for observer in self.observers:
+            observer(events)
+
+    @contextmanager
+    def batch(self) -> Iterator[Self]:
+        """Acknowledge together what is logged inside: one write and one fdatasync when the block ends.
+
+        Until then nothing in it is acknowledged. Where the block raises, what was logged is written all the same:
+        it happened.
+        """
+        with self._lock:
+            self._depth += 1
+            if self._batch is None:
+                self._batch = []
+            try:
+                yield self
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    lines, records = self._batch, self._batched
+                    self._batch, self._batched = None, []
+                    if lines and self._writer is not None:
+                        self._writer.append(b"".join(lines), len(lines))
+                        self._tell(records)
+
+    def flush(self) -> None:
+        """Return when everything acknowledged is on disk, whatever the level of acknowledgement."""
+        if self._writer is not None:
+            with self._lock:
+                self._writer.flush()
+
+    def close(self) -> None:
+        """Put what is left on disk and let others write; harmless when done twice."""
+        if self._writer is not None:
+            with self._lock:
+                self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Session({str(self.path)!r}, agents={len(self.agents)}, records={self.registry.records})"
+
+
+def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Iterator[Record]:
+    """Every record of a log, oldest first, with bounded memory; takes no lock. `offset` is where line `line` begins."""
+    fd = open_to_read(Path(path))
+    try:
+        yield from read_records(chunks(fd, start=offset), offset=offset, line=line)
+    finally:
+        os.close(fd)

@@ -1,0 +1,112 @@
+"""Transcripts out of records: what an agent's context holds now, after every edit the log tells of.
+
+Entries stay the lines they were; `messages` turns them into what a model is given, where two results for one call
+are one. The log keeps both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from harken.formats.session_log import ENTRY, Record, as_id, content_text
+
+Data = dict[str, Any]
+
+ENVELOPE = frozenset({"message_id", "event_type", "agent_id", "timestamp", "substance", "cause", "index", "api_id"})
+"""Keys of a line that are about the record, not part of the message."""
+
+
+def entries(records: Iterable[Data], agent_id: str) -> list[Data]:
+    """The lines of one agent's transcript as it stands."""
+    return entries_of_all(records, (agent_id,)).get(agent_id, [])
+
+
+def entries_of_all(records: Iterable[Data], agent_ids: Iterable[str] | None = None) -> dict[str, list[Data]]:
+    """The transcripts of several agents (or of all there are), read in one go."""
+    wanted = None if agent_ids is None else set(agent_ids)
+    found: dict[str, list[Data]] = {} if wanted is None else {agent_id: [] for agent_id in wanted}
+    for data in records:
+        kind = data.get("event_type")
+        if kind != ENTRY and kind != "transcript_edit":
+            continue
+        agent_id = as_id(data.get("agent_id")) or ""
+        if wanted is not None and agent_id not in wanted:
+            continue
+        transcript = found.setdefault(agent_id, [])
+        if kind == ENTRY:
+            _add(transcript, data)
+        else:
+            _edit(transcript, data)
+    return found
+
+
+def _add(transcript: list[Data], data: Data) -> None:
+    if data.get("index") and transcript and transcript[-1].get("message_id") == data.get("message_id"):
+        transcript[-1] = _continued(transcript[-1], data)
+    else:
+        transcript.append(data)
+
+
+def _continued(before: Data, data: Data) -> Data:
+    """A record that did not fit on one line, put together again."""
+    joined = {**before}
+    for key in ("thinking", "tool_calls"):
+        if data.get(key) is not None:
+            joined[key] = _as_list(before.get(key)) + _as_list(data[key])
+    if data.get("content") is not None:
+        texts = [content_text(text) for text in (before.get("content"), data["content"]) if text is not None]
+        joined["content"] = "".join(texts)
+    return joined
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _edit(transcript: list[Data], data: Data) -> None:
+    n = data.get("n")
+    if type(n) is not int or n < 0:
+        return
+    action = data.get("action", "truncate")
+    if action == "truncate":
+        del transcript[n:]
+    elif action == "compact":
+        start = data.get("start")
+        start = start if type(start) is int and 0 <= start <= n else 0
+        folded = {**data, "event_type": ENTRY, "role": "user", "source": "injected", "origin": "compaction"}
+        for key in ("action", "n", "start"):
+            folded.pop(key, None)
+        transcript[start:n] = [folded]
+
+
+def messages(transcript: Iterable[Data]) -> list[Data]:
+    """What a model is given: the messages alone, and one result for each call."""
+    found: list[Data] = []
+    results: dict[str, Data] = {}
+    for data in transcript:
+        message = {key: value for key, value in data.items() if key not in ENVELOPE}
+        if message.get("role") == "tool":
+            call_id = as_id(message.get("tool_call_id")) or ""
+            if (first := results.get(call_id)) is not None:
+                _merge(first, message)
+                continue
+            results[call_id] = message
+        elif message.get("role") == "assistant":
+            results.clear()  # a later call may use the same id again
+        found.append(message)
+    return found
+
+
+def _merge(first: Data, second: Data) -> None:
+    texts = (content_text(first.get("content")), content_text(second.get("content")))
+    first["content"] = "\n\n".join(text for text in texts if text)
+    if second.get("is_error") is True:
+        first["is_error"] = True
+
+
+def standing(records: Iterable[Record]) -> Iterator[Data]:
+    """The data of the records that have some."""
+    return (record.data for record in records if record.data is not None)
