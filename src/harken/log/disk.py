@@ -17,10 +17,11 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from harken.errors import BadRequest, Locked, NotFound, Poisoned
+from harken.errors import BadRequest, HarkenError, Locked, NotFound, Poisoned
 
 Ack = Literal["disk", "os"]
 
@@ -34,9 +35,16 @@ _sync = getattr(os, "fdatasync", os.fsync)
 
 def chunks(fd: int, *, start: int = 0, size: int = CHUNK) -> Iterator[bytes]:
     """The bytes of an open file, from `start` to where it ends now."""
-    while part := os.pread(fd, size, start):
+    while part := _read(fd, size, start):
         yield part
         start += len(part)
+
+
+def _read(fd: int, size: int, start: int) -> bytes:
+    try:
+        return os.pread(fd, size, start)
+    except OSError as problem:
+        raise HarkenError(f"reading the session log failed: {problem.strerror}") from problem
 
 
 def open_to_read(path: Path) -> int:
@@ -45,7 +53,13 @@ def open_to_read(path: Path) -> int:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         raise NotFound(f"there is no session log {path}") from None
+    except OSError as problem:
+        raise _unopened(path, problem) from problem
     return _regular(fd, path)
+
+
+def _unopened(path: Path, problem: OSError) -> HarkenError:
+    return HarkenError(f"could not open {path}: {problem.strerror}")
 
 
 def _regular(fd: int, path: Path) -> int:
@@ -69,6 +83,8 @@ class Lock:
                 fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except FileNotFoundError:
                 raise NotFound(f"there is no folder {self._log.parent}") from None
+            except OSError as problem:
+                raise _unopened(self.path, problem) from problem
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -78,14 +94,19 @@ class Lock:
                     f"{self._log} is being written by process {holder or '(unknown)'}",
                     hint="close the other session, or open this one with readonly=True",
                 ) from None
-            except OSError:
+            except OSError as problem:
                 os.close(fd)
-                raise
+                raise _unopened(self.path, problem) from problem
             if self._is_current(fd):
-                os.ftruncate(fd, 0)
-                os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+                self._sign(fd)
                 return fd
             os.close(fd)  # its holder removed it while we waited; the next one is somebody's afresh
+
+    def _sign(self, fd: int) -> None:
+        # Only so that others can name us: the lock holds without it, on a full disk too.
+        with suppress(OSError):
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, b"%d\n" % os.getpid(), 0)
 
     def _is_current(self, fd: int) -> bool:
         try:
@@ -96,11 +117,10 @@ class Lock:
     def release(self) -> None:
         """Let others write. The file goes first, so that nobody can hold a lock on a name that is gone."""
         if self._fd >= 0:
-            try:
+            with suppress(OSError):  # one that is left behind does no harm
                 self.path.unlink(missing_ok=True)
-            finally:
-                os.close(self._fd)
-                self._fd = -1
+            os.close(self._fd)
+            self._fd = -1
 
 
 class Writer:
@@ -117,16 +137,19 @@ class Writer:
         self._syncer: _Syncer | None = None
         self._fd = -1
         try:
-            self._fd, self.created = self._open()
+            self._fd = self._open()
             self.size = os.fstat(self._fd).st_size
+        except OSError as problem:
+            self.close()
+            raise _unopened(path, problem) from problem
         except BaseException:
             self.close()
             raise
 
-    def _open(self) -> tuple[int, bool]:
+    def _open(self) -> int:
         flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
         try:
-            return _regular(os.open(self.path, flags), self.path), False
+            return _regular(os.open(self.path, flags), self.path)
         except FileNotFoundError:
             pass
         fd = os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
@@ -135,8 +158,8 @@ class Writer:
             self._sync_folder()
         except OSError as problem:
             os.close(fd)
-            raise Poisoned(f"could not make {self.path}: {problem.strerror}") from problem
-        return fd, True
+            raise _unopened(self.path, problem) from problem
+        return fd
 
     def _sync_folder(self) -> None:
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
