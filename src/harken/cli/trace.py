@@ -1,0 +1,36 @@
+"""`harken trace`: one message, back to its beginning and on to those who heard it."""
+
+from __future__ import annotations
+
+import click
+
+from .opening import open_session
+from .options import json_option
+
+
+@click.command("trace")
+@click.argument("words", nargs=-1, required=True, metavar="[SESSION] MESSAGE")
+@click.option("--session", metavar="SESSION", help="The session, where it is not the first argument")
+@click.option("--full", is_flag=True, help="Show texts whole instead of one line of each")
+@json_option
+def trace_command(words: tuple[str, ...], session: str | None, full: bool, as_json: bool) -> None:
+    """Follow a message back to where it came from and on to who heard it
+
+    A SESSION is a session log file. What the message repeats, what triggered it and the call it answers are followed
+    to the end; then come those who heard the same content, and the tool results it went into. For example:
+
+        harken trace cafe.jsonl msg_020
+
+        harken trace msg_020 --session cafe.jsonl
+    """
+    if len(words) != (1 if session else 2):
+        raise click.UsageError("name one session and one message: `harken trace SESSION MESSAGE`")
+    from harken.views.trace import trace
+
+    from .view import show
+    from .view_drawing import Painter
+
+    viewer = open_session(session or words[0])
+    steps = trace(viewer.index, viewer.find_message(words[-1]))
+    rows = [{"step": one["step"], **one["event"]} for one in steps]
+    show(rows, Painter(viewer, full=full).trace(steps), as_json=as_json)

@@ -1,0 +1,219 @@
+"""How the views look on a terminal: Rich text for any width, readable without colour.
+
+Every word of a session passes through `ui.text`, so that no escape sequence, no reordering and no markup of a
+transcript reaches the terminal. Rows are drawn in batches, so that a long session begins to show at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from . import ui
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from harken.views import SessionViewer
+    from harken.views.agents import AgentRow
+    from harken.views.dialog import Line
+    from harken.views.flow import Flow
+    from harken.views.hearing import Heard, Knowledge
+    from harken.views.interventions import Comparison, Intervention
+    from harken.views.perspective import Moment
+    from harken.views.timeline import Arrow, Happening
+    from harken.views.trace import Step
+
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
+OUTSIDE = "(outside)"
+_BATCH = 200
+_DEEPEST = 12
+"""Beyond this depth the tree is set in no further: a window has an edge."""
+
+
+def draw(rows: Iterable[Text]) -> None:
+    """Draw the rows as they come."""
+    from rich.console import Group
+
+    pending = iter(rows)
+    while batch := list(islice(pending, _BATCH)):
+        ui.draw(Group(*batch))
+
+
+class Painter:
+    """Turns the values of the views into rows of text for one window."""
+
+    def __init__(self, viewer: SessionViewer, *, full: bool = False) -> None:
+        self.viewer = viewer
+        self.full = full
+        self.console = ui.console()
+        self.width = max(20, self.console.width)
+        self._colours = {agent: COLOURS[n % len(COLOURS)] for n, agent in enumerate(viewer.index.agents)}
+
+    def who(self, agent_id: str | None) -> Text:
+        """An agent's name in its colour."""
+        name = " ".join(self.viewer.name(agent_id).split())[:60] or OUTSIDE
+        text: Text = ui.text(name, f"bold {self._colours.get(agent_id or '', '')}".strip())
+        return text
+
+    def faint(self, words: str) -> Text:
+        """A remark beside the data."""
+        text: Text = ui.text(" ".join(words.split()), "dim")
+        return text
+
+    def row(self, *parts: Any, indent: int = 0) -> Iterator[Text]:
+        """Parts on one line; where the window ends it goes on further in."""
+        from rich.text import Text
+
+        whole = Text(" ").join([part if isinstance(part, Text) else Text(part) for part in parts if part])
+        yield from self.wrap(whole, indent, hang=2)
+
+    def wrap(self, text: Text, indent: int = 2, *, hang: int = 0) -> Iterator[Text]:
+        """The text in lines, each set in, those after the first by `hang` more."""
+        from rich.text import Text
+
+        indent = min(indent, self.width // 2)
+        for number, line in enumerate(text.wrap(self.console, self.width - indent - hang, overflow="fold")):
+            line.rstrip()
+            yield Text(" " * (indent + (hang if number else 0))).append_text(line)
+
+    def words(self, content: str, indent: int = 2) -> Iterator[Text]:
+        """What somebody said, whole or in one line."""
+        if self.full:
+            yield from self.wrap(ui.text(content), indent)
+            return
+        short = ui.text(self.one_line(content))
+        short.truncate(self.width - min(indent, self.width // 2), overflow="ellipsis")
+        yield from self.wrap(short, indent)
+
+    def one_line(self, content: str) -> str:
+        """The beginning of a text without its line breaks."""
+        return " ".join(content[: 8 * self.width].split())[: 2 * self.width]
+
+    def dialog(self, lines: Iterable[Line]) -> Iterator[Text]:
+        for line in lines:
+            yield from self.row(self.who(line["agent_id"]), self.faint(line["message_id"]))
+            yield from self.wrap(ui.text(line["content"]))
+
+    def perspective(self, moments: Iterable[Moment], labels: dict[str, str], *, several: bool) -> Iterator[Text]:
+        styles = {"heard": "bold", "said": "bold green", "action": "bold yellow", "received": "bold blue"}
+        for moment in moments:
+            label = ui.text(f"[{labels[moment['kind']]}]:", styles.get(moment["kind"], "bold"))
+            who = self.who(moment["agent_id"]) if several else None
+            content = ui.text(moment["content"] if self.full else self.one_line(moment["content"]))
+            yield from self.row(self.faint(moment["message_id"]), who, label, content)
+
+    def flow(self, flows: Iterable[Flow]) -> Iterator[Text]:
+        for one in flows:
+            yield from self.row(self.who(one["agent_id"]), self.faint(one["message_id"]))
+            yield from self.words(one["content"])
+            if one["causes"]:
+                yield from self.row("<-", self.faint("because of " + ", ".join(one["causes"][:20])), indent=4)
+            for heard in one["heard"]:
+                yield from self.row("->", *self._heard(heard), indent=4)
+            for result in one["results"]:
+                remark = self.faint(f"{result['message_id']} in a tool result")
+                yield from self.row("=>", self.who(result["agent_id"]), remark, indent=4)
+
+    def _heard(self, heard: Heard) -> Iterator[Any]:
+        yield self.who(heard["agent_id"])
+        yield self.faint(heard["message_id"])
+        yield self.faint(heard["time"] or "")
+        yield self.faint(f"over {heard['hops']} hops" if heard["hops"] > 1 else "")
+        yield ui.text("in other words", "bold red") if heard["changed"] else None
+
+    def tree(self, agents: Iterable[AgentRow]) -> Iterator[Text]:
+        for agent in agents:
+            indent = 2 * min(agent["depth"], _DEEPEST)
+            facts = [agent["agent_id"], agent["role"], f"{agent['messages']:,} messages", agent["language_model"]]
+            if agent["terminated"]:
+                facts.append("terminated")
+            remark = self.faint(", ".join(fact for fact in facts if fact))
+            yield from self.row("└" if agent["depth"] else "", self.who(agent["agent_id"]), remark, indent=indent)
+
+    def timeline(self, happenings: Iterable[Happening]) -> Iterator[Text]:
+        for one in happenings:
+            yield from self._happening(one)
+
+    def _happening(self, one: Happening, mark: str = "") -> Iterator[Text]:
+        head = [self.faint(one["time"] or ""), self.faint(one["message_id"]), self.who(one["agent_id"])]
+        yield from self.row(mark, *head, self.faint(one["kind"]))
+        if one["content"] and one["kind"] != "created":
+            yield from self.words(one["content"], 4)
+
+    def trace(self, steps: Iterable[Step]) -> Iterator[Text]:
+        marks = {"before": "<-", "this": "**", "after": "->"}
+        for step in steps:
+            yield from self._happening(step["event"], marks[step["step"]])
+
+    def sequence(self, arrows: Iterable[Arrow]) -> Iterator[Text]:
+        from rich.text import Text
+
+        for arrow in arrows:
+            hearers = [self.who(agent) for agent in [*arrow["hearers"], *arrow["returned"]][:20]]
+            to = Text(", ").join(hearers) if hearers else self.faint("nobody")
+            more = len(arrow["hearers"]) + len(arrow["returned"]) - len(hearers)
+            remark = self.faint(f"and {more:,} more") if more else None
+            changed = ui.text("in other words", "bold red") if arrow["changed"] else None
+            yield from self.row(self.who(arrow["speaker"]), "->", to, remark, changed, self.faint(arrow["message_id"]))
+            yield from self.words(arrow["content"])
+
+    def heard(self, flow: Flow, comparisons: Iterable[Comparison]) -> Iterator[Text]:
+        yield from self.row(self.who(flow["agent_id"]), self.faint(flow["message_id"]))
+        yield from self.words(flow["content"])
+        if not flow["heard"]:
+            yield from self.row(self.faint("nobody heard it"), indent=4)
+        by_id = {one["message_id"]: one for one in comparisons}
+        for heard in flow["heard"]:
+            yield from self.row("->", *self._heard(heard), indent=4)
+            if heard["changed"] and heard["message_id"] in by_id:
+                yield from self.wrap(self.difference(by_id[heard["message_id"]]), 7)
+        for result in flow["results"]:
+            remark = self.faint(f"{result['message_id']} in a tool result")
+            yield from self.row("=>", self.who(result["agent_id"]), remark, indent=4)
+
+    def difference(self, comparison: Comparison) -> Text:
+        """What stayed, `[-what went-]` and `{+what came+}`."""
+        from rich.text import Text
+
+        whole = Text()
+        for piece in comparison["diff"]:
+            if piece["op"] == "same":
+                whole.append_text(ui.text(piece["text"]))
+            elif piece["op"] == "removed":
+                whole.append_text(ui.text(f"[-{piece['text']}-]", "red"))
+            else:
+                whole.append_text(ui.text(f"{{+{piece['text']}+}}", "green"))
+        return whole
+
+    def interventions(self, found: Iterable[Intervention], comparisons: Iterable[Comparison]) -> Iterator[Text]:
+        by_id = {one["message_id"]: one for one in comparisons}
+        for one in found:
+            hook = ui.text(f"by {one['hook']}" if one["hook"] else "by an unnamed hook")
+            facts = [
+                ui.text(one["kind"], "bold red"),
+                hook,
+                self.faint(one["message_id"]),
+                self.faint(one["time"] or ""),
+            ]
+            yield from self.row(*facts)
+            if one["kind"] == "changed" and one["message_id"] in by_id:
+                yield from self.row(self.who(one["speaker"]), "->", self.who(one["agent_id"]), indent=2)
+                yield from self.wrap(self.difference(by_id[one["message_id"]]), 4)
+            else:
+                yield from self.row(self.who(one["agent_id"]), "wanted", indent=2)
+                yield from self.words(one["said"], 4)
+                yield from self.row("was told", indent=2)
+                yield from self.wrap(ui.text(one["reason"] or one["heard"]), 4)
+
+    def knowledge(self, found: Knowledge) -> Iterator[Text]:
+        answer = "knows it" if found["knows"] else "does not know it"
+        remark = f"{found['how']} in {found['message_id']} {found['time'] or ''}" if found["knows"] else ""
+        changed = ui.text("in other words", "bold red") if found["changed"] else None
+        yield from self.row(self.who(found["agent_id"]), ui.text(answer, "bold"), self.faint(remark), changed)
+        for step in found["path"]:
+            yield from self.row(
+                self.who(step["agent_id"]), self.faint(f"{step['message_id']} {step['kind']}"), indent=2
+            )
+            yield from self.words(step["content"], 4)

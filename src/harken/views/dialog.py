@@ -1,0 +1,46 @@
+"""The dialog: what chosen agents said and heard, each piece of content once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypedDict
+
+from .index import HEARD, SAID, Index
+
+
+class Line(TypedDict):
+    """One piece of content, in the words of the one who said it."""
+
+    message_id: str
+    content: str
+    agent_id: str | None
+    """Who said it, or made it for others; None for somebody outside the session."""
+
+
+def extract_dialog(index: Index, agent_ids: Collection[str]) -> list[Line]:
+    """Utterances and heard messages, by content, in the order in which the originals stand in the file.
+
+    System prompts, calls and results are no part of it, so what an inner voice says through a result stays inside.
+    Where the original is not in the file, the first wording that was heard stands in for it, at its place.
+    """
+    heard: dict[int, int] = {}
+    for agent_id in dict.fromkeys(agent_ids):
+        for at in index.transcripts.get(agent_id, ()):
+            if index.kinds[at] in (SAID, HEARD) and index.texts[at]:
+                root = index.root[at]
+                heard[root] = min(at, heard.get(root, at))
+    return [_line(index, root, first) for root, first in sorted(heard.items(), key=_place)]
+
+
+def _place(item: tuple[int, int]) -> int:
+    root, first = item
+    return root if root >= 0 else first
+
+
+def _line(index: Index, root: int, first: int) -> Line:
+    original = root >= 0 and bool(index.texts[root])
+    return Line(
+        message_id=index.id_of(root),
+        content=index.texts[root if original else first],
+        agent_id=index.authors[root] if root >= 0 else None,
+    )

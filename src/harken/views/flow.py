@@ -1,0 +1,99 @@
+"""The flow: what came from what. Backwards to the beginning, and on to all who got it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypedDict
+
+from .agents import time_of
+from .hearing import Compiled, Heard, compiled_into, deliveries
+from .index import ACTION, HEARD, SAID, SYSTEM, TEXT, Entry, Index, Link
+
+
+class Flow(TypedDict):
+    """One piece of content on its way."""
+
+    message_id: str
+    content: str
+    agent_id: str | None
+    time: str | None
+    causes: list[str]
+    heard: list[Heard]
+    results: list[Compiled]
+    """Tool results that name it among their causes."""
+
+
+def causality(index: Index) -> dict[str, Link]:
+    """Each message that has one: what it repeats, what triggered it, or the call it answers. Lists stay lists."""
+    found: dict[str, Link] = {}
+    for at, links in enumerate(index.links):
+        if links:
+            as_list = len(links) > 1 or isinstance(index.events[at].get("cause"), list)
+            found.setdefault(index.ids[at], list(links) if as_list else links[0])
+    return found
+
+
+def ancestry(index: Index, position: int) -> list[int]:
+    """The message and everything it came from, oldest first. Circles end where they began."""
+    if position < 0:
+        return []
+    seen = {position}
+    stack = [position]
+    while stack:
+        for parent in index.parents[stack.pop()]:
+            if parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return sorted(seen)
+
+
+def references(index: Index, position: int) -> list[int]:
+    """The transcript entries whose substance is this very message."""
+    group = index.copies.get(index.content_root(position), ())
+    return [at for at in group if index.source[at] == position and is_entry(index.events[at])]
+
+
+def is_entry(event: Entry) -> bool:
+    """Whether the event is a line of somebody's transcript."""
+    return event.get("event_type") == "transcript_entry"
+
+
+def flow(index: Index, agent_ids: Collection[str] | None = None) -> list[Flow]:
+    """Every piece of content that somebody could hear, in file order, with those who got it.
+
+    With agents, only what one of them said, made or heard.
+    """
+    chosen = None if agent_ids is None else set(agent_ids)
+    found = []
+    for root in _contents(index):
+        one = content_flow(index, root)
+        if chosen is None or one["agent_id"] in chosen or any(h["agent_id"] in chosen for h in one["heard"]):
+            found.append(one)
+    return found
+
+
+def _contents(index: Index) -> list[int]:
+    """The roots of all that was said, made for others, or heard, each at the place of its first event."""
+    places: dict[int, int] = {}
+    for at, kind in enumerate(index.kinds):
+        if (kind in (SAID, TEXT, HEARD) and index.texts[at]) or (
+            index.source[at] != at and kind not in (ACTION, SYSTEM)
+        ):
+            root = index.root[at]
+            places.setdefault(root, root if root >= 0 else at)
+    return sorted(places, key=places.__getitem__)
+
+
+def content_flow(index: Index, root: int) -> Flow:
+    """The way of one content."""
+    heard = deliveries(index, root)
+    wording = index.texts[root] if root >= 0 else ""
+    return Flow(
+        message_id=index.id_of(root),
+        content=wording or (heard[0]["content"] if heard else ""),
+        agent_id=index.authors[root] if root >= 0 else None,
+        time=time_of(index, root),
+        causes=list(index.links[root]) if root >= 0 else [],
+        heard=heard,
+        results=compiled_into(index, root),
+    )

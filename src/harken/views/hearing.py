@@ -1,0 +1,235 @@
+"""Hearing and knowing: to whom a content came, when, in which wording, and by which way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypedDict
+
+from harken.clock import parse_instant
+from harken.errors import BadRequest
+
+from .agents import time_of
+from .index import ACTION, CREATED, HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
+from .wording import split_label
+
+
+class Heard(TypedDict):
+    """One delivery of a content to one agent."""
+
+    agent_id: str
+    message_id: str
+    """The entry in the hearer's transcript."""
+    time: str | None
+    content: str
+    """The wording that was heard."""
+    hops: int
+    """Deliveries between the original and this one; 0 where the original itself was put before the agent."""
+    changed: bool
+    """Whether the wording differs from the original, the `[Name]: ` before it apart."""
+
+
+class Compiled(TypedDict):
+    """A tool result that was put together from the content, perhaps among others."""
+
+    agent_id: str
+    message_id: str
+    time: str | None
+
+
+class Step(TypedDict):
+    """A station on the way to an agent."""
+
+    message_id: str
+    agent_id: str | None
+    kind: str
+    content: str
+
+
+class Knowledge(TypedDict):
+    """Whether something reached an agent, and how."""
+
+    agent_id: str
+    knows: bool
+    how: str | None
+    """`said`, `made`, `heard`, `received`, `told` (its instructions) or `did`; None where it does not know."""
+    message_id: str | None
+    time: str | None
+    changed: bool
+    path: list[Step]
+    """From the original to the agent's own entry."""
+
+
+_HOW = {SAID: "said", TEXT: "made", HEARD: "heard", RECEIVED: "received", SYSTEM: "told", ACTION: "did"}
+
+
+def deliveries(index: Index, root: int) -> list[Heard]:
+    """Everybody's hearing of one content, in file order; saying it is not hearing it."""
+    return [
+        Heard(
+            agent_id=agent,
+            message_id=index.ids[at],
+            time=time_of(index, at),
+            content=index.texts[at],
+            hops=index.hops[at],
+            changed=is_changed(index, at),
+        )
+        for at, agent in hearings(index, root)
+    ]
+
+
+def hearings(index: Index, root: int) -> Iterator[tuple[int, str]]:
+    """The positions at which a content entered a transcript from outside, with the hearer."""
+    for at in index.group(root):
+        holder, kind = index.holders[at], index.kinds[at]
+        if holder is not None and (kind == HEARD or (index.source[at] != at and kind in (RECEIVED, SYSTEM))):
+            yield at, holder
+
+
+def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
+    """What was said, the label before what was heard, and what was heard."""
+    root = index.root[at]
+    said, heard = (index.texts[root] if root >= 0 else index.texts[at]), index.texts[at]
+    if at == root or said == heard:
+        return said, "", heard
+    label, words = split_label(heard, said, _speakers(index, at))
+    return said, label, words
+
+
+def is_changed(index: Index, at: int) -> bool:
+    """Whether a delivery says something else than its original, as far as both are in the file."""
+    root = index.root[at]
+    if root < 0 or root == at or index.texts[root] == index.texts[at]:
+        return False
+    said, _, heard = said_and_heard(index, at)
+    return said != heard
+
+
+def _speakers(index: Index, at: int) -> set[str] | None:
+    """The names of those on the way from the original to a delivery; None where the original's speaker is unknown."""
+    names: set[str] = set()
+    steps = 0
+    while index.source[at] != at and steps < 64:
+        at = index.source[at]
+        agent = (index.authors[at] or index.holders[at]) if at >= 0 else None
+        if agent is not None:
+            names |= {agent, index.name(agent)}
+        if at < 0 or at == index.root[at]:
+            break
+        steps += 1
+    return names if at >= 0 and index.authors[at] is not None else None
+
+
+def compiled_into(index: Index, root: int) -> list[Compiled]:
+    """The tool results that name the content among their causes."""
+    return [
+        Compiled(agent_id=index.holders[at] or "", message_id=index.ids[at], time=time_of(index, at))
+        for at in sorted({at for member in index.group(root) for at in index.effects.get(member, ())})
+        if index.kinds[at] == RECEIVED and index.kinds[index.parents[at][0]] not in _ACTS
+    ]
+
+
+_ACTS = (ACTION, CREATED)
+
+
+def _carries(index: Index, at: int, cause: int) -> bool:
+    """Whether what a content caused also holds it: a result that gathers utterances, a question that quotes one.
+
+    A result of a call does not repeat the call.
+    """
+    if index.kinds[cause] in _ACTS or not index.texts[cause]:
+        return False
+    return index.kinds[at] == RECEIVED or (index.kinds[at] == HEARD and index.texts[cause] in index.texts[at])
+
+
+def knows_message(index: Index, agent_id: str, position: int, until: int) -> Knowledge:
+    """Whether the content of a message reached the agent in the first `until` events."""
+    root = index.content_root(position)
+    own = [at for at in index.group(root) if index.holders[at] == agent_id and index.kinds[at] in _HOW]
+    results = [
+        (at, member)
+        for member in index.group(root)
+        for at in index.effects.get(member, ())
+        if index.holders[at] == agent_id and _carries(index, at, member)
+    ]
+    first = min([(at, at) for at in own] + results, default=None)
+    if first is None or first[0] >= until:
+        return _unknown(agent_id)
+    at, member = first
+    way = _way(index, member)
+    return _known(index, agent_id, at, way if member == at else [*way, at])
+
+
+def knows_text(index: Index, agent_id: str, text: str, until: int) -> Knowledge:
+    """Whether the words, in any case, were in anything the agent heard, received, was told or said itself."""
+    wanted = text.casefold()
+    for at in index.transcripts.get(agent_id, ()):
+        if at >= until:
+            break
+        if index.kinds[at] in _HOW and wanted in index.texts[at].casefold():
+            compiled = [one for one in index.parents[at] if wanted in index.texts[one].casefold()]
+            before = _way(index, compiled[0]) if compiled and index.source[at] == at else []
+            return _known(index, agent_id, at, [*before, *_way(index, at)])
+    return _unknown(agent_id)
+
+
+def _way(index: Index, at: int) -> list[int]:
+    """From the root of a content to one of its events."""
+    way = [at]
+    while index.source[at] != at and at != index.root[at]:
+        at = index.source[at]
+        way.append(at)
+        if at < 0:
+            break
+    return way[::-1]
+
+
+def _known(index: Index, agent_id: str, at: int, way: list[int]) -> Knowledge:
+    return Knowledge(
+        agent_id=agent_id,
+        knows=True,
+        how=_HOW[index.kinds[at]],
+        message_id=index.ids[at],
+        time=time_of(index, at),
+        changed=is_changed(index, at),
+        path=[_step(index, one) for one in way],
+    )
+
+
+def _step(index: Index, at: int) -> Step:
+    if at < 0:
+        return Step(message_id=index.id_of(at), agent_id=None, kind="outside", content="")
+    return Step(
+        message_id=index.ids[at],
+        agent_id=index.holders[at] or index.authors[at],
+        kind=index.kinds[at],
+        content=index.texts[at],
+    )
+
+
+def _unknown(agent_id: str) -> Knowledge:
+    return Knowledge(agent_id=agent_id, knows=False, how=None, message_id=None, time=None, changed=False, path=[])
+
+
+def events_until(index: Index, moment: int | str | None) -> int:
+    """How many events had happened by then: an instant, its text, or a message that was just logged.
+
+    The file is in the order of happening, so an event without a time stands with the last time before it.
+    """
+    if moment is None:
+        return len(index.events)
+    if isinstance(moment, str):
+        if moment in index.by_id:
+            return index.by_id[moment] + 1
+        instant = parse_instant(moment)
+        if instant is None:
+            raise BadRequest(
+                f"{moment!r} is neither a time nor a message of this session",
+                hint="a time is written 2026-01-31T12:00:00Z; or name the last message that counts",
+            )
+        moment = instant
+    if all(time is None for time in index.times):
+        raise BadRequest("this log has no times", hint="name the last message that counts instead of a time")
+    for at, time in enumerate(index.times):
+        if time is not None and time > moment:
+            return at
+    return len(index.events)

@@ -1,0 +1,364 @@
+"""The index every view reads: one pass over the events of a session, then no scan per message.
+
+Events are the plain dicts of a session log with the newest dialect's keys, in file order, and an event is meant by
+its position. Nothing in them is trusted: a field of the wrong type counts as absent, ids may repeat, links may lead
+nowhere or in circles. Tool arguments are never looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from harken.clock import SECOND, in_calendar, parse_instant
+
+from .links import roots
+from .wording import text_of
+
+Entry = dict[str, Any]
+Link = str | list[str]
+
+SAID = "said"
+HEARD = "heard"
+ACTION = "action"
+RECEIVED = "received"
+SYSTEM = "system"
+THOUGHT = "thought"
+TEXT = "text"
+CREATED = "created"
+TERMINATED = "terminated"
+OTHER = "other"
+
+PERSON = "user"
+"""What one dialect calls the person at the keyboard where others name an agent."""
+
+_ROLES = {"user": HEARD, "tool": RECEIVED, "system": SYSTEM, "developer": SYSTEM}
+_TYPES = {"piece_of_text": TEXT, "agent_created": CREATED, "agent_terminated": TERMINATED}
+
+
+class AgentInfo(msgspec.Struct, kw_only=True):
+    """What the log says of one agent; an agent that is used but never created has only its id."""
+
+    agent_id: str
+    name: str = ""
+    role: str = ""
+    parent: str | None = None
+    language_model: str = ""
+    created: int | None = None
+    terminated: int | None = None
+
+
+class Index(msgspec.Struct, kw_only=True):
+    """The events of one session, and where to find what."""
+
+    events: list[Entry]
+    ids: list[str]
+    by_id: dict[str, int]
+    """The first event with the id."""
+    kinds: list[str]
+    texts: list[str]
+    holders: list[str | None]
+    """Whose record it is: the agent in whose transcript it stands, or that made or is it."""
+    authors: list[str | None]
+    """Who said or made it; None where that is somebody outside the session."""
+    times: list[int | None]
+    links: list[tuple[str, ...]]
+    """The ids of what it repeats, was triggered by, or answers, as far as the log says."""
+    parents: list[tuple[int, ...]]
+    """The same as positions: only those in the file."""
+    inferred: dict[int, int]
+    """Agents created without a cause: the open call that most likely made them."""
+    calls: dict[int, int]
+    """Tool results: the message with the call they answer."""
+    source: list[int]
+    root: list[int]
+    hops: list[int]
+    outside: dict[str, int]
+    """Ids that substance names but the file has not, with their negative positions."""
+    outside_ids: list[str]
+    """The same by number: position -1 is the first of them."""
+    copies: dict[int, list[int]]
+    """Root of a content: every event that repeats it, in file order."""
+    effects: dict[int, list[int]]
+    """An event: those that name it as their cause."""
+    hook_hearings: dict[int, list[int]]
+    """Root of a content: where hooks were shown it or asked about it, in file order."""
+    transcripts: dict[str, list[int]]
+    agents: dict[str, AgentInfo]
+
+    def name(self, agent_id: str | None) -> str:
+        """What to call an agent: its name, else its id; what came from outside has none."""
+        if agent_id is None:
+            return ""
+        found = self.agents.get(agent_id)
+        return (found and found.name) or agent_id
+
+    def id_of(self, position: int) -> str:
+        """The id at a position, also of one that is only named."""
+        return self.ids[position] if position >= 0 else self.outside_ids[-position - 1]
+
+    def find(self, message_id: str) -> int | None:
+        """The position of an id, negative for one that is only named; None where nothing knows it."""
+        found = self.by_id.get(message_id)
+        return self.outside.get(message_id) if found is None else found
+
+    def content_root(self, position: int) -> int:
+        """The root of the content at a position."""
+        return self.root[position] if position >= 0 else position
+
+    def group(self, root: int) -> Iterator[int]:
+        """Every event of one content in the file: the original, if it is there, and what repeats it."""
+        if root >= 0:
+            yield root
+        yield from (at for at in self.copies.get(root, ()) if at != root)
+
+
+def build_index(events: Iterable[Entry]) -> Index:
+    """Read the events once, then resolve their links."""
+    reader = _Reader()
+    for event in events:
+        reader.take(event)
+    return reader.finish()
+
+
+def _name(value: object) -> str | None:
+    """An id or a name: text, or a whole number that some writer left unquoted."""
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def _instant(stamp: object) -> int | None:
+    """When it happened: RFC 3339 text, or a number of seconds."""
+    if isinstance(stamp, str):
+        return parse_instant(stamp)
+    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) and abs(stamp) < 1 << 40:
+        instant = round(stamp * SECOND)
+        return instant if in_calendar(instant) else None
+    return None
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if isinstance(value, (list, tuple)):
+        return tuple(found for one in value if (found := _name(one)))
+    found = _name(value)
+    return (found,) if found else ()
+
+
+def _kind(event: Entry) -> str:
+    event_type = event.get("event_type")
+    if event_type != "transcript_entry":
+        return _TYPES.get(event_type, OTHER) if isinstance(event_type, str) else OTHER
+    role = event.get("role")
+    if role == "assistant":
+        if event.get("tool_calls"):
+            return ACTION
+        if event.get("thinking") and not event.get("content"):
+            return THOUGHT
+        return SAID if event.get("content") else OTHER
+    return _ROLES.get(role, OTHER) if isinstance(role, str) else OTHER
+
+
+class _Reader:
+    """The state of the one pass."""
+
+    def __init__(self) -> None:
+        self.events: list[Entry] = []
+        self.ids: list[str] = []
+        self.by_id: dict[str, int] = {}
+        self.kinds: list[str] = []
+        self.texts: list[str] = []
+        self.holders: list[str | None] = []
+        self.authors: list[str | None] = []
+        self.times: list[int | None] = []
+        self.substances: list[str | None] = []
+        self.causes: list[tuple[str, ...]] = []
+        self.calls: dict[int, int] = {}
+        self.inferred: dict[int, int] = {}
+        self.transcripts: dict[str, list[int]] = {}
+        self.agents: dict[str, AgentInfo] = {}
+        self._called: dict[tuple[str | None, str], int] = {}
+        self._open: dict[tuple[str | None, str], int] = {}
+        self._makers: list[str] = []
+
+    def take(self, event: Entry) -> None:
+        """Add the next event of the file."""
+        position = len(self.events)
+        kind = _kind(event)
+        agent = _name(event.get("agent_id"))
+        message_id = _name(event.get("message_id")) or f"@{position}"
+        text = text_of(event.get("content"))
+        self.events.append(event)
+        self.ids.append(message_id)
+        first = self.by_id.setdefault(message_id, position)
+        if first != position and event.get("index") and text and not self.texts[first]:
+            self.by_id[message_id] = position  # a message on several lines is known by the one with its words
+        self.kinds.append(kind)
+        self.texts.append(text)
+        self.times.append(_instant(event.get("timestamp")))
+        self.substances.append(_name(event.get("substance")))
+        self.causes.append(_names(event.get("cause")))
+        self.holders.append(agent)
+        # What an agent heard came from elsewhere; the substance, if there is one, will say from whom.
+        self.authors.append(None if kind in (HEARD, SYSTEM) else agent)
+        if event.get("event_type") == "transcript_entry" and agent is not None:
+            self._entry(position, kind, agent, event)
+        elif kind == CREATED and agent is not None:
+            self._created(position, agent, event)
+        elif kind == TERMINATED and agent is not None:
+            self._agent(agent).terminated = position
+        elif kind == TEXT and agent is not None:
+            self._makers.append(agent)
+
+    def _agent(self, agent_id: str) -> AgentInfo:
+        found = self.agents.get(agent_id)
+        if found is None:
+            found = self.agents[agent_id] = AgentInfo(agent_id=agent_id)
+        return found
+
+    def _entry(self, position: int, kind: str, agent: str, event: Entry) -> None:
+        own = self.transcripts.get(agent)
+        if own is None:
+            own = self.transcripts[agent] = []
+            self._agent(agent)
+        own.append(position)
+        if kind == ACTION:
+            for call_id in call_ids(event):
+                self._called[agent, call_id] = self._called[None, call_id] = position
+                self._open[agent, call_id] = position
+        elif kind == RECEIVED:
+            self._answered(position, agent, event)
+
+    def _answered(self, position: int, agent: str, event: Entry) -> None:
+        call_id = _name(event.get("tool_call_id"))
+        message = _name(event.get("tool_call"))
+        found = self.by_id.get(message) if message is not None else None
+        if call_id is not None:
+            self._open.pop((agent, call_id), None)
+            if found is None:
+                found = self._called.get((agent, call_id), self._called.get((None, call_id)))
+        if found is not None:
+            self.calls[position] = found
+
+    def _created(self, position: int, agent: str, event: Entry) -> None:
+        info = self._agent(agent)
+        if info.created is not None:
+            return  # the first creation stands; an id is never given twice
+        info.created = position
+        info.name = text_of(event.get("name"))
+        info.role = text_of(event.get("role"))
+        info.language_model = text_of(event.get("language_model"))
+        info.parent = _name(event.get("parent"))
+        if info.parent is None and info.role != "root" and not self.causes[position] and self._open:
+            maker = self._open[next(reversed(self._open))]
+            self.inferred[position] = maker
+
+    def finish(self) -> Index:
+        """Resolve what could not be known before the whole file was read."""
+        for maker in self._makers:
+            if maker != PERSON:
+                self._agent(maker)
+        outside: dict[str, int] = {}
+        source = [self._source(at, outside) for at in range(len(self.events))]
+        root, hops = roots(source)
+        parents = [self._parents(at) for at in range(len(self.events))]
+        copies: dict[int, list[int]] = {}
+        effects: dict[int, list[int]] = {}
+        for at, origin in enumerate(root):
+            if source[at] != at:
+                copies.setdefault(origin, []).append(at)
+            for cause in self._positions(self.causes[at]):
+                effects.setdefault(cause, []).append(at)
+        self._authorship(parents)
+        return Index(
+            events=self.events,
+            ids=self.ids,
+            by_id=self.by_id,
+            kinds=self.kinds,
+            texts=self.texts,
+            holders=self.holders,
+            authors=self.authors,
+            times=self.times,
+            links=[self._links(at) for at in range(len(self.events))],
+            parents=parents,
+            inferred=self.inferred,
+            calls=self.calls,
+            source=source,
+            root=root,
+            hops=hops,
+            outside=outside,
+            outside_ids=list(outside),
+            copies=copies,
+            effects=effects,
+            hook_hearings=self._hook_hearings(root, source),
+            transcripts=self.transcripts,
+            agents=self.agents,
+        )
+
+    def _hook_hearings(self, root: list[int], source: list[int]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for info in self.agents.values():
+            for at in self.transcripts.get(info.agent_id, ()) if info.role == "hook" else ():
+                shown = {root[at]} if source[at] != at else {root[one] for one in self._positions(self.causes[at])}
+                for origin in shown if self.kinds[at] == HEARD else ():
+                    found.setdefault(origin, []).append(at)
+        return {origin: sorted(places) for origin, places in found.items()}
+
+    def _position(self, message_id: str) -> int | None:
+        """The event a link names. One dialect writes `MESSAGE.CALL` for a call within a message."""
+        found = self.by_id.get(message_id)
+        if found is None and "." in message_id:
+            found = self.by_id.get(message_id.partition(".")[0])
+        return found
+
+    def _source(self, at: int, outside: dict[str, int]) -> int:
+        substance = self.substances[at]
+        if substance is None:
+            return at
+        found = self._position(substance)
+        return found if found is not None else outside.setdefault(substance, -len(outside) - 1)
+
+    def _positions(self, message_ids: tuple[str, ...]) -> tuple[int, ...]:
+        if not message_ids:
+            return ()
+        positions = (self._position(one) for one in message_ids)
+        return tuple(dict.fromkeys(one for one in positions if one is not None))
+
+    def _links(self, at: int) -> tuple[str, ...]:
+        """What the log says outright; else the call that is answered. Both kinds, in the file that wrongly has both."""
+        substance = self.substances[at]
+        named = self.causes[at] if substance is None else (substance, *self.causes[at])
+        if named:
+            return named
+        found = self.calls.get(at, self.inferred.get(at))
+        return () if found is None else (self.ids[found],)
+
+    def _parents(self, at: int) -> tuple[int, ...]:
+        if self.substances[at] is None and not self.causes[at]:
+            # By position, not by name: where ids repeat, the answered call is the one before the answer.
+            found = self.calls.get(at, self.inferred.get(at))
+            return () if found is None else (found,)
+        return self._positions(self._links(at))
+
+    def _authorship(self, parents: list[tuple[int, ...]]) -> None:
+        """Text without a maker was made by the agent whose call caused it, and so was an agent without a parent."""
+        for at, kind in enumerate(self.kinds):
+            if kind == TEXT and self.authors[at] is None and parents[at]:
+                self.authors[at] = self.holders[parents[at][0]]
+        for info in self.agents.values():
+            if info.parent is None and info.created is not None and info.role != "root" and parents[info.created]:
+                info.parent = self.holders[parents[info.created][0]]
+            if info.parent == info.agent_id or (info.parent == PERSON and PERSON not in self.agents):
+                info.parent = None
+
+
+def call_ids(event: Entry) -> Iterator[str]:
+    """The ids of the calls in a message."""
+    calls = event.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict) and (found := _name(call.get("id"))):
+            yield found

@@ -1,0 +1,197 @@
+"""Interventions: every delivery that a hook changed or blocked, with what was meant and what arrived."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import TypedDict
+
+from .agents import time_of
+from .hearing import hearings, is_changed, said_and_heard
+from .index import HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
+from .perspective import actions
+from .wording import Differ, Piece
+
+_BLOCKED = re.compile(r"Error: Action blocked by hook '(.*?)': (.*)", re.DOTALL)
+_REFUSAL = re.compile(r"[\W_]*(?:DENY|DENIED|REJECT|REJECTED|BLOCK|BLOCKED)\b[\s.:;,!*_—–-]*", re.IGNORECASE)
+
+
+class Intervention(TypedDict):
+    """One time that something did not arrive as it was meant."""
+
+    kind: str
+    """`changed`; `blocked` (a call); `withheld` (a text that was not let through); `sent back` (to be said anew)."""
+    hook: str | None
+    """The hook's name, as the log gives it or lets one see it."""
+    agent_id: str
+    """Who heard the changed wording, or whose call or text was refused."""
+    message_id: str
+    """The delivery, or where the refusal stands."""
+    original: str
+    """The message that was meant."""
+    speaker: str | None
+    said: str
+    heard: str
+    reason: str | None
+    time: str | None
+
+
+class Comparison(TypedDict):
+    """One delivery beside its original."""
+
+    message_id: str
+    original: str
+    speaker: str | None
+    agent_id: str
+    label: str
+    """What delivery put before the words; not a change."""
+    said: str
+    heard: str
+    changed: bool
+    diff: list[Piece]
+
+
+def interventions(index: Index) -> list[Intervention]:
+    """All of them, in file order."""
+    found = []
+    refusals = _refusals(index)
+    for at, kind in enumerate(index.kinds):
+        blocked = _BLOCKED.fullmatch(index.texts[at]) if kind == RECEIVED else None
+        if blocked is not None:
+            found.append(_blocked(index, at, blocked[1], blocked[2]))
+        elif index.source[at] != at and is_changed(index, at) and is_hearing(index, at):
+            found.append(_changed(index, at))
+        elif at in refusals:
+            found.append(_refused(index, refusals[at], at))
+    return found
+
+
+def _refusals(index: Index) -> dict[int, int]:
+    """A hook's refusal to the content it was asked about: the word comes next after the question."""
+    found: dict[int, int] = {}
+    for info in index.agents.values():
+        asked = None
+        for at in index.transcripts.get(info.agent_id, ()) if info.role == "hook" else ():
+            if index.kinds[at] == HEARD:
+                asked = next((one for one in index.parents[at] if index.kinds[one] in (SAID, TEXT, HEARD)), None)
+            elif index.kinds[at] == SAID:
+                if asked is not None and _REFUSAL.match(index.texts[at]):
+                    found[at] = asked
+                asked = None
+    return found
+
+
+def _refused(index: Index, asked: int, at: int) -> Intervention:
+    root = index.root[asked]
+    speaker = index.authors[root] if root >= 0 else None
+    # A refusal that the speaker gets to hear asks for another try; else the text just goes no further.
+    pieces = [one for one in index.effects.get(at, ()) if index.kinds[one] == TEXT]
+    heard = [copy for one in pieces for copy in index.copies.get(one, ()) if index.holders[copy] == speaker]
+    reason = _REFUSAL.sub("", index.texts[at])
+    return Intervention(
+        kind="sent back" if heard else "withheld",
+        hook=index.name(index.holders[at]),
+        agent_id=speaker or "",
+        message_id=index.ids[at],
+        original=index.id_of(root),
+        speaker=speaker,
+        said=index.texts[asked],
+        heard=index.texts[heard[0]] if heard else "",
+        reason=reason,
+        time=time_of(index, at),
+    )
+
+
+def is_hearing(index: Index, at: int) -> bool:
+    """Whether a repeated content was heard here, rather than said again or put before a hook with a question."""
+    holder = index.holders[at]
+    if holder is None or index.kinds[at] not in (HEARD, RECEIVED, SYSTEM):
+        return False
+    known, root = index.agents.get(holder), index.root[at]
+    return known is None or known.role != "hook" or root < 0 or index.texts[root] not in index.texts[at]
+
+
+def _blocked(index: Index, at: int, hook: str, reason: str) -> Intervention:
+    call = index.calls.get(at)
+    agent = index.holders[at] or ""
+    return Intervention(
+        kind="blocked",
+        hook=hook,
+        agent_id=agent,
+        message_id=index.ids[at],
+        original=index.ids[call] if call is not None else "",
+        speaker=agent,
+        said=_call_text(index, at, call) if call is not None else "",
+        heard=index.texts[at],
+        reason=reason,
+        time=time_of(index, at),
+    )
+
+
+def _call_text(index: Index, at: int, call: int) -> str:
+    event = index.events[call]
+    wanted = index.events[at].get("tool_call_id")
+    calls = event.get("tool_calls")
+    mine = (
+        [one for one in calls if isinstance(one, dict) and one.get("id") == wanted] if isinstance(calls, list) else []
+    )
+    return "\n".join(actions({"tool_calls": mine or calls}, ""))
+
+
+def _changed(index: Index, at: int) -> Intervention:
+    root = index.root[at]
+    said, _, heard = said_and_heard(index, at)
+    return Intervention(
+        kind="changed",
+        hook=_hook(index, at),
+        agent_id=index.holders[at] or "",
+        message_id=index.ids[at],
+        original=index.ids[root],
+        speaker=index.authors[root],
+        said=said,
+        heard=heard,
+        reason=None,
+        time=time_of(index, at),
+    )
+
+
+def _hook(index: Index, at: int) -> str | None:
+    """The hook that the delivery names; else the last hook agent that was shown the original before."""
+    named = index.events[at].get("hook")
+    if isinstance(named, str) and named:
+        return index.name(named)
+    seen = index.hook_hearings.get(index.root[at], ())
+    place = bisect_left(seen, at)
+    return index.name(index.holders[seen[place - 1]]) if place else None
+
+
+def compare(index: Index, positions: Iterable[int]) -> list[Comparison]:
+    """Each delivery with its original, word by word."""
+    differ = Differ()
+    found = []
+    for at in positions:
+        root = index.root[at]
+        said, label, heard = said_and_heard(index, at)
+        found.append(
+            Comparison(
+                message_id=index.ids[at],
+                original=index.id_of(root),
+                speaker=index.authors[root] if root >= 0 else None,
+                agent_id=index.holders[at] or "",
+                label=label,
+                said=said,
+                heard=heard,
+                changed=is_changed(index, at),
+                diff=differ.compare(said, heard),
+            )
+        )
+    return found
+
+
+def said_vs_heard(index: Index, root: int | None) -> list[Comparison]:
+    """Every delivery of one content; without one, every delivery that changed its content."""
+    if root is not None:
+        return compare(index, (at for at, _ in hearings(index, root) if at != root))
+    changed = (at for at in range(len(index.events)) if index.source[at] != at)
+    return compare(index, (at for at in changed if is_hearing(index, at) and is_changed(index, at)))

@@ -1,0 +1,106 @@
+"""A perspective: what one agent, or several side by side, heard, did, received and said."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypedDict
+
+from .agents import time_of
+from .index import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, Entry, Index
+from .wording import text_of
+
+LABELS = {
+    HEARD: "Heard",
+    SAID: "Said",
+    ACTION: "Action",
+    RECEIVED: "Received",
+    THOUGHT: "Thought",
+    SYSTEM: "System",
+}
+
+
+class Moment(TypedDict):
+    """One thing as one agent lived it."""
+
+    message_id: str
+    agent_id: str
+    kind: str
+    """`heard`, `said`, `action`, `received`, `thought` or `system`."""
+    content: str
+    speaker: str | None
+    """Who first said what was heard; None where that is not an agent of the session."""
+    time: str | None
+
+
+def perspective(index: Index, agent_ids: Iterable[str], *, system: bool = False) -> list[Moment]:
+    """The transcripts of the agents, interleaved in file order; instructions only where asked for."""
+    chosen = dict.fromkeys(agent_ids)
+    transcripts: Sequence[list[int]] = [index.transcripts.get(agent_id, []) for agent_id in chosen]
+    return [
+        moment
+        for at in heapq.merge(*transcripts)
+        if index.kinds[at] in LABELS and (system or index.kinds[at] != SYSTEM)
+        for moment in _moments(index, at)
+    ]
+
+
+def _moments(index: Index, at: int) -> Iterator[Moment]:
+    event, kind, root = index.events[at], index.kinds[at], index.root[at]
+    lines = [(THOUGHT, thought) for thought in thoughts(event)]
+    if kind == ACTION:
+        lines += [(kind, action) for action in actions(event, index.texts[at])]
+    elif kind != THOUGHT:
+        lines.append((kind, index.texts[at]))
+    for label, content in lines:
+        yield Moment(
+            message_id=index.ids[at],
+            agent_id=index.holders[at] or "",
+            kind=label,
+            content=content,
+            speaker=index.authors[root] if root >= 0 else None,
+            time=time_of(index, at),
+        )
+
+
+def thoughts(event: Entry) -> list[str]:
+    """The reasoning that the log keeps with a message; what is sealed has no words."""
+    value = event.get("thinking")
+    items = value if isinstance(value, list) else [value]
+    words = [text_of(item.get("content", item.get("thinking")) if isinstance(item, dict) else item) for item in items]
+    return [word for word in words if word]
+
+
+def actions(event: Entry, text: str) -> list[str]:
+    """What was said while acting, then each call as it was written: its name and its arguments, unread."""
+    lines = [text] if text else []
+    calls: Any = event.get("tool_calls")
+    for call in calls if isinstance(calls, list) else [calls]:
+        function = call.get("function") if isinstance(call, dict) else None
+        named = function if isinstance(function, dict) else call if isinstance(call, dict) else {}
+        name, arguments = named.get("name"), named.get("arguments")
+        words = [word for word in (name, arguments) if isinstance(word, str) and word]
+        lines.append(" ".join(words) or "(a call that cannot be read)")
+    return lines
+
+
+def perspective_text(index: Index, agent_ids: Sequence[str]) -> str:
+    """The perspective as lines `[Heard]:`, `[Said]:`, `[Action]:`, `[Received]:`; `[Thought]:` where the log has it.
+
+    With several agents each line begins with the name. Further lines of a text are set in, so that no text can
+    pass for a line of its own.
+    """
+    several = len(dict.fromkeys(agent_ids)) > 1
+    lines = []
+    for moment in perspective(index, agent_ids):
+        who = f"{_one_line(index.name(moment['agent_id']))} " if several else ""
+        lines.append(f"{who}[{LABELS[moment['kind']]}]: {_set_in(moment['content'])}")
+    return "\n".join(lines)
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())
+
+
+def _set_in(content: str) -> str:
+    return "\n    ".join(content.splitlines()) if content else ""

@@ -1,0 +1,88 @@
+"""In order: everything that happened, and who said what to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypedDict
+
+from .agents import time_of
+from .flow import flow
+from .index import ACTION, CREATED, OTHER, Index
+from .perspective import actions
+
+
+class Happening(TypedDict):
+    """One event in one line."""
+
+    message_id: str
+    time: str | None
+    agent_id: str | None
+    kind: str
+    """`said`, `heard`, `action`, `received`, `system`, `text`, `created`, `terminated`, or the event's own type."""
+    content: str
+    links: list[str]
+
+
+class Arrow(TypedDict):
+    """Somebody said something to somebody."""
+
+    message_id: str
+    time: str | None
+    speaker: str | None
+    hearers: list[str]
+    returned: list[str]
+    """Agents that got it in a tool result."""
+    content: str
+    changed: list[str]
+    """Those among the hearers who heard it in another wording."""
+
+
+def timeline(index: Index, agent_ids: Collection[str] | None = None) -> list[Happening]:
+    """Every event, in file order; with agents, only theirs."""
+    chosen = None if agent_ids is None else set(agent_ids)
+    wanted = (at for at in range(len(index.events)) if chosen is None or index.holders[at] in chosen)
+    return [happening(index, at) for at in wanted]
+
+
+def happening(index: Index, at: int) -> Happening:
+    """One event as a line of the timeline."""
+    return Happening(
+        message_id=index.ids[at],
+        time=time_of(index, at),
+        agent_id=index.holders[at],
+        kind=_kind(index, at),
+        content=_content(index, at),
+        links=list(index.links[at]),
+    )
+
+
+def _kind(index: Index, at: int) -> str:
+    kind = index.kinds[at]
+    event_type = index.events[at].get("event_type")
+    if kind == OTHER and isinstance(event_type, str) and event_type != "transcript_entry":
+        return event_type
+    return kind
+
+
+def _content(index: Index, at: int) -> str:
+    if index.kinds[at] == ACTION:
+        return "\n".join(actions(index.events[at], index.texts[at]))
+    if index.kinds[at] == CREATED:
+        return index.name(index.holders[at])
+    return index.texts[at]
+
+
+def sequence(index: Index, agent_ids: Collection[str] | None = None) -> list[Arrow]:
+    """Who said what to whom, in the order of saying; what nobody heard has no hearers."""
+    return [
+        Arrow(
+            message_id=one["message_id"],
+            time=one["time"],
+            speaker=one["agent_id"],
+            hearers=list(dict.fromkeys(heard["agent_id"] for heard in one["heard"])),
+            returned=list(dict.fromkeys(result["agent_id"] for result in one["results"])),
+            content=one["content"],
+            changed=list(dict.fromkeys(heard["agent_id"] for heard in one["heard"] if heard["changed"])),
+        )
+        for one in flow(index, agent_ids)
+    ]

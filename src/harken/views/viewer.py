@@ -1,0 +1,167 @@
+"""SessionViewer: one session log, looked at from any side. The only file of this room that opens a file.
+
+Every answer is a plain dict, list or text, and none needs a second look at the file. Agents are named by their id,
+or by a name that only one of them has; messages by their id.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Self, TypedDict
+
+from harken.clock import from_datetime
+from harken.errors import NotFound
+from harken.log import scan
+
+from . import agents, dialog, flow, hearing, interventions, perspective, timeline
+from .agents import AgentRow
+from .dialog import Line
+from .flow import Flow
+from .hearing import Heard, Knowledge
+from .index import Entry, Index, Link, build_index
+from .interventions import Comparison, Intervention
+from .perspective import Moment
+from .timeline import Arrow, Happening
+
+
+class Problem(TypedDict):
+    """A line of the file that could not be read as it stands."""
+
+    line: int
+    problem: str
+
+
+class SessionViewer:
+    """Views of who said, heard and knew what, found by following `substance` and `cause`."""
+
+    def __init__(self, session_file: str | os.PathLike[str]) -> None:
+        self.problems: list[Problem] = []
+        """What the reader stumbled over; the views show the rest."""
+        self.index: Index = build_index(self._read(session_file))
+
+    @classmethod
+    def of(cls, events: Iterable[Entry]) -> Self:
+        """The same views of events that are already at hand, as dicts with the keys of the newest dialect."""
+        viewer = cls.__new__(cls)
+        viewer.problems = []
+        viewer.index = build_index(events)
+        return viewer
+
+    def _read(self, session_file: str | os.PathLike[str]) -> Iterable[Entry]:
+        for record in scan(session_file):
+            if record.problem and (record.data is not None or record.raw.strip()):
+                self.problems.append(Problem(line=record.line, problem=str(record.problem)))
+            if record.data is not None:
+                yield record.data
+
+    # The methods of the specification.
+
+    def list_agents(self) -> dict[str, str]:
+        """Every agent of the session: id to name, or to the id where it has none."""
+        return agents.list_agents(self.index)
+
+    def get_transcript(self, agent_id: str) -> list[Entry]:
+        """The transcript entries of an agent as they were logged, oldest first."""
+        return self._events(self.index.transcripts.get(self.find_agent(agent_id), []))
+
+    def extract_dialog(self, agent_ids: Iterable[str]) -> list[Line]:
+        """What the agents said to each other and heard, each piece of content once, in its original wording."""
+        return dialog.extract_dialog(self.index, self._agents(agent_ids))
+
+    def extract_agent_perspective(self, agent_id: str | Iterable[str]) -> str:
+        """What an agent heard, did, received and said, as text; several agents are interleaved."""
+        return perspective.perspective_text(self.index, self._agents(agent_id))
+
+    def build_causality_index(self) -> dict[str, Link]:
+        """Message to parent: what it repeats, what triggered it or the call it answers; a list stays a list."""
+        return flow.causality(self.index)
+
+    def trace_message_flow(self, message_id: str) -> list[Entry]:
+        """The events a message came from, oldest first, and the message itself."""
+        return self._events(flow.ancestry(self.index, self.find_message(message_id)))
+
+    def trace_content_references(self, content_msg_id: str) -> list[Entry]:
+        """The transcript entries that name this message as their substance."""
+        return self._events(flow.references(self.index, self.find_message(content_msg_id)))
+
+    # Beyond it.
+
+    def perspective(self, agent_ids: str | Iterable[str], *, system: bool = False) -> list[Moment]:
+        """The same as `extract_agent_perspective`, as values."""
+        return perspective.perspective(self.index, self._agents(agent_ids), system=system)
+
+    def interventions(self) -> list[Intervention]:
+        """Every delivery that was changed or blocked on its way."""
+        return interventions.interventions(self.index)
+
+    def who_heard(self, message_id: str) -> list[Heard]:
+        """Everybody to whom the content of a message came: when, in which wording, over how many hops."""
+        return hearing.deliveries(self.index, self._content(message_id))
+
+    def knows(self, agent_id: str, what: str, *, at: int | str | datetime | None = None) -> Knowledge:
+        """Whether a message (by id) or some words had reached an agent by then, and by which path.
+
+        `at` is a time, or the id of the last message that counts.
+        """
+        until = hearing.events_until(self.index, from_datetime(at) if isinstance(at, datetime) else at)
+        agent = self.find_agent(agent_id)
+        position = self.index.find(getattr(what, "message_id", None) or what)
+        if position is None:
+            return hearing.knows_text(self.index, agent, what, until)
+        return hearing.knows_message(self.index, agent, position, until)
+
+    def said_vs_heard(self, message_id: str | None = None) -> list[Comparison]:
+        """The deliveries of a message beside its original, by words; without one, all that were changed."""
+        root = None if message_id is None else self._content(message_id)
+        return interventions.said_vs_heard(self.index, root)
+
+    def agent_tree(self) -> list[AgentRow]:
+        """The agents, parents before children, each with its depth."""
+        return agents.agent_tree(self.index)
+
+    def timeline(self, agent_ids: str | Iterable[str] | None = None) -> list[Happening]:
+        """Every event in order, or those of some agents."""
+        return timeline.timeline(self.index, None if agent_ids is None else self._agents(agent_ids))
+
+    def sequence(self, agent_ids: str | Iterable[str] | None = None) -> list[Arrow]:
+        """Who said what to whom."""
+        return timeline.sequence(self.index, None if agent_ids is None else self._agents(agent_ids))
+
+    def flow(self, agent_ids: str | Iterable[str] | None = None) -> list[Flow]:
+        """Every piece of content with what caused it, who heard it, and which results it went into."""
+        return flow.flow(self.index, None if agent_ids is None else self._agents(agent_ids))
+
+    def content_flow(self, message_id: str) -> Flow:
+        """The way of the content of one message."""
+        return flow.content_flow(self.index, self._content(message_id))
+
+    # Names.
+
+    def name(self, agent_id: str | None) -> str:
+        """What to call an agent."""
+        return self.index.name(agent_id)
+
+    def find_agent(self, text: str) -> str:
+        """The id of the agent that an id or a unique name means."""
+        return agents.find_agent(self.index, text)
+
+    def find_message(self, message_id: str) -> int:
+        """The position of a message; negative for one that the file names but does not have."""
+        found = self.index.find(message_id)
+        if found is None:
+            raise NotFound(
+                f"no message {message_id!r} in this session", hint="`harken view timeline SESSION` lists them all"
+            )
+        return found
+
+    def _content(self, message_id: str) -> int:
+        return self.index.content_root(self.find_message(message_id))
+
+    def _agents(self, agent_ids: str | Iterable[str]) -> list[str]:
+        names: list[Any] = [agent_ids] if isinstance(agent_ids, str) else list(agent_ids)
+        return list(dict.fromkeys(self.find_agent(one) for one in names))
+
+    def _events(self, positions: Iterable[int]) -> list[Entry]:
+        return [dict(self.index.events[at]) for at in positions]

@@ -1,0 +1,103 @@
+"""Wording: the text of an event, the name put before it on delivery, and what differs between said and heard."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+from typing import Any, TypedDict
+
+_LABEL = re.compile(r"\[([^\]\n]{1,200})\]: ")
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+
+CELLS = 250_000
+"""How large a table of words one comparison may fill; beyond it the middle is shown as one replacement."""
+
+
+class Piece(TypedDict):
+    """A run of text that stayed, went or came."""
+
+    op: str
+    """`same`, `removed` or `added`."""
+    text: str
+
+
+def text_of(content: object) -> str:
+    """The words of a content field: text, or the text parts of a list; anything else has no words."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(found for part in content if (found := _part(part)))
+    return ""
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    return ""
+
+
+def split_label(heard: str, said: str, names: Collection[str] | None) -> tuple[str, str]:
+    """The label that delivery put before the words (`[Name]: `, perhaps several) and the words after it.
+
+    Only a label with one of `names` counts, since a line put into somebody else's mouth is a change; None, where
+    the speaker is not known, takes any.
+    """
+    start = 0
+    while heard[start:] != said and (found := _LABEL.match(heard, start)):
+        if names is not None and found[1] not in names:
+            break
+        start = found.end()
+        if names is None:
+            break
+    return heard[:start], heard[start:]
+
+
+class Differ:
+    """Compares by words, within a budget: a hostile log must not buy hours with a megabyte of words."""
+
+    def __init__(self, budget: int = 16 * CELLS) -> None:
+        self.left = budget
+        self._known: dict[tuple[str, str], list[Piece]] = {}
+
+    def compare(self, said: str, heard: str) -> list[Piece]:
+        """The pieces that stayed, went and came, in reading order."""
+        found = self._known.get((said, heard))
+        if found is None:
+            found = self._known[said, heard] = self._compare(said, heard)
+        return found
+
+    def _compare(self, said: str, heard: str) -> list[Piece]:
+        if said == heard:
+            return [Piece(op="same", text=said)] if said else []
+        a, b = _WORDS.findall(said), _WORDS.findall(heard)
+        head = _shared(a, b)
+        tail = _shared(a[head:][::-1], b[head:][::-1])
+        old, new = a[head : len(a) - tail], b[head : len(b) - tail]
+        middle = self._middle(old, new)
+        pieces = [("same", a[:head]), *middle, ("same", a[len(a) - tail :])]
+        return [Piece(op=op, text="".join(words)) for op, words in pieces if words]
+
+    def _middle(self, old: list[str], new: list[str]) -> list[tuple[str, list[str]]]:
+        cells = len(old) * len(new)
+        if cells > min(CELLS, self.left):
+            return [("removed", old), ("added", new)]
+        self.left -= cells
+        pieces: list[tuple[str, list[str]]] = []
+        for op, a0, a1, b0, b1 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if op == "equal":
+                pieces.append(("same", old[a0:a1]))
+            else:
+                pieces += [("removed", old[a0:a1]), ("added", new[b0:b1])]
+        return pieces
+
+
+def _shared(a: list[str], b: list[str]) -> int:
+    count = 0
+    for one, other in zip(a, b, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
