@@ -1,0 +1,169 @@
+"""The context socket: an agent's tools ask which commit the agent stands on, and may ask for one to be made.
+
+HTTP over a Unix socket, mode 0600 in a folder of mode 0700; a caller of another user is turned away.
+
+    GET  /current-context   {"context_id": "ctx-…"}, empty before the first checkpoint
+    POST /checkpoint        the same, after everything heard so far has been committed
+
+The server has no thread of its own: the loop that reads the runtime's output also calls `accept` and `serve`, so an
+answer is made between two reads and never in the middle of one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import struct
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from harken import clock
+
+MAX_REQUEST = 16 * 1024
+MAX_CALLERS = 32
+PATIENCE = 2.0
+"""Seconds a caller may take to say what it wants, and seconds `ask` waits for an answer."""
+_PATH_LIMIT = 107
+"""What fits into a Unix address."""
+
+Answer = Callable[[str], str]
+"""Takes `current-context` or `checkpoint` and gives the id of a commit, or an empty text."""
+
+
+class ContextSocket:
+    """The listening end, and the callers that are being served."""
+
+    def __init__(self, folder: Path, answer: Answer) -> None:
+        self.path = _free_path(folder)
+        self._answer = answer
+        self._callers: dict[socket.socket, tuple[bytearray, float]] = {}
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        before = os.umask(0o177)
+        try:
+            self.listener.bind(str(self.path))
+        finally:
+            os.umask(before)
+        self.listener.listen(MAX_CALLERS)
+        self.listener.setblocking(False)
+
+    def accept(self, selector: selectors.BaseSelector) -> None:
+        """Let the next caller in, if it is ours and there is room."""
+        try:
+            caller, _ = self.listener.accept()
+        except OSError:
+            return
+        caller.setblocking(False)
+        if _peer(caller) != os.getuid():
+            self._reply(caller, 403, {"error": "this socket belongs to another user"})
+            caller.close()
+        elif len(self._callers) >= MAX_CALLERS:
+            caller.close()
+        else:
+            self._callers[caller] = (bytearray(), clock.monotonic() + PATIENCE)
+            selector.register(caller, selectors.EVENT_READ, self.serve)
+
+    def serve(self, caller: socket.socket, selector: selectors.BaseSelector) -> None:
+        """Read what a caller says; answer once its request is whole."""
+        heard, _ = self._callers[caller]
+        try:
+            part = caller.recv(MAX_REQUEST)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        heard += part
+        if part and b"\r\n\r\n" not in heard and len(heard) < MAX_REQUEST:
+            return
+        status, body = self._decide(bytes(heard))
+        self._reply(caller, status, body)
+        self._forget(caller, selector)
+
+    def dismiss_slow(self, selector: selectors.BaseSelector) -> None:
+        """Let go of callers who have had their time."""
+        now = clock.monotonic()
+        for caller in [caller for caller, (_, deadline) in self._callers.items() if deadline < now]:
+            self._forget(caller, selector)
+
+    def close(self) -> None:
+        """Stop listening and take the socket away."""
+        for caller in self._callers:
+            caller.close()
+        self._callers.clear()
+        self.listener.close()
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+        with contextlib.suppress(OSError):
+            self.path.parent.rmdir()
+
+    def _decide(self, heard: bytes) -> tuple[int, dict[str, str]]:
+        words = heard.split(b"\r\n", 1)[0].split(b" ")
+        if len(words) != 3 or b"\r\n\r\n" not in heard or not words[2].startswith(b"HTTP/"):
+            return 400, {"error": "not an HTTP request"}
+        match words[0], words[1].split(b"?")[0]:
+            case b"GET", b"/current-context":
+                return 200, {"context_id": self._answer("current-context")}
+            case b"POST", b"/checkpoint":
+                return 200, {"context_id": self._answer("checkpoint")}
+            case _, b"/current-context" | b"/checkpoint":
+                return 405, {"error": "GET /current-context, POST /checkpoint"}
+        return 404, {"error": "GET /current-context, POST /checkpoint"}
+
+    def _reply(self, caller: socket.socket, status: int, body: dict[str, str]) -> None:
+        reasons = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed"}
+        data = orjson.dumps(body)
+        head = f"HTTP/1.1 {status} {reasons[status]}\r\ncontent-type: application/json\r\n"
+        head += f"content-length: {len(data)}\r\nconnection: close\r\n\r\n"
+        # The answer fits into any socket buffer; a caller that has gone misses it.
+        with contextlib.suppress(OSError):
+            caller.send(head.encode() + data)
+
+    def _forget(self, caller: socket.socket, selector: selectors.BaseSelector) -> None:
+        selector.unregister(caller)
+        del self._callers[caller]
+        caller.close()
+
+
+def _free_path(folder: Path) -> Path:
+    """A new folder of ours alone, short enough for an address."""
+    name = uuid.uuid4().hex[:12]
+    for base in (folder, Path("/tmp")):  # noqa: S108 (only where the first is too long; the folder is 0700)
+        path = base / f"harken-{name}" / "context.sock"
+        if len(os.fsencode(path)) <= _PATH_LIMIT:
+            path.parent.mkdir(parents=True, mode=0o700)
+            return path
+    raise OSError("no folder short enough for a socket")
+
+
+def _peer(caller: socket.socket) -> int:
+    """The user on the other end, as the kernel tells it."""
+    _, uid, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return int(uid)
+
+
+def ask(path: str, what: str = "current-context") -> str:
+    """Ask the socket; whatever goes wrong, the answer is an empty text, and soon."""
+    method = "POST" if what == "checkpoint" else "GET"
+    deadline = clock.monotonic() + PATIENCE
+    heard = b""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.settimeout(PATIENCE)
+            line.connect(path)
+            line.sendall(f"{method} /{what} HTTP/1.1\r\nhost: harken\r\ncontent-length: 0\r\n\r\n".encode())
+            while len(heard) < MAX_REQUEST and (left := deadline - clock.monotonic()) > 0:
+                line.settimeout(left)
+                if not (part := line.recv(4096)):
+                    break
+                heard += part
+        head, _, body = heard.partition(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 200 "):
+            return ""
+        found = orjson.loads(body)
+        return str(found.get("context_id", "")) if isinstance(found, dict) else ""
+    except (OSError, ValueError):
+        return ""

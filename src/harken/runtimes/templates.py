@@ -1,0 +1,82 @@
+"""Templates: what an agent is, as a small TOML file with a name.
+
+    runtime = "claude-code"
+    model = "opus"
+    system_prompt = "You review changes."         # in place of the runtime's own
+    append_system_prompt = "Answer in one line."  # after the runtime's own
+    arguments = ["--max-turns", "20"]             # more arguments, as one would type them
+
+Every key but `runtime` may be missing. The file's name without its ending is the template's name, and goes onto
+every commit the agent makes.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from harken.errors import BadRequest, NotFound
+from harken.ids import is_safe_name
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What kind of agent to start."""
+
+    name: str
+    runtime: str
+    model: str = ""
+    system_prompt: str = ""
+    append_system_prompt: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+def find_template(name: str, folder: Path) -> Template:
+    """The template of that name: a file in `folder`, or the path of a file that ends in `.toml`."""
+    if name.endswith(".toml"):
+        path = Path(name)
+    elif is_safe_name(name):
+        path = folder / f"{name}.toml"
+    else:
+        raise BadRequest(f"{name!r} is no name for a template", hint="letters, digits, dots, dashes and underscores")
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        known = ", ".join(sorted(found.stem for found in folder.glob("*.toml")))
+        raise NotFound(f"no template {name!r}: there is no file {path}", hint=f"there are: {known or 'none'}") from None
+    except OSError as problem:
+        raise BadRequest(f"the template {path} cannot be read: {problem.strerror}") from None
+    return parse_template(path.stem, data)
+
+
+def parse_template(name: str, data: bytes) -> Template:
+    """The template that the text of a file describes."""
+    try:
+        fields = tomllib.loads(data.decode())
+        return msgspec.convert(fields | {"name": name}, Template)
+    except (ValueError, RecursionError, msgspec.ValidationError) as problem:
+        raise BadRequest(
+            f"template {name!r}: {problem}", hint="see `harken run --help` for what a template may say"
+        ) from None
+
+
+def template_arguments(template: Template) -> list[str]:
+    """What the template says, in the words of its runtime's command line."""
+    said: list[str] = []
+    if template.runtime == "claude-code":
+        flags = ("--model", "--system-prompt", "--append-system-prompt")
+        values = (template.model, template.system_prompt, template.append_system_prompt)
+        for flag, value in zip(flags, values, strict=True):
+            said += [flag, value] if value else []
+    else:
+        keys = ("model", "instructions", "developer_instructions")
+        values = (template.model, template.system_prompt, template.append_system_prompt)
+        for key, value in zip(keys, values, strict=True):
+            said += ["-c", f"{key}={_toml_string(value)}"] if value else []
+    return [*said, *template.arguments]
+
+
+def _toml_string(text: str) -> str:
+    # A JSON string is a TOML basic string, once the one character they disagree on (DEL) is escaped.
+    return msgspec.json.encode(text).decode().replace("\x7f", "\\u007f")
