@@ -1,1 +1,41 @@
-"""Not built yet."""
+"""Checkpoint, materialize, fork, compact, translate: what agents know, as chains of commits."""
+
+from __future__ import annotations
+
+from .agents import SessionTracker
+from .checkpoint import checkpoint, get_artifact, instant, measure
+from .compaction import compact, snapshot
+from .counts import Counts, count
+from .describe import Shown, show
+from .diff import Diff, diff
+from .materialize import Materialized, empty, materialize
+from .refs import Found, Ref, find, find_session, get_commit, get_session
+from .tracker import Tracker
+from .translate import TIERS
+
+__all__ = [
+    "TIERS",
+    "Counts",
+    "Diff",
+    "Found",
+    "Materialized",
+    "Ref",
+    "SessionTracker",
+    "Shown",
+    "Tracker",
+    "checkpoint",
+    "compact",
+    "count",
+    "diff",
+    "empty",
+    "find",
+    "find_session",
+    "get_artifact",
+    "get_commit",
+    "get_session",
+    "instant",
+    "materialize",
+    "measure",
+    "show",
+    "snapshot",
+]

@@ -1,0 +1,100 @@
+"""Making a commit: bytes, facts and the names that follow it, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from harken import clock, ids
+from harken.errors import Ambiguous, BadRequest, NotFound
+from harken.formats import find as find_format
+from harken.store.base import Commit, Draft, Name, SessionRow, Store
+
+from . import refs
+from .counts import CHARACTERS_PER_TOKEN, Counts, count
+
+Time = str | int | datetime | None
+Advance = Callable[[SessionRow | None, Commit], SessionRow]
+"""The session's row as the new commit leaves it, from the row as it was."""
+
+
+def instant(value: Time, now: clock.Clock = clock.now) -> int:
+    """The instant a caller means: microseconds, an RFC 3339 text, a datetime, or nothing for the present."""
+    if value is None:
+        return now()
+    if isinstance(value, datetime):
+        return clock.from_datetime(value)
+    if isinstance(value, int):
+        return value
+    found = clock.parse_instant(value)
+    if found is None:
+        raise BadRequest(f"{value!r} is no time", hint="write it like 2026-11-15T10:30:00Z")
+    return found
+
+
+def get_artifact(store: Store, ref: str) -> str:
+    """The full name of the artifact that `art-…`, a full name or a unique beginning of one names."""
+    digits = ref.removeprefix(ids.ARTIFACT_PREFIX).lower()
+    found = store.artifacts(digits, limit=9) if ids.is_hex(digits) else []
+    if len(found) > 1:
+        raise Ambiguous(
+            f"several artifacts begin with {ref!r}", hint="it could be: " + ", ".join(found[: refs.CANDIDATES])
+        )
+    if not found:
+        raise NotFound(f"no artifact is called {ref!r}", hint="`harken show REF` names the artifact of a commit")
+    return found[0]
+
+
+def measure(format: str, data: bytes) -> Counts:
+    """What a delta amounts to, as far as anybody can read it."""
+    known = find_format(format)
+    if known is None or "read" not in known.can:
+        return Counts(tokens=len(data) // CHARACTERS_PER_TOKEN, approximate=True)
+    return count(known.read(data))
+
+
+def check_content(format: str, data: bytes) -> None:
+    """Refuse bytes that a chain of this format could never be joined from; what they say is not judged."""
+    if not data:
+        raise BadRequest("there is nothing to keep", hint="give data that is not empty, or the name of an artifact")
+    if known := find_format(format):
+        known.join([data])
+
+
+def checkpoint(
+    store: Store,
+    draft: Draft,
+    *,
+    data: bytes | None = None,
+    summary: str = "",
+    branch: Name | None = None,
+    advance: Advance | None = None,
+) -> Commit:
+    """Record a commit with its bytes. `branch` goes along, unless somebody else moved it; so does the session."""
+    with store.write() as writer:
+        artifact = draft.artifact if data is None else writer.put(data)
+        commit = writer.commit(msgspec.structs.replace(draft, artifact=artifact))
+        if summary:
+            writer.annotate(commit.id, "summary", summary, time=draft.time, who=draft.principal)
+        if branch is not None:
+            writer.move(branch.name, kind="branch", to=commit.id, expect=branch.target, time=draft.time, record=False)
+        if advance is not None:
+            writer.save_session(advance(refs.find_session(store, draft.session_id), commit))
+    return commit
+
+
+def advance_session(runtime: str) -> Advance:
+    """How a session's row follows a commit that somebody made by hand."""
+
+    def advance(row: SessionRow | None, commit: Commit) -> SessionRow:
+        row = row or SessionRow(session=commit.session_id, runtime=runtime, started=commit.time)
+        return msgspec.structs.replace(
+            row,
+            tip=commit.id,
+            ended=max(commit.time, row.ended or commit.time),
+            messages=row.messages + (commit.message_count if commit.commit_type == "delta" else 0),
+        )
+
+    return advance

@@ -1,0 +1,65 @@
+"""What one context knows that another does not: messages, told apart by their ids, or by what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from harken.events import Event
+from harken.events.cbor import encode_event
+from harken.formats import find as find_format
+from harken.store.base import Commit, Link, Store
+
+from . import walk
+from .counts import CONVERSATION
+
+
+class Diff(msgspec.Struct, frozen=True, kw_only=True):
+    """Two contexts side by side."""
+
+    ancestor: Commit | None
+    """The newest commit both stand on, or None."""
+    here: tuple[Event, ...]
+    """What only the first knows."""
+    there: tuple[Event, ...]
+    """What only the second knows."""
+    unread: int = 0
+    """Commits whose format nobody here can read; they are in neither list."""
+
+
+def diff(store: Store, a: Commit, b: Commit) -> Diff:
+    """Compare by the deltas since the common ancestor; compactions between do not matter."""
+    chain_a, chain_b = store.walk(a.id), store.walk(b.id)
+    shared = {link.id for link in chain_a} & {link.id for link in chain_b}
+    only_a, unread_a = _events(store, chain_a, shared)
+    only_b, unread_b = _events(store, chain_b, shared)
+    # A copied session repeats its original's records in commits of its own, so ids decide and not commits.
+    keys_a, keys_b = {_key(event) for event in only_a}, {_key(event) for event in only_b}
+    ancestor = next((link.id for link in chain_a if link.id in shared), "")
+    return Diff(
+        ancestor=store.get_commit(ancestor) if ancestor else None,
+        here=tuple(event for event in only_a if _key(event) not in keys_b),
+        there=tuple(event for event in only_b if _key(event) not in keys_a),
+        unread=unread_a + unread_b,
+    )
+
+
+def _events(store: Store, chain: Sequence[Link], shared: set[str]) -> tuple[list[Event], int]:
+    links = [link for link in walk.whole(chain) if link.id not in shared][::-1]
+    contents = store.get_many([link.artifact for link in links])
+    found: list[Event] = []
+    unread = 0
+    for link, data in zip(links, contents, strict=True):
+        known = find_format(link.format)
+        if known is None or "read" not in known.can:
+            unread += 1
+            continue
+        found += [event for event in known.read(data) if isinstance(event, CONVERSATION)]
+    return found, unread
+
+
+def _key(event: Event) -> object:
+    if event.message_id:
+        return event.message_id, event.index, event.kind
+    return encode_event(event.replace(time=None, index=0, cause=None, substance=None))

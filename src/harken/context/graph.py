@@ -1,0 +1,103 @@
+"""Commits as a drawing of lines: newest first, one column per branch, joined where two share a parent.
+
+Pure: commits in, rows of text out. A sub-agent's chain is drawn as a branch of the commit it was spawned at.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from harken.store.base import Commit
+
+MARKS = {"delta": "●", "compaction": "◆", "snapshot": "■"}
+WIDTH = 24
+"""Columns drawn at most; a wider tree loses its lines at the right, never its commits."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the drawing; without a commit it only joins columns."""
+
+    lines: str
+    commit: Commit | None = None
+
+
+def draw(commits: Iterable[Commit], links: Mapping[str, str] | None = None) -> list[Row]:
+    """The rows for these commits. `links` maps a chain's first commit to the commit it was spawned at."""
+    below = _parents(list(commits), links or {})
+    columns: list[str] = []
+    rows: list[Row] = []
+    for commit in _order(below):
+        place = columns.index(commit.id) if commit.id in columns else len(columns)
+        if place == len(columns):
+            columns.append(commit.id)
+        joining = [n for n, waiting in enumerate(columns) if waiting == commit.id and n != place]
+        if joining:
+            rows.append(Row(lines=_join(columns, place, joining)))
+            columns = [waiting for n, waiting in enumerate(columns) if n not in joining]
+        marks = [MARKS.get(commit.commit_type, "●") if n == place else "│" for n in range(len(columns))]
+        rows.append(Row(lines=_clip(marks), commit=commit))
+        parent = below[commit.id][1]
+        if parent:
+            columns[place] = parent
+        else:
+            columns.pop(place)
+    return rows
+
+
+def _parents(commits: Sequence[Commit], links: Mapping[str, str]) -> dict[str, tuple[Commit, str]]:
+    known = {commit.id for commit in commits}
+    found: dict[str, tuple[Commit, str]] = {}
+    for commit in commits:
+        parent = commit.parent or links.get(commit.id, "")
+        found[commit.id] = (commit, parent if parent in known else "")
+    return found
+
+
+def _order(below: Mapping[str, tuple[Commit, str]]) -> list[Commit]:
+    """Children before parents, and among those that may come next the newest first, keeping a line together."""
+    waiting = dict.fromkeys(below, 0)
+    for _, parent in below.values():
+        if parent:
+            waiting[parent] += 1
+    age = {id: (-commit.time, number) for number, (id, (commit, _)) in enumerate(below.items())}
+    ready = [(age[id], id) for id, children in waiting.items() if not children]
+    heapq.heapify(ready)
+    ordered: list[Commit] = []
+    while ready:
+        _, id = heapq.heappop(ready)
+        commit, parent = below[id]
+        ordered.append(commit)
+        if parent:
+            waiting[parent] -= 1
+            if not waiting[parent]:
+                heapq.heappush(ready, (age[parent], parent))
+    return ordered
+
+
+def _join(columns: Sequence[str], place: int, joining: Sequence[int]) -> str:
+    last = joining[-1]
+    cells = []
+    for n in range(len(columns)):
+        if n == place:
+            cells.append("├")
+        elif n in joining:
+            cells.append("╯" if n == last else "┴")
+        elif place < n < last:
+            cells.append("┼")
+        else:
+            cells.append("│")
+    text = ""
+    for n, cell in enumerate(cells[:WIDTH]):
+        text += cell + ("─" if place <= n < last else " ")
+    return text.rstrip()
+
+
+def _clip(marks: Sequence[str]) -> str:
+    shown = list(marks[:WIDTH])
+    if len(marks) > WIDTH and shown[-1] == "│":
+        hidden = next((mark for mark in marks[WIDTH:] if mark != "│"), "")
+        shown[-1] = hidden or "…"
+    return " ".join(shown)

@@ -1,0 +1,218 @@
+"""The conversation a commit stands for: walk, join, take the context, translate, and remember the answer.
+
+The answer is a function of the chain, the format and the stop. It is remembered where making it again would cost more
+than reading it back: after a translation or a `context`, and for long chains of small deltas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from harken import __version__, ids
+from harken.errors import HarkenError
+from harken.formats import Format, Loss, find, get
+from harken.formats.base import identity
+from harken.store.base import Commit, Link, Store
+
+from . import walk
+from .counts import Counts, count
+from .translate import TIERS, Piece, Translation, raw, translate
+
+DEFAULT_FORMAT = "events-v1"
+CACHE_CHAIN = 64
+"""A join of fewer commits is as quick to make as to look up."""
+CACHE_BYTES = 8 << 20
+"""A larger answer is not remembered: it would push everything else out."""
+
+
+class Materialized(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation in one piece, and how it was made."""
+
+    bytes: bytes
+    artifact: str
+    """The full name of the bytes."""
+    format: str
+    tier: str
+    """`1` native, `2` field, `2s` structural, `3` rendering, `4` raw."""
+    tier_name: str = "native"
+    losses: tuple[Loss, ...] = ()
+    message_count: int = 0
+    token_count: int = 0
+    approximate: bool = False
+    """Whether `token_count` is an estimate."""
+    commit_count: int = 0
+    """The commits whose bytes are in the answer."""
+    description: str = ""
+    """A sentence about the format, for whoever has no reader for it."""
+
+
+def empty(format: str | None = None) -> Materialized:
+    """The conversation of no commit at all: a fresh start."""
+    chosen = get(format or DEFAULT_FORMAT)
+    return Materialized(
+        bytes=chosen.empty,
+        artifact=ids.artifact_id(chosen.empty),
+        format=chosen.name,
+        tier="1",
+        description=chosen.description,
+    )
+
+
+def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: str = walk.COMPACTION) -> Materialized:
+    """The conversation at `tip`; `stop` is `compaction`, `root` or the full name of an ancestor."""
+    target = get(format) if format else None
+    key = cache_key(tip, format, stop)
+    if (kept := _recall(store, key)) is not None:
+        return kept
+    groups = _groups(store, tip, stop)
+    commits = [commit for group in groups for commit in group]
+    pieces = _load(store, [walk.stretches(group) for group in groups], standing=stop == walk.COMPACTION)
+    answer = _answer(pieces, target)
+    linear = stop != walk.COMPACTION or all(is_linear(piece.name) for piece in pieces)
+    total = _count(answer, pieces, commits, plain=linear)
+    made = Materialized(
+        bytes=answer.data,
+        artifact=ids.artifact_id(answer.data),
+        format=answer.format,
+        tier=answer.tier,
+        tier_name=TIERS[answer.tier],
+        losses=answer.losses,
+        message_count=total.messages,
+        token_count=total.tokens,
+        approximate=total.approximate,
+        commit_count=len(commits),
+        description=answer.description,
+    )
+    if answer.tier != "1" or len(commits) >= CACHE_CHAIN or not linear:
+        _remember(store, key, made)
+    return made
+
+
+def is_linear(format: str) -> bool:
+    """Whether the conversation as it stands is simply what follows the nearest compaction."""
+    found = find(format)
+    return found is None or found.context is identity
+
+
+def select(store: Store, tip: Commit, stop: str) -> list[Link]:
+    """The commits an answer is made of, newest first."""
+    if stop == walk.ROOT:
+        return walk.whole(store.walk(tip.id))
+    if stop != walk.COMPACTION:
+        return walk.since(store.walk(tip.id), stop)
+    chain = store.walk(tip.id, stop=walk.RESETS)
+    if not is_linear(chain[-1].format) and (below := store.get_commit(chain[-1].id).parent):
+        chain = [*chain, *store.walk(below)]
+    return walk.standing(chain, is_linear)
+
+
+def _load(store: Store, groups: Sequence[Sequence[walk.Stretch]], *, standing: bool) -> list[Piece]:
+    parts = [part for group in groups for part in group]
+    artifacts = store.get_many([commit.artifact for part in parts for commit in part.commits])
+    pieces = []
+    for part in parts:
+        known = find(part.format)
+        deltas = [next(artifacts) for _ in part.commits]
+        data = known.join(deltas) if known else b"".join(deltas)
+        pieces.append(Piece(name=part.format, format=known, data=known.context(data) if known and standing else data))
+    return pieces
+
+
+def _answer(pieces: Sequence[Piece], target: Format | None) -> Translation:
+    if target is None:
+        # The newest commit that is part of the answer says which format it is in.
+        target = pieces[-1].format
+    return translate(pieces, target) if target else raw(pieces)
+
+
+def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link], *, plain: bool) -> Counts:
+    # Commits know their own counts; only what `context` left out or a translation dropped has to be read again.
+    if plain:
+        return Counts(
+            messages=sum(commit.message_count for commit in commits),
+            tokens=sum(commit.token_count for commit in commits),
+            approximate=any(commit.approximate for commit in commits),
+        )
+    if answer.events is not None:
+        return count(answer.events)
+    total = Counts()
+    for piece in pieces:
+        if piece.format and "read" in piece.format.can:
+            total += count(piece.format.read(piece.data))
+    return total
+
+
+# -- sub-agents that were given their parent's context ---------------------------------------------------------------
+
+
+def _groups(store: Store, tip: Commit, stop: str) -> list[list[Link]]:
+    """The commits of the answer, newest first; before them those of each context that was handed down."""
+    groups = [select(store, tip, stop)]
+    seen = {tip.id}
+    while stop == walk.COMPACTION and groups[0] and (above := _giver(store, groups[0][-1].id)):
+        if above.id in seen:
+            break
+        seen.add(above.id)
+        groups.insert(0, select(store, above, stop))
+    return groups
+
+
+def _giver(store: Store, oldest: str) -> Commit | None:
+    first = store.get_commit(oldest)
+    origin = None if first.parent else first.spawned_from
+    return spawning_commit(store, origin) if origin and origin.get("inherits") else None
+
+
+def spawning_commit(store: Store, origin: dict[str, Any]) -> Commit | None:
+    """The commit of the parent's chain at which a sub-agent was created."""
+    if full := origin.get("commit"):
+        return store.get_commit(str(full))
+    session, call = str(origin.get("session", "")), str(origin.get("call_id", ""))
+    tip = next((row.tip for row in store.sessions(prefix=session) if row.session == session), "")
+    if not tip:
+        return None
+    deltas = walk.whole(store.walk(tip))[::-1]
+    for commit, data in zip(deltas, store.get_many([delta.artifact for delta in deltas]), strict=True):
+        if call and call.encode("utf-8", "replace") in data:
+            return store.get_commit(commit.id)
+    return store.get_commit(tip)
+
+
+# -- remembering -----------------------------------------------------------------------------------------------------
+
+
+def cache_key(tip: Commit, format: str | None, stop: str) -> str:
+    """Under which an answer is remembered; a newer Harken may read better, so its version is part of it."""
+    return f"materialize/{__version__}/{tip.seal}/{format or ''}/{stop}"
+
+
+def bytes_key(artifact: str) -> str:
+    """Under which the bytes of an answer are remembered, so that they can be asked for by name."""
+    return f"artifact/{artifact}"
+
+
+def _recall(store: Store, key: str) -> Materialized | None:
+    if (facts := store.cached(key)) is None:
+        return None
+    try:
+        kept = msgspec.msgpack.decode(facts, type=Materialized)
+    except msgspec.DecodeError:
+        return None
+    data = store.cached(bytes_key(kept.artifact))
+    if data is None or ids.artifact_id(data) != kept.artifact:
+        return None
+    return msgspec.structs.replace(kept, bytes=data)
+
+
+def _remember(store: Store, key: str, made: Materialized) -> None:
+    if len(made.bytes) > CACHE_BYTES:
+        return
+    try:
+        store.cache(bytes_key(made.artifact), made.bytes)
+        store.cache(key, msgspec.msgpack.encode(msgspec.structs.replace(made, bytes=b"")))
+    except HarkenError:
+        # A store that cannot be written can still be read.
+        return

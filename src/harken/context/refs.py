@@ -1,0 +1,162 @@
+"""What a REF names, in this order: `ctx-…` or a unique prefix of one; an exact branch or tag; a session id (its tip)
+or `SESSION@MESSAGE`; a unique prefix in hex digits; else an error that lists what comes close.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+import msgspec
+
+from harken import ids
+from harken.errors import Ambiguous, BadRequest, NotFound
+from harken.formats import find as find_format
+from harken.store.base import Commit, Link, Name, SessionRow, Store
+
+from . import walk
+
+Ref = str | Commit | Name
+CANDIDATES = 8
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """The commit a REF names, and the branch it was named by, if it was."""
+
+    commit: Commit
+    branch: Name | None = None
+
+
+def find(store: Store, ref: Ref) -> Found:
+    """What the REF names."""
+    if isinstance(ref, Commit):
+        return Found(commit=store.get_commit(ref.id))
+    if isinstance(ref, Name):
+        return Found(commit=store.get_commit(ref.target), branch=ref if ref.kind == "branch" else None)
+    if not ref:
+        raise BadRequest("an empty REF names nothing", hint="a commit, a branch, a tag or a session id")
+    if ref.startswith(ids.COMMIT_PREFIX) and (commit := _by_prefix(store, ref, ref.removeprefix(ids.COMMIT_PREFIX))):
+        return Found(commit=commit)
+    if name := store.find_name(ref):
+        return Found(commit=store.get_commit(name.target), branch=name if name.kind == "branch" else None)
+    commit = _by_session(store, ref) or _by_prefix(store, ref, ref) or _by_session_prefix(store, ref)
+    if commit is None:
+        raise NotFound(f"nothing is called {ref!r}", hint=_hint(store, ref))
+    return Found(commit=commit)
+
+
+def get_commit(store: Store, ref: Ref) -> Commit:
+    """The commit the REF names."""
+    return find(store, ref).commit
+
+
+def find_session(store: Store, session: str) -> SessionRow | None:
+    """The session of exactly this id."""
+    return next((row for row in store.sessions(prefix=session) if row.session == session), None)
+
+
+def get_session(store: Store, text: str) -> SessionRow:
+    """The session of this id, or the only one whose id begins like this."""
+    rows = store.sessions(prefix=text)
+    for row in rows:
+        if row.session == text:
+            return row
+    # A sub-agent's id begins with its parent's; whoever types the beginning means the parent.
+    tops = [row for row in rows if not row.parent] or rows
+    if len(tops) == 1:
+        return tops[0]
+    if not tops:
+        close = difflib.get_close_matches(text, [row.session for row in store.sessions()], n=CANDIDATES, cutoff=0.5)
+        raise NotFound(
+            f"no session is called {text!r}",
+            hint="close to it: " + ", ".join(close) if close else "`harken sessions` lists them",
+        )
+    raise Ambiguous(f"several sessions begin with {text!r}", hint=_listing([row.session for row in tops]))
+
+
+# -- the kinds of REF ------------------------------------------------------------------------------------------------
+
+
+def _by_prefix(store: Store, ref: str, digits: str) -> Commit | None:
+    digits = digits.lower()
+    if not digits or digits.strip("0123456789abcdef"):
+        return None
+    found = store.commits(digits, limit=CANDIDATES + 1)
+    if len(found) > 1:
+        raise Ambiguous(f"several commits begin with {ref!r}", hint=_listing([commit.short for commit in found]))
+    return found[0] if found else None
+
+
+def _by_session(store: Store, ref: str) -> Commit | None:
+    if (row := find_session(store, ref)) and row.tip:
+        return store.get_commit(row.tip)
+    # A session's id may hold an @ itself, so every place is tried.
+    at = ref.find("@", 1)
+    while at > 0:
+        if row := find_session(store, ref[:at]):
+            return _by_message(store, row, ref[at + 1 :])
+        at = ref.find("@", at + 1)
+    return None
+
+
+def _by_session_prefix(store: Store, ref: str) -> Commit | None:
+    tips = [row for row in store.sessions(prefix=ref) if row.tip and not row.parent]
+    if len(tips) > 1:
+        raise Ambiguous(f"several sessions begin with {ref!r}", hint=_listing([row.session for row in tips]))
+    return store.get_commit(tips[0].tip) if tips else None
+
+
+def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
+    """The commit that holds the message, in the session's own chain or in one of its agents'."""
+    if not message:
+        raise BadRequest(f"{row.session}@ wants the id of a message")
+    for each in [row, *(other for other in store.sessions(prefix=row.session) if other.parent == row.session)]:
+        if each.tip and (found := message_commit(store, each.tip, message)):
+            return store.get_commit(found.id)
+    raise NotFound(
+        f"session {row.session} holds no message {message!r}",
+        hint=f"`harken view dialog {row.session}` shows its messages",
+    )
+
+
+def message_commit(store: Store, tip: str, message: str) -> Link | None:
+    """The commit of the chain whose delta holds the message."""
+    deltas = walk.whole(store.walk(tip))[::-1]
+    contents = store.get_many([link.artifact for link in deltas])
+    # A record without an id is called after its place: `@` and the offset in the file.
+    offset = int(message[1:]) if message[:1] == "@" and message[1:].isdecimal() and len(message) < 20 else None
+    needle, passed = message.encode("utf-8", "replace"), 0
+    for link, data in zip(deltas, contents, strict=True):
+        passed += len(data)
+        if offset is not None:
+            if offset < passed:
+                return link
+        elif needle in data and _holds(link.format, data, message):
+            return link
+    return None
+
+
+def _holds(format: str, data: bytes, message: str) -> bool:
+    known = find_format(format)
+    if known is None or "read" not in known.can:
+        return True
+    return any(event.message_id == message or event.api_id == message for event in known.read(data))
+
+
+# -- what to say when it names nothing -------------------------------------------------------------------------------
+
+
+def _listing(names: list[str]) -> str:
+    more = ", …" if len(names) > CANDIDATES else ""
+    return "it could be: " + ", ".join(names[:CANDIDATES]) + more
+
+
+def _hint(store: Store, ref: str) -> str:
+    known = [name.name for name in store.names()] + [row.session for row in store.sessions()]
+    commits = [commit.short for commit in store.commits(limit=200)]
+    digits = ref.removeprefix(ids.COMMIT_PREFIX)
+    close = difflib.get_close_matches(ref, known, n=CANDIDATES, cutoff=0.5)
+    close += difflib.get_close_matches(ids.COMMIT_PREFIX + digits[:8], commits, n=3, cutoff=0.6)
+    if close:
+        return "close to it: " + ", ".join(close)
+    newest = [*known[:3], *commits[:3]]
+    return "there are: " + ", ".join(newest) + ", …" if newest else "the store is empty; `harken import` fills it"

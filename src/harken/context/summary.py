@@ -1,0 +1,78 @@
+"""Words about a stretch of conversation, made without a model: one line for a list, a page for a compaction."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.text import clean
+
+from .counts import count
+
+LINE = 100
+EXCERPT = 600
+REQUESTS = 20
+
+_SPACE = re.compile(r"\s+")
+
+
+def excerpt(text: str, limit: int = LINE) -> str:
+    """The beginning of a text on one line, with an ellipsis where something is missing."""
+    # The cut comes first: a text may be very long, and only its beginning matters.
+    short = _SPACE.sub(" ", text[: limit * 4]).strip()
+    return short if len(short) <= limit and len(text) <= limit * 4 else short[: limit - 1].rstrip() + "…"
+
+
+def line(events: Sequence[Event]) -> str:
+    """One line about what happened, for a commit nobody has described."""
+    asked = next((e.content for e in events if isinstance(e, Prompt) and e.content.strip()), "")
+    said = next((e.content for e in reversed(events) if isinstance(e, Response) and e.content.strip()), "")
+    parts = [excerpt(part, LINE // 2) for part in (asked, _calls(events), said) if part]
+    return " → ".join(parts) if parts else _remainder(events)
+
+
+def _calls(events: Sequence[Event]) -> str:
+    return _tally(Counter(e.name for e in events if isinstance(e, ToolCall)))
+
+
+def _tally(counter: Counter[str]) -> str:
+    return ", ".join(f"{name or '?'} ×{n}" if n > 1 else (name or "?") for name, n in counter.most_common(8))
+
+
+def _remainder(events: Sequence[Event]) -> str:
+    for event in events:
+        match event:
+            case ToolResult():
+                return "result: " + excerpt(event.output, LINE // 2)
+            case Error():
+                return "error: " + excerpt(event.message, LINE // 2)
+            case System():
+                return f"{event.subtype or 'system'}: {excerpt(event.message, LINE // 2)}".rstrip(": ")
+            case Thinking() if event.content:
+                return "thinking: " + excerpt(event.content, LINE // 2)
+            case Output() if event.why:
+                return f"unread: {excerpt(event.why, LINE // 2)}"
+    return f"{len(events)} events" if len(events) != 1 else f"one {events[0].kind} event"
+
+
+def extract(events: Sequence[Event]) -> str:
+    """A summary made of the conversation's own words: what was asked, what was done, what was said last."""
+    asked = [e.content for e in events if isinstance(e, Prompt) and e.source != "injected" and e.content.strip()]
+    told = [e.content for e in events if isinstance(e, Prompt) and e.source == "injected" and e.content.strip()]
+    answers = [e.content for e in events if isinstance(e, Response) and e.content.strip()]
+    failed = sum(1 for e in events if isinstance(e, ToolResult) and e.is_error)
+    parts = [
+        f"Summary of the conversation so far ({count(events).messages} messages), put together from its own words."
+    ]
+    for title, texts in (("Context given", told[:1]), ("First request", asked[:1])):
+        parts += [f"{title}: {excerpt(text, EXCERPT)}" for text in texts]
+    if later := asked[1:]:
+        shown = later[-REQUESTS:]
+        left_out = f" (the last {len(shown)} of {len(later)})" if len(shown) < len(later) else ""
+        parts.append(f"Later requests{left_out}:\n" + "\n".join(f"- {excerpt(text, LINE * 2)}" for text in shown))
+    if tools := _calls(events):
+        parts.append(f"Tools used: {tools}" + (f"; {failed} calls failed" if failed else "") + ".")
+    parts += [f"Last answer: {excerpt(text, EXCERPT * 2)}" for text in answers[-1:]]
+    return clean("\n\n".join(parts))

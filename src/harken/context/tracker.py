@@ -1,0 +1,264 @@
+"""From a live stream of events to commits: one tracker per agent, one chain per tracker.
+
+The tracker never stands in the way of the agent it watches. A checkpoint that fails is told to `on_warning`, and what
+it should have held is part of the next one. How far a chain goes is written into the session's row in the same
+transaction as the commit, so whoever feeds the same events again after a crash can skip exactly those that are kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from harken import clock
+from harken.events import Event, TranscriptEdit
+from harken.events.cbor import decode_events, encode_events
+from harken.store.base import Commit, Draft, SessionRow, Store
+
+from . import refs, turns
+from .counts import count
+from .edits import apply
+from .materialize import DEFAULT_FORMAT, materialize
+
+Warn = Callable[[str], None]
+
+
+class Keeper(Protocol):
+    """What a tracker needs of a repo."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def clock(self) -> clock.Clock: ...
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a chain goes, as it is written beside it."""
+
+    events: int = 0
+    """Events of the stream that are in the chain."""
+    format: str = "tracker-1"
+
+
+class Work(msgspec.Struct, kw_only=True):
+    """A commit that is due: the next delta, and perhaps the compaction behind it."""
+
+    events: list[Event]
+    reason: str
+    fold: TranscriptEdit | tuple[Event, ...] | None = None
+    """What the compaction commit is made from: an edit of the transcript, or the events that survive."""
+
+
+class Tracker:
+    """Keeps what one agent knows, as it comes to know it. Safe to feed and to ask from several threads."""
+
+    def __init__(
+        self,
+        repo: Keeper,
+        *,
+        session_id: str,
+        principal: str = "",
+        template: str = "",
+        machine: str = "",
+        ticket_id: str = "",
+        thread_id: str = "",
+        frequency: str = "turn",
+        on_warning: Warn | None = None,
+        parent: str = "",
+        spawned_from: dict[str, Any] | None = None,
+        forked_from: str = "",
+        row: SessionRow | None = None,
+    ) -> None:
+        """`parent` is the commit to go on from when the session is new; `row` says what else is known of it."""
+        self._repo = repo
+        self._rule = turns.frequency(frequency)
+        self._warn = on_warning or (lambda _: None)
+        self._lock = threading.RLock()
+        self._facts = Draft(
+            artifact="",
+            format=DEFAULT_FORMAT,
+            time=0,
+            template=template,
+            principal=principal,
+            machine=machine,
+            session_id=session_id,
+            ticket_id=ticket_id,
+            thread_id=thread_id,
+            spawned_from=spawned_from,
+            forked_from=forked_from,
+        )
+        known = refs.find_session(repo.store, session_id)
+        self._row = known or row or SessionRow(session=session_id, runtime=template)
+        self._tip = repo.store.get_commit(self._row.tip or parent) if self._row.tip or parent else None
+        self._kept = _read_state(self._row.state)
+        self._skip = self._kept.events
+        self._position = turns.Position()
+        self._pending: list[Event] = []
+        self._queue: list[Work] = []
+        self._last_boundary: Event | None = None
+
+    # -- asking ------------------------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> str:
+        """The commit the agent stands on, as people see it; empty before the first."""
+        with self._lock:
+            return self._tip.short if self._tip else ""
+
+    @property
+    def tip(self) -> Commit | None:
+        """The newest commit, or None before the first."""
+        with self._lock:
+            return self._tip
+
+    @property
+    def kept(self) -> int:
+        """How many events of the stream are in the chain; a replay of the stream is skipped that far by itself."""
+        with self._lock:
+            return self._kept.events
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the chain goes further than what this tracker has been fed so far."""
+        with self._lock:
+            return self._skip > 0
+
+    @property
+    def pending(self) -> int:
+        """Events that are in no commit yet."""
+        with self._lock:
+            return len(self._pending) + sum(len(work.events) for work in self._queue)
+
+    # -- feeding -----------------------------------------------------------------------------------------------
+
+    def feed(self, events: Sequence[Event], *, more: bool = False) -> None:
+        """Take in what happened. `more` says that the message that is being said goes on."""
+        with self._lock:
+            for event in events:
+                self._take(event)
+            if not more:
+                self._position, reason = turns.at_rest(self._rule, self._position)
+                self._due(reason)
+            self._flush()
+
+    def checkpoint(self, reason: str = turns.EXPLICIT) -> str:
+        """Keep what is pending now; the answer is where the agent stands then."""
+        with self._lock:
+            self._due(reason)
+            self._flush()
+            return self.current
+
+    def close(self) -> None:
+        """The session has ended."""
+        self.checkpoint(turns.END)
+
+    def _take(self, event: Event) -> None:
+        self._position, reason = turns.before(self._rule, self._position, event)
+        self._due(reason)
+        summary = turns.is_summary(self._position, event)
+        self._position, reason = turns.after(self._rule, self._position, event)
+        if self._skip:
+            self._skip -= 1
+        else:
+            self._pending.append(event)
+        fold: TranscriptEdit | tuple[Event, ...] | None = None
+        if isinstance(event, TranscriptEdit):
+            fold = event
+        elif summary and self._last_boundary is not None:
+            fold = (self._last_boundary, event)
+        self._last_boundary = event if self._position.boundary else None
+        self._due(reason, fold)
+
+    def _due(self, reason: str, fold: TranscriptEdit | tuple[Event, ...] | None = None) -> None:
+        if not reason or not self._pending:
+            return
+        self._queue.append(Work(events=self._pending, reason=reason, fold=fold))
+        self._pending = []
+
+    # -- keeping -----------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        while self._queue:
+            self._merge()
+            work = self._queue[0]
+            try:
+                self._keep(work)
+            except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agent goes on
+                self._warn(f"a checkpoint failed and is made up for by the next: {problem}")
+                return
+            self._queue.pop(0)
+
+    def _merge(self) -> None:
+        """What failed before becomes part of the next delta; a compaction keeps its place between two."""
+        while len(self._queue) > 1 and self._queue[0].fold is None:
+            missed = self._queue.pop(0)
+            self._queue[0].events[:0] = missed.events
+
+    def _keep(self, work: Work) -> None:
+        """Delta, compaction and how far they go, in one transaction: a crash between them would hide nothing."""
+        parts = [(work.events, "delta", work.reason)]
+        if work.fold is not None:
+            parts.append((self._survivors(work.events, work.fold), "compaction", turns.COMPACTION))
+        tip, store = self._tip, self._repo.store
+        with store.write() as writer:
+            for events, commit_type, reason in parts:
+                draft = self._draft(tip, events, commit_type, reason)
+                tip = writer.commit(msgspec.structs.replace(draft, artifact=writer.put(encode_events(events))))
+            assert tip is not None
+            kept = Kept(events=self._kept.events + len(work.events))
+            row = msgspec.structs.replace(
+                self._row,
+                tip=tip.id,
+                started=_first_time(work.events, tip.time) if self._row.started is None else self._row.started,
+                ended=tip.time,
+                messages=self._row.messages + count(work.events).messages,
+                state=msgspec.json.encode(kept),
+            )
+            writer.save_session(row)
+        self._tip, self._row, self._kept = tip, row, kept
+
+    def _survivors(self, delta: Sequence[Event], fold: TranscriptEdit | tuple[Event, ...]) -> list[Event]:
+        if not isinstance(fold, TranscriptEdit):
+            return list(fold)
+        standing: list[Event] = []
+        if self._tip is not None:
+            standing = decode_events(materialize(self._repo.store, self._tip, format=DEFAULT_FORMAT).bytes)
+        return apply([*standing, *delta], fold)
+
+    def _draft(self, tip: Commit | None, events: Sequence[Event], commit_type: str, reason: str) -> Draft:
+        counts = count(events)
+        return msgspec.structs.replace(
+            self._facts,
+            parent=tip.id if tip else "",
+            commit_type=commit_type,
+            checkpoint=reason,
+            time=self._time(tip, events),
+            message_count=counts.messages,
+            token_count=counts.tokens,
+            approximate=counts.approximate,
+            spawned_from=None if tip else self._facts.spawned_from,
+            forked_from="" if self._row.tip else self._facts.forked_from,
+        )
+
+    def _time(self, tip: Commit | None, events: Sequence[Event]) -> int:
+        """The last instant written in the events, never before the parent's; the present where none is written.
+
+        So the same stream gives the same commits wherever it is kept."""
+        written = next((event.time for event in reversed(events) if event.time is not None), None)
+        instant = written if written is not None else self._repo.clock()
+        return max(instant, tip.time) if tip else instant
+
+
+def _read_state(state: bytes) -> Kept:
+    try:
+        return msgspec.json.decode(state, type=Kept) if state else Kept()
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return Kept()
+
+
+def _first_time(events: Sequence[Event], otherwise: int) -> int:
+    return next((event.time for event in events if event.time is not None), otherwise)
