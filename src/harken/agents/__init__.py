@@ -1,1 +1,37 @@
-"""Not built yet."""
+"""The native runtime: agents that hear, speak and use tools, and go on where a crash has stopped them."""
+
+from __future__ import annotations
+
+from .agent import Agent
+from .hooks import Approve, Change, Deny, Hook, HookAgent, Moment, hook
+from .loading import MissingHook, load_session
+from .models import Model, ModelError, Reply, Request, ScriptedModel, open_model
+from .patience import Patience
+from .tools import Answer, Call, Tool, make_tool
+from .triggers import FileWatcher, wake
+
+__all__ = [
+    "Agent",
+    "Answer",
+    "Approve",
+    "Call",
+    "Change",
+    "Deny",
+    "FileWatcher",
+    "Hook",
+    "HookAgent",
+    "MissingHook",
+    "Model",
+    "ModelError",
+    "Moment",
+    "Patience",
+    "Reply",
+    "Request",
+    "ScriptedModel",
+    "Tool",
+    "hook",
+    "load_session",
+    "make_tool",
+    "open_model",
+    "wake",
+]

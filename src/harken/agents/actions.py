@@ -1,0 +1,160 @@
+"""The tools every agent has: `task` makes an agent below, `discuss` lets them talk, `terminate` ends one.
+
+`task` and `discuss` take several steps, each of which is in the log before the next. When a crash has stopped them
+they are run again with the window of what they had done, and skip the steps that are in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from harken.errors import BadRequest, NotFound
+from harken.log import LoggedString
+
+from .delivery import deliver, wordings
+from .tools import Answer, Call, make_tool
+from .turns import Entry, call_arguments, call_name, calls_of
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+
+async def task(
+    call: Call,
+    name: Annotated[str, "What the subagent is called; not yet taken by another of yours"],
+    system_prompt: Annotated[str | None, "Who the subagent is and what it should do"] = None,
+    prompt: Annotated[str | None, "A first message; with one, you get the subagent's reply"] = None,
+) -> Answer:
+    """Create a subagent.
+
+    It remembers everything it hears until it is terminated. Talk with it later by discuss.
+    """
+    agent, window = call.agent, call.window
+    made = window.created(name, call.message_id)
+    child = agent.subagents.get(name)
+    if child is None:
+        child = agent.spawn(name, system_prompt, cause=call.message_id)
+    elif child.agent_id != made:
+        raise BadRequest(f"{agent.label} already has a subagent {name!r}")
+    elif system_prompt is not None and not child.transcript:
+        child.instruct(system_prompt, cause=call.message_id)
+    if prompt is None:
+        return Answer(content=f"Created subagent: {name}")
+    await _announce(call, prompt, [child])
+    reply, _ = await _turn(call, child, 0)
+    heard = (await wordings(child, reply, [agent]))[agent.agent_id].text
+    if heard is None:
+        return Answer(content=f"{name} answered, and a hook withheld it.", cause=(reply.message_id or "",))
+    return Answer(content=heard, substance=reply.message_id)
+
+
+async def discuss(
+    call: Call,
+    prompt: Annotated[str | None, "What everybody is told first"] = None,
+    speakers: Annotated[list[str] | None, "Who speaks, in this order; remembered for the next time"] = None,
+    listeners: Annotated[list[str] | None, "Who only listens; remembered for the next time"] = None,
+) -> Answer:
+    """Let subagents talk: each speaker in turn says one thing, and all the others hear it.
+
+    The result is everything that was said.
+    """
+    talking, silent = seat(call.agent, speakers, listeners)
+    present = list(dict.fromkeys([*talking, *silent]))
+    if prompt is not None:
+        await _announce(call, prompt, present)
+    replies: list[LoggedString] = []
+    lines: list[str] = []
+    place = 0
+    alone = len(present) == 1
+    for speaker in talking:
+        reply, place = await _turn(call, speaker, place)
+        prefix = "" if alone else f"[{speaker.label}]: "
+        others = [other for other in present if other is not speaker]
+        heard = await _spread(call, speaker, reply, others, prefix)
+        replies.append(reply)
+        if heard is not None:
+            lines.append(prefix + heard)
+    return Answer(content="\n\n".join(lines), cause=tuple(reply.message_id or "" for reply in replies))
+
+
+async def terminate(
+    call: Call,
+    name: Annotated[str, "The subagent that is no longer needed"],
+) -> str:
+    """End a subagent and everything below it. What it said stays known; it cannot be talked with again."""
+    agent = call.agent
+    if name not in agent.subagents:
+        raise NotFound(f"{agent.label} has no subagent {name!r}")
+    agent.subagents[name].terminate(cause=call.message_id)
+    return f"Terminated subagent: {name}"
+
+
+def seat(agent: Agent, speakers: list[str] | None, listeners: list[str] | None) -> tuple[list[Agent], list[Agent]]:
+    """Who talks and who listens: as asked for, else as last time, else everybody talks. Remembered."""
+    talking = speakers if speakers is not None else agent.speakers or list(agent.subagents)
+    silent = listeners if listeners is not None else agent.listeners or []
+    if unknown := [name for name in (*talking, *silent) if name not in agent.subagents]:
+        raise NotFound(f"{agent.label} has no subagent {unknown[0]!r}", hint="create it with task")
+    if not talking:
+        raise BadRequest("there is nobody to speak", hint="create subagents with task")
+    agent.speakers = list(talking) if speakers is not None else agent.speakers
+    agent.listeners = list(silent) if listeners is not None else agent.listeners
+    silent = [name for name in dict.fromkeys(silent) if name not in talking]
+    return [agent.subagents[name] for name in talking], [agent.subagents[name] for name in silent]
+
+
+def remember(agent: Agent, entries: Sequence[Entry]) -> None:
+    """Set the remembered lists of an agent from its own calls in the log; names that are gone are left out."""
+    results = {entry.get("tool_call_id"): entry for entry in entries if entry.get("role") == "tool"}
+    for entry in entries:
+        for made in calls_of(entry):
+            result = results.get(made["id"])
+            if call_name(made) != "discuss" or result is None or result.get("is_error"):
+                continue
+            with contextlib.suppress(BadRequest):
+                arguments = DISCUSS.bind(call_arguments(made))
+                agent.speakers = arguments["speakers"] or agent.speakers
+                agent.listeners = agent.listeners if arguments["listeners"] is None else arguments["listeners"]
+    for names in (agent.speakers, agent.listeners):
+        if names is not None:
+            names[:] = [name for name in names if name in agent.subagents]
+
+
+async def _announce(call: Call, prompt: str, audience: list[Agent]) -> None:
+    """One piece of text, heard by everybody who has not heard it."""
+    agent, window = call.agent, call.window
+    piece = window.piece(agent.agent_id, prompt, call.message_id)
+    text = LoggedString(prompt, piece) if piece is not None else call.write(prompt)
+    known = text.message_id or ""
+    await deliver(agent, text, audience, unless=lambda other: window.has_heard(other.agent_id, known))
+
+
+async def _turn(call: Call, speaker: Agent, after: int) -> tuple[LoggedString, int]:
+    """What the speaker says, and the place in the window behind it; taken from the window where it is there."""
+    found = call.window.utterance(speaker, after)
+    if found is None:
+        return await speaker.response(), after
+    place, event = found
+    if (said := await speaker.turn.conclude(str(event["message_id"]))) is not None:
+        return said, place + 1
+    return LoggedString(str(event.get("content") or ""), str(event["message_id"])), place + 1
+
+
+async def _spread(call: Call, speaker: Agent, reply: LoggedString, others: list[Agent], prefix: str) -> str | None:
+    """Let the others hear a reply; gives back how the one who asked for the discussion hears it."""
+    window, known = call.window, reply.message_id or ""
+    heard = await deliver(
+        speaker,
+        reply,
+        [*others, call.agent],
+        prefix=prefix,
+        unless=lambda other: other is call.agent or window.has_heard(other.agent_id, known),
+    )
+    return heard[call.agent.agent_id].text
+
+
+TASK, DISCUSS, TERMINATE = TOOLS = tuple(make_tool(function) for function in (task, discuss, terminate))
+CONTINUED = (TASK, DISCUSS)
+"""Calls that are taken up again after a crash; any other is answered as interrupted."""

@@ -1,0 +1,291 @@
+"""An agent: a transcript, a model that continues it, tools, and agents below it.
+
+The transcript is the state. Everything an agent hears, says or does is in the log before anything follows from it,
+so an agent can be made again from the log at any moment, and goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harken.errors import BadRequest
+from harken.log import LoggedString, Session
+
+from . import actions, compaction, delivery, turn
+from .hooks import Hook, HookAgent, check_name
+from .models import DEFAULT_MODEL, Message, Model, open_model
+from .patience import Patience
+from .tools import Tool, ToolFunction, current_call, make_tool
+from .turns import INTERRUPTED, Entry, call_name, is_pending, open_calls
+from .watching import Watcher, attach
+
+MAX_DEPTH = 12
+"""How deep agents may make agents."""
+
+
+class Agent:
+    """An agent in a session; `language_model` is a name for `open_model`, or a model itself."""
+
+    def __init__(
+        self,
+        session: Session,
+        system_prompt: str | None = None,
+        init_prompt: str | Sequence[Message] | None = None,
+        *,
+        name: str | None = None,
+        language_model: str | Model | None = None,
+        tools: Iterable[ToolFunction | Tool] = (),
+        hooks: Iterable[Hook | HookAgent] = (),
+        parent: Agent | None = None,
+        role: str | None = None,
+        agent_id: str | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        if name is not None:
+            check_name(name)
+        self.session = session
+        self.name = name
+        self.parent = parent
+        self.role = role or ("child" if parent else "root")
+        self.transcript: list[Entry] = []
+        self.subagents: dict[str, Agent] = {}
+        self.watchers: list[Watcher] = []
+        self.speakers: list[str] | None = None
+        self.listeners: list[str] | None = None
+        self.patience: Patience = patience or (parent.patience if parent else Patience())
+        self.missing_hooks: list[str] = []
+        """Function hooks that the log knows and the program did not pass again (on the root, after a load)."""
+        self.turn = turn.Turn(self)
+        self.turns = 0
+        """How many messages it has produced, compacted ones included."""
+        self._models: dict[str, Model] = parent._models if parent else {}
+        self.language_model = self._take_model(language_model)
+        self._tools = {tool.name: tool for tool in (*actions.TOOLS, *map(make_tool, tools))}
+        self._unlogged = _opening(system_prompt, init_prompt) if agent_id is None else []
+        self.agent_id = session.allocate_agent_id() if agent_id is None else agent_id
+        session.attach(self.agent_id, self)
+        for hook in hooks:
+            self.add_hook(hook)
+
+    # -- what it is ---
+
+    @property
+    def label(self) -> str:
+        """What to call it: its name, `root`, or its id."""
+        return self.name or ("root" if self.role == "root" else self.agent_id)
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Names from the root down to here."""
+        return (*(self.parent.path if self.parent else ()), self.label)
+
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """The tools it may use, by name; a hook has none."""
+        return {} if self.role == "hook" else self._tools
+
+    @property
+    def model(self) -> Model:
+        """The model that speaks for it, opened when it is first needed."""
+        name = self.language_model
+        if name not in self._models:
+            self._models[name] = open_model(name, near=self.session.path.parent)
+        return self._models[name]
+
+    def _take_model(self, model: str | Model | None) -> str:
+        if model is None:
+            return self.parent.language_model if self.parent else DEFAULT_MODEL
+        if isinstance(model, str):
+            return model
+        self._models[model.name] = model
+        return model.name
+
+    # -- what it hears ---
+
+    def harken(
+        self,
+        input: str,
+        *,
+        cause: str | list[str] | None = None,
+        hook: str | None = None,
+        origin: str | None = None,
+    ) -> str:
+        """Hear something: a user message, with a link to what it repeats if the text knows; gives back its id.
+
+        `hook` is the id of a hook that said it or changed its wording; `origin` says what it is, where no person
+        and no agent said it.
+        """
+        substance = getattr(input, "message_id", None)
+        message: Message = {"role": "user", "content": str(input)}
+        if substance is not None or cause is not None or origin is not None:
+            message["source"] = "injected"
+        extra = {"origin": origin, "hook": hook}
+        message |= {key: value for key, value in extra.items() if value is not None}
+        return self.log(message, substance=substance, cause=cause if substance is None else None)
+
+    def inform(self, dst: Agent, txt: str) -> None:
+        """Say something to another agent, through the hooks that need not be waited for."""
+        delivery.inform(self, dst, self.write(txt))
+
+    async def deliver(self, text: str, to: Iterable[Agent], *, prefix: str = "") -> None:
+        """Say something to other agents, through all hooks."""
+        await delivery.deliver(self, self.write(text), to, prefix=prefix)
+
+    def write(self, text: str) -> LoggedString:
+        """The text as it is in the log; new text is put there as a piece of text of this agent."""
+        if isinstance(text, LoggedString) and text.message_id is not None:
+            return text
+        call = current_call()
+        cause = call.message_id if call is not None and call.agent is self else self.last_message_id()
+        return LoggedString(text, self.session.log_piece_of_text(self.agent_id, str(text), cause))
+
+    # -- what it says ---
+
+    async def response(self) -> LoggedString:
+        """Take a turn: use tools as the model asks for them, and say something in the end."""
+        return await self.turn.take()
+
+    async def resume(self) -> LoggedString | None:
+        """Finish a turn that was interrupted, or do nothing where none was."""
+        return await self.turn.resume()
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a turn was begun and not ended."""
+        return is_pending(self.transcript)
+
+    def interrupt(self, why: str = INTERRUPTED) -> int:
+        """Answer every open call from here down as interrupted, so that something new can be said; gives how many."""
+        count = sum(child.interrupt(why) for child in self.subagents.values())
+        if (found := open_calls(self.transcript)) is not None:
+            for call in found[1]:
+                self.answer(call, why, is_error=True)
+                count += 1
+        return count
+
+    async def compact(self, summary: str | None = None, *, keep: int = 1) -> bool:
+        """Fold the oldest turns into a summary (asked of the model where none is given); False: nothing to fold."""
+        return await compaction.compact(self, summary, keep=keep)
+
+    # -- agents below, and who watches ---
+
+    def spawn(
+        self,
+        name: str,
+        system_prompt: str | None = None,
+        *,
+        cause: str | None = None,
+        language_model: str | Model | None = None,
+        tools: Iterable[ToolFunction | Tool] | None = None,
+    ) -> Agent:
+        """Make an agent below this one; it has the same model and tools unless others are given."""
+        check_name(name)
+        if name in self.subagents:
+            raise BadRequest(f"{self.label} already has a subagent {name!r}")
+        if len(self.path) >= MAX_DEPTH:
+            raise BadRequest(f"agents may not be nested more than {MAX_DEPTH} deep")
+        cause = cause or self.last_message_id()
+        child = Agent(
+            self.session,
+            name=name,
+            parent=self,
+            language_model=language_model,
+            tools=self._tools.values() if tools is None else tools,
+        )
+        with self.session.batch():
+            child.create(cause)
+            if system_prompt is not None:
+                child.instruct(system_prompt, cause=cause)
+        self.subagents[name] = child
+        return child
+
+    def instruct(self, system_prompt: str, *, cause: str | None = None) -> None:
+        """Give it a system prompt."""
+        self.log({"role": "system", "content": system_prompt}, cause=cause)
+
+    def terminate(self, *, cause: str | None = None) -> None:
+        """Leave the tree, with everything below; the registry remembers."""
+        for child in list(self.subagents.values()):
+            child.terminate(cause=cause)
+        for watcher in self.watchers:
+            self.session.log_agent_terminated(watcher.hook_id, cause=cause)
+        self.session.log_agent_terminated(self.agent_id, cause=cause)
+        self.watchers.clear()
+        if self.parent is not None and self.name is not None:
+            self.parent.forget(self.name)
+
+    def forget(self, name: str) -> None:
+        """Take a subagent out of the tree and off the remembered lists."""
+        self.subagents.pop(name, None)
+        for names in (self.speakers, self.listeners):
+            if names is not None and name in names:
+                names[:] = [one for one in names if one != name]
+
+    def add_hook(self, hook: Hook | HookAgent) -> Watcher:
+        """Have a hook watch this agent; it is logged, so that a load knows of it."""
+        watcher = attach(self, hook)
+        self.watchers.append(watcher)
+        return watcher
+
+    # -- the log ---
+
+    def create(self, cause: str | None = None, attributes: dict[str, Any] | None = None) -> None:
+        """Log that this agent came into being, unless the log knows it; then what it began with."""
+        if self.agent_id not in self.session.agents:
+            self.session.log_agent_created(
+                self.agent_id, cause, self.name, self.language_model, role=self.role, attributes=attributes
+            )
+        while self._unlogged:
+            message = self._unlogged[0]
+            self._append(message, self.session.log_transcript_entry(self.agent_id, message))
+            self._unlogged.pop(0)
+
+    def log(self, message: Message, *, substance: str | None = None, cause: str | list[str] | None = None) -> str:
+        """Add an entry to the transcript, once it is in the log; gives back its id."""
+        self.create()
+        message_id = self.session.log_transcript_entry(self.agent_id, message, substance, cause=cause)
+        self._append(message, message_id, substance=substance, cause=cause)
+        return message_id
+
+    def answer(
+        self,
+        call: Entry,
+        content: str,
+        *,
+        substance: str | None = None,
+        cause: str | list[str] | None = None,
+        is_error: bool = False,
+    ) -> str:
+        """Log the result of a tool call."""
+        message: Message = {"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": content}
+        if is_error:
+            message["is_error"] = True
+        return self.log(message, substance=substance, cause=cause)
+
+    def last_message_id(self) -> str:
+        """The last message in its transcript, or the one that made it."""
+        self.create()
+        for entry in reversed(self.transcript):
+            if entry.get("message_id"):
+                return str(entry["message_id"])
+        return self.session.agents[self.agent_id].created
+
+    def _append(self, message: Message, message_id: str, **links: Any) -> None:
+        entry = {"message_id": message_id, **message}
+        entry |= {key: value for key, value in links.items() if value is not None}
+        self.transcript.append(entry)
+        if message.get("role") == "assistant":
+            self.turns += 1
+
+
+def _opening(system_prompt: str | None, init_prompt: str | Sequence[Message] | None) -> list[Message]:
+    """What a new agent begins with."""
+    opening: list[Message] = []
+    if system_prompt is not None:
+        opening.append({"role": "system", "content": system_prompt})
+    if isinstance(init_prompt, str):
+        opening.append({"role": "user", "content": init_prompt})
+    elif init_prompt is not None:
+        opening.extend(dict(message) for message in init_prompt)
+    return opening

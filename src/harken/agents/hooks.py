@@ -1,0 +1,195 @@
+"""Hooks: somebody who watches an agent, asked at four points, and what he may answer.
+
+    prompt      the agent has been told something and is about to think about it
+    tool        the agent is about to use a tool
+    delivery    what the agent said is about to reach others
+    finished    the agent has said something and is about to be done
+
+A hook is a function, or an agent with instructions of its own; both answer with a verdict. Only values and rules are
+here; who is asked when is in `watching.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harken.errors import BadRequest
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+POINTS = ("prompt", "tool", "delivery", "finished")
+GUARDED = frozenset({"tool", "delivery"})
+"""Where a hook that fails, or gives no clear verdict, counts as a refusal."""
+
+
+class Approve(msgspec.Struct, frozen=True):
+    """Go on; `say` is something the watched agent should hear first."""
+
+    say: str = ""
+
+
+class Deny(msgspec.Struct, frozen=True):
+    """Not like this, and why: a tool does not run, a text is not heard, an utterance is sent back."""
+
+    reason: str
+    say: str = ""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Let others hear this instead (at `delivery` only)."""
+
+    text: str
+    say: str = ""
+
+
+Verdict = Approve | Deny | Change
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a hook is shown."""
+
+    point: str
+    agent: Any
+    """The agent that is watched."""
+    message_id: str
+    """The message in question, in the log."""
+    text: str = ""
+    """The prompt or the utterance; at `tool` the arguments as the model wrote them."""
+    tool: str = ""
+    arguments: dict[str, Any] = {}
+    recipients: tuple[str, ...] = ()
+    """Who would hear it: one name for a function, all of them for an agent."""
+    attempt: int = 0
+    """How often this turn has been sent back already."""
+
+
+HookFunction = Callable[[Moment], Verdict | Awaitable[Verdict | None] | None]
+
+
+class Hook(msgspec.Struct, frozen=True, kw_only=True):
+    """A function that watches. It lives in the program, so it has to be passed again when a session is loaded."""
+
+    name: str
+    points: tuple[str, ...]
+    function: HookFunction
+    tree: bool = True
+    """Whether it watches the agents below as well."""
+
+    def __post_init__(self) -> None:
+        check(self.name, self.points)
+
+
+class HookAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that watches. It is in the log, and comes back by itself when the session is loaded."""
+
+    name: str
+    points: tuple[str, ...]
+    instructions: str
+    language_model: str | None = None
+    """None: the model of the agent it watches."""
+    tree: bool = True
+
+    def __post_init__(self) -> None:
+        check(self.name, self.points)
+
+
+def hook(*points: str, name: str | None = None, tree: bool = True) -> Callable[[HookFunction], Hook]:
+    """Make a function a hook: `@hook("tool")` above `def approve(moment)`."""
+
+    def decorate(function: HookFunction) -> Hook:
+        return Hook(name=name or str(getattr(function, "__name__", "")), points=points, function=function, tree=tree)
+
+    return decorate
+
+
+def check(name: str, points: Iterable[str]) -> None:
+    """Refuse a hook that nobody could name or that is never asked."""
+    check_name(name)
+    points = tuple(points)
+    if not points or not set(points) <= set(POINTS):
+        raise BadRequest(f"hook {name!r} has the points {points}", hint=f"points are {', '.join(POINTS)}")
+
+
+def check_name(name: str) -> None:
+    """A name stands in front of what is said (`[Name]: …`), so it may not look like anything else."""
+    if not name.strip() or len(name) > 80 or not name.isprintable() or "[" in name or "]" in name:
+        raise BadRequest(f"{name[:80]!r} cannot be a name", hint="one line of at most 80 characters, no brackets")
+
+
+# -- what a hook agent is asked, and how its answer is read ---
+
+HOW_TO_ANSWER = """
+
+Begin your answer with one word in capitals:
+APPROVE to let it pass; DENY and a reason to refuse it or send it back; CHANGE and the new wording, where something is
+about to be delivered; SAY and a sentence, to let it pass and have the agent hear that sentence from you."""
+
+_ANSWER = re.compile(r"[\W_]*([A-Za-z]+)[\s.:;,!*_—–-]*(.*)", re.DOTALL)
+_APPROVING = frozenset({"APPROVE", "APPROVED", "ACCEPT", "ACCEPTED", "ALLOW", "ALLOWED"})
+_DENYING = frozenset({"DENY", "DENIED", "REJECT", "REJECTED", "BLOCK", "BLOCKED"})
+
+
+def read_verdict(answer: str) -> Verdict | None:
+    """The verdict in an answer such as `DENY. Too many already.`, or None where there is none."""
+    found = _ANSWER.match(answer)
+    if found is None:
+        return None
+    word, rest = found[1].upper(), found[2].strip()
+    if word in _APPROVING:
+        return Approve()
+    if word in _DENYING:
+        return Deny(rest or "no reason given")
+    if word == "CHANGE":
+        return Change(rest)
+    if word == "SAY" and rest:
+        return Approve(say=rest)
+    return None
+
+
+def write_verdict(verdict: Verdict) -> str:
+    """A function's verdict in the words an agent would have used."""
+    match verdict:
+        case Deny(reason=reason):
+            return f"DENY. {reason}"
+        case Change(text=text):
+            return f"CHANGE: {text}"
+        case Approve(say=say) if say:
+            return f"SAY: {say}"
+    return "APPROVE"
+
+
+def settle_verdict(verdict: object, point: str) -> Verdict:
+    """What a verdict comes to at this point, where it may be missing or make no sense."""
+    match verdict:
+        case Approve() | Deny():
+            return verdict
+        case Change() if point == "delivery":
+            return verdict
+    reason = "the hook gave no verdict" if verdict is None else f"{type(verdict).__name__} is no verdict here"
+    return Deny(reason) if point in GUARDED else Approve()
+
+
+def question(moment: Moment, subagents: int) -> str:
+    """The moment in words, for a hook that is an agent (and for the record of one that is not)."""
+    who = f"Agent '{moment.agent.agent_id}'"
+    if moment.point == "tool" and moment.tool == "task":
+        new = moment.arguments.get("name", "")
+        return f"{who} is attempting to create subagent '{new}'. Current subagent count: {subagents}. Approve?"
+    if moment.point == "tool":
+        return f"{who} is attempting to call tool '{moment.tool}' with {moment.text or '{}'}. Approve?"
+    who = f"Agent '{moment.agent.label}'"
+    if moment.point == "prompt":
+        return f"{who} has been told:\n\n{moment.text}"
+    if moment.point == "delivery":
+        return f"{who} is about to tell {', '.join(moment.recipients)}:\n\n{moment.text}"
+    return f"{who} has said:\n\n{moment.text}"
+
+
+def subagent_count(agent: Agent) -> int:
+    """How many agents hang directly below this one."""
+    return len(agent.subagents)

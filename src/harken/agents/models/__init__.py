@@ -1,0 +1,55 @@
+"""Language models by name: `demo`, `scripted:FILE`, `replay:LOG`, and whatever LiteLLM knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harken.errors import BadRequest
+
+from .base import Message, Model, ModelError, Reply, Request, Usage, tool_call
+from .demo import DEMO
+from .lite import LiteLLMModel
+from .replay import ReplayModel, load_recording
+from .scripted import Script, ScriptedModel, load_script
+
+DEFAULT_MODEL = "demo"
+"""Needs no key and no network, and says that it is only a script."""
+
+
+def open_model(name: str, *, near: Path | None = None) -> Model:
+    """The model of this name. A file that is not found from here is looked for in the folder `near` as well."""
+    kind, colon, rest = name.partition(":")
+    if name == DEFAULT_MODEL:
+        return ScriptedModel(DEMO, name=DEFAULT_MODEL)
+    if colon and kind == "scripted":
+        return load_script(_locate(rest, near), name=name)
+    if colon and kind == "replay":
+        return load_recording(_locate(rest, near), name=name)
+    if not name or "\n" in name:
+        raise BadRequest("a model needs a name", hint="such as anthropic/claude-sonnet-4-5, or scripted:FILE")
+    return LiteLLMModel(name)
+
+
+def _locate(text: str, near: Path | None) -> Path:
+    path = Path(text)
+    if near is not None and not path.is_absolute() and not path.exists() and (near / path).exists():
+        return near / path
+    return path
+
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "LiteLLMModel",
+    "Message",
+    "Model",
+    "ModelError",
+    "ReplayModel",
+    "Reply",
+    "Request",
+    "Script",
+    "ScriptedModel",
+    "Usage",
+    "load_recording",
+    "open_model",
+    "tool_call",
+]

@@ -1,0 +1,84 @@
+"""What a language model is to us: something that is handed a request and gives back a reply.
+
+A model remembers nothing. Whatever it needs to answer is in the request, so that an agent revived from the log in
+another process gets the same answer from a script as it would have got before.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+Message = dict[str, Any]
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What one reply cost, as the provider counts it."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a model may know when it is asked for the next message."""
+
+    messages: list[Message]
+    """The transcript in the shape providers take."""
+    tools: list[Message] = []
+    """The tools on offer, as JSON schema."""
+    agent_id: str = ""
+    path: tuple[str, ...] = ()
+    """Names from the root down to this agent; the root is `root` unless it has a name."""
+    turn: int = 0
+    """How many messages this agent has produced so far, compacted ones included."""
+
+    @property
+    def name(self) -> str:
+        """The name of the agent that asks."""
+        return self.path[-1] if self.path else ""
+
+    def last_heard(self) -> str:
+        """The last thing the agent was told, by a user message or by a tool."""
+        for message in reversed(self.messages):
+            if message.get("role") in {"user", "tool"}:
+                return str(message.get("content") or "")
+        return ""
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The next message: words, tool calls or both."""
+
+    content: str | None = None
+    tool_calls: tuple[Message, ...] = ()
+    thinking: str = ""
+    usage: Usage | None = None
+
+
+class Model(Protocol):
+    """Anything that answers a request."""
+
+    @property
+    def name(self) -> str:
+        """What the log calls it; `open_model` makes the same model from it again."""
+        ...
+
+    async def complete(self, request: Request) -> Reply:
+        """The next message; `ModelError` where there is none."""
+        ...
+
+
+class ModelError(Exception):
+    """A model did not answer; `retryable` says whether asking again may help."""
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+def tool_call(call_id: str, name: str, arguments: str) -> Message:
+    """A tool call in the shape it has in a transcript."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}

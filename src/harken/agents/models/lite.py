@@ -1,0 +1,89 @@
+"""Any provider LiteLLM knows, behind the `agents` extra; imported when the first request is made."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from harken.errors import BadRequest
+
+from .base import ModelError, Reply, Request, Usage, tool_call
+
+# Too many requests, a server in trouble, a connection that timed out: asking again may help.
+_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_TIMEOUT = 600.0
+
+
+class LiteLLMModel:
+    """A model by the name LiteLLM gives it, such as `anthropic/claude-sonnet-4-5`; keys come from the environment."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self._name = name
+        self._options = {"timeout": _TIMEOUT, "num_retries": 0, **options}
+
+    @property
+    def name(self) -> str:
+        """The provider's name of the model."""
+        return self._name
+
+    async def complete(self, request: Request) -> Reply:
+        """Ask the provider."""
+        litellm = _litellm()
+        options = dict(self._options)
+        if request.tools:
+            options["tools"] = request.tools
+        try:
+            answer = await litellm.acompletion(model=self._name, messages=request.messages, **options)
+        except Exception as problem:
+            # Each provider raises its own; LiteLLM's have a status, and what has none is the network's.
+            raise ModelError(f"{type(problem).__name__}: {problem}", retryable=_passing(problem)) from problem
+        return read_answer(answer)
+
+
+def read_answer(answer: Any) -> Reply:
+    """The reply in what LiteLLM gives back."""
+    try:
+        message = answer.choices[0].message
+    except (AttributeError, IndexError):
+        raise ModelError("the provider's answer holds no message", retryable=True) from None
+    calls = tuple(
+        tool_call(str(call.id), str(call.function.name or ""), str(call.function.arguments or "{}"))
+        for call in getattr(message, "tool_calls", None) or ()
+    )
+    content = message.content
+    return Reply(
+        content=content if isinstance(content, str) and content else None,
+        tool_calls=calls,
+        thinking=str(getattr(message, "reasoning_content", None) or ""),
+        usage=_usage(answer),
+    )
+
+
+def _usage(answer: Any) -> Usage | None:
+    usage = getattr(answer, "usage", None)
+    if usage is None:
+        return None
+    details = getattr(usage, "prompt_tokens_details", None)
+    hidden = getattr(answer, "_hidden_params", None) or {}
+    return Usage(
+        input_tokens=int(getattr(usage, "prompt_tokens", 0) or 0),
+        output_tokens=int(getattr(usage, "completion_tokens", 0) or 0),
+        cache_read_tokens=int(getattr(details, "cached_tokens", 0) or 0),
+        cache_write_tokens=int(getattr(usage, "cache_creation_input_tokens", 0) or 0),
+        cost_usd=float(hidden.get("response_cost") or 0.0),
+    )
+
+
+def _passing(problem: Exception) -> bool:
+    status = getattr(problem, "status_code", None)
+    return status is None or status in _PASSING
+
+
+def _litellm() -> Any:
+    try:
+        return importlib.import_module("litellm")
+    except ImportError:
+        raise BadRequest(
+            "this model needs LiteLLM, which is not installed",
+            hint="pip install 'harken[agents]', or use scripted:FILE, which needs nothing",
+        ) from None

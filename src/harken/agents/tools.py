@@ -1,0 +1,200 @@
+"""Tools from plain Python functions: the signature is the schema, the docstring is the description.
+
+A parameter annotated `Call` is not part of the schema: it receives the running call, which is all a tool needs to
+speak to other agents. Arguments come from a model and are checked against the signature before the function runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import orjson
+
+from harken.errors import BadRequest
+from harken.log import LoggedString, Session
+
+from .window import Window
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+ToolFunction = Callable[..., Any]
+
+
+class Call:
+    """A running tool call: who makes it, in which session, and by which message."""
+
+    def __init__(self, agent: Agent, message_id: str, tool_call_id: str, name: str, window: Window) -> None:
+        self.agent = agent
+        self.session: Session = agent.session
+        self.message_id = message_id
+        """The assistant's message that holds the call: the `cause` of what the tool brings about."""
+        self.tool_call_id = tool_call_id
+        self.name = name
+        self.window = window
+        """What this call had done before a crash; empty for one that has just begun."""
+
+    def write(self, text: str) -> LoggedString:
+        """Put text for others into the log once, caused by this call; deliver it to as many as you like."""
+        message_id = self.session.log_piece_of_text(self.agent.agent_id, text, self.message_id)
+        return LoggedString(text, message_id)
+
+    async def deliver(self, text: str, to: Iterable[Agent], *, prefix: str = "") -> None:
+        """Let agents hear a text, through the hooks; `prefix` is put before what each of them hears."""
+        logged = text if isinstance(text, LoggedString) and text.message_id else self.write(text)
+        await self.agent.deliver(logged, to, prefix=prefix)
+
+
+_current: ContextVar[Call | None] = ContextVar("harken_call", default=None)
+
+
+def current_call() -> Call | None:
+    """The call that is running, for code that was not handed it."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def calling(call: Call) -> Iterator[None]:
+    """Make this the running call."""
+    token = _current.set(call)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool's result with its origin: the same content as one message, or brought about by several."""
+
+    content: str
+    substance: str | None = None
+    cause: tuple[str, ...] | None = None
+    is_error: bool = False
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A function an agent may call."""
+
+    name: str
+    description: str
+    function: ToolFunction
+    arguments: type[msgspec.Struct]
+    """A value type with the parameters as fields: the schema comes from it, and arguments are checked by it."""
+    call_parameter: str | None = None
+
+    def schema(self) -> dict[str, Any]:
+        """The tool as providers take it."""
+        function = {"name": self.name, "description": self.description, "parameters": parameters(self.arguments)}
+        return {"type": "function", "function": function}
+
+    def bind(self, text: str) -> dict[str, Any]:
+        """The arguments a model wrote, checked; `BadRequest` says what is wrong with them."""
+        try:
+            value = msgspec.json.decode(text.encode() if text.strip() else b"{}", type=self.arguments)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
+            raise BadRequest(f"the arguments of {self.name} do not fit: {problem}") from None
+        return {field: getattr(value, field) for field in self.arguments.__struct_fields__}
+
+    async def run(self, arguments: dict[str, Any], call: Call) -> Any:
+        """Run the function, and wait for it where it is a coroutine."""
+        extra = {self.call_parameter: call} if self.call_parameter else {}
+        result = self.function(**arguments, **extra)
+        return await result if inspect.isawaitable(result) else result
+
+
+def make_tool(function: ToolFunction | Tool, *, name: str | None = None) -> Tool:
+    """The tool a function stands for."""
+    if isinstance(function, Tool):
+        return function
+    called = name or str(getattr(function, "__name__", ""))
+    if not called.isidentifier():
+        raise BadRequest(f"a tool needs a name, and {called!r} is none", hint="pass a named function")
+    fields: list[Any] = []
+    call_parameter = None
+    hints = _hints(function)
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
+            raise BadRequest(f"the tool {called} has a parameter {parameter} that no schema can describe")
+        kind = hints.get(parameter.name, Any)
+        if kind is Call:
+            call_parameter = parameter.name
+        else:
+            fields.append(_field(parameter, kind))
+    arguments = msgspec.defstruct(called, fields, kw_only=True, frozen=True, forbid_unknown_fields=True)
+    try:
+        parameters(arguments)
+    except TypeError as problem:
+        raise BadRequest(f"the tool {called} has a parameter without a schema: {problem}") from None
+    description = inspect.getdoc(function) or ""
+    return Tool(
+        name=called, description=description, function=function, arguments=arguments, call_parameter=call_parameter
+    )
+
+
+def parameters(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON schema of the arguments, without the wrapping that names the type."""
+    (schema,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    found: dict[str, Any] = components.pop(schema["$ref"].rsplit("/", 1)[1])
+    found.pop("title", None)
+    if components:
+        found["$defs"] = components
+    return found
+
+
+def as_text(value: Any) -> str:
+    """What a tool returned, as the text a model reads."""
+    if value is None:
+        return "Done."
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS).decode()
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else str(value)
+
+
+def _field(parameter: inspect.Parameter, kind: Any) -> tuple[Any, ...]:
+    if parameter.default is parameter.empty:
+        return (parameter.name, kind)
+    default = parameter.default
+    if isinstance(default, (list, dict, set)):
+        return (parameter.name, kind, msgspec.field(default_factory=default.copy))
+    return (parameter.name, kind, default)
+
+
+def _hints(function: ToolFunction) -> dict[str, Any]:
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError):
+        # Annotations of names that only exist inside another function; `Call` is the one we must not miss.
+        hints = {
+            name: Call
+            if str(kind).rsplit(".", 1)[-1].strip("'\"") == "Call"
+            else Any
+            if isinstance(kind, str)
+            else kind
+            for name, kind in getattr(function, "__annotations__", {}).items()
+        }
+    return {name: _described(kind) for name, kind in hints.items()}
+
+
+def _described(kind: Any) -> Any:
+    """`Annotated[str, "what it is for"]` is a description."""
+    if typing.get_origin(kind) is not typing.Annotated:
+        return kind
+    base, *extras = typing.get_args(kind)
+    for extra in extras:
+        meta = msgspec.Meta(description=extra) if isinstance(extra, str) else extra
+        if isinstance(meta, msgspec.Meta):
+            base = typing.Annotated[base, meta]
+    return base

@@ -1,0 +1,273 @@
+"""A turn of an agent: from what it was told, through the tools it uses, to what it says.
+
+What can stop a turn: a kill, a model that fails (`ModelFailed`), a log that cannot be written, somebody who cancels.
+None of these is an answer, so the call that was running stays open in the log, and the next turn takes it up again.
+Everything else that goes wrong in a tool is told to the model as an error result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harken.errors import BadRequest, HarkenError, Locked, ModelFailed, Poisoned
+from harken.events import Metric
+from harken.log import LoggedString
+
+from .actions import CONTINUED
+from .hooks import Deny, Moment
+from .models import Message, ModelError, Reply, Request, Usage
+from .tools import Answer, Call, Tool, as_text, calling
+from .turns import (
+    INTERRUPTED,
+    Entry,
+    call_arguments,
+    call_name,
+    calls_of,
+    for_model,
+    is_pending,
+    last_spoken,
+    open_calls,
+    unheeded,
+)
+from .watching import consult, is_remark, speak
+from .window import Window
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+MAX_STEPS = 200
+"""How many messages a model may produce in one turn before it has to say something."""
+MAX_REVIEWS = 3
+"""How often an utterance may be sent back in one turn; the next one stands."""
+
+_FATAL = (ModelFailed, Poisoned, Locked)
+# The agents that are in the middle of a turn, outermost first: one that would wait for itself is an error.
+_speaking: ContextVar[tuple[str, ...]] = ContextVar("harken_speaking", default=())
+
+
+class Turn:
+    """An agent's way of taking turns: one at a time."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._accepted = ""
+
+    async def take(self) -> LoggedString:
+        """Finish what is open, then go on until the agent has said something."""
+        async with self._alone():
+            await self._settle()
+            if not any(entry.get("role") in {"user", "assistant"} for entry in self.agent.transcript):
+                raise BadRequest(f"{self.agent.label} has heard nothing yet", hint="tell it something with harken()")
+            return await self._go_on()
+
+    async def resume(self) -> LoggedString | None:
+        """Finish an interrupted turn, if there is one."""
+        if is_pending(self.agent.transcript):
+            return await self.take()
+        return await self.conclude()
+
+    async def conclude(self, message_id: str | None = None) -> LoggedString | None:
+        """Have the last utterance reviewed if that is still to be done; the utterance that stands in the end.
+
+        None where the last thing in the transcript is no utterance, or not the one that is meant.
+        """
+        spoken = last_spoken(self.agent.transcript)
+        if spoken is None or spoken["message_id"] == self._accepted:
+            return None
+        if message_id is not None and spoken["message_id"] != message_id:
+            return None
+        said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]))
+        async with self._alone():
+            return said if await self._stands(said, 0) else await self._go_on(1)
+
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        agent_id = self.agent.agent_id
+        if agent_id in _speaking.get():
+            raise BadRequest(f"{self.agent.label} is in the middle of a turn and cannot be asked to speak")
+        loop = asyncio.get_running_loop()
+        if self._lock is None or self._lock[0] is not loop:
+            self._lock = (loop, asyncio.Lock())
+        async with self._lock[1]:
+            token = _speaking.set((*_speaking.get(), agent_id))
+            try:
+                yield
+            finally:
+                _speaking.reset(token)
+
+    async def _go_on(self, reviews: int = 0) -> LoggedString:
+        agent = self.agent
+        if (refused := await self._prompted()) is not None:
+            return refused
+        for _ in range(MAX_STEPS):
+            reply = await self._complete()
+            message = _message(reply)
+            message_id = self._keep(message, reply.usage)
+            if calls := calls_of(message):
+                for call in calls:
+                    await self._run(call, message_id)
+                continue
+            said = LoggedString(message["content"], message_id)
+            if await self._stands(said, reviews):
+                return said
+            reviews += 1
+        raise ModelFailed(f"{agent.label} went on for {MAX_STEPS} messages without saying anything")
+
+    # -- the model ---
+
+    async def _complete(self) -> Reply:
+        agent = self.agent
+        request = Request(
+            messages=for_model(agent.transcript),
+            tools=[tool.schema() for tool in agent.tools.values()],
+            agent_id=agent.agent_id,
+            path=agent.path,
+            turn=agent.turns,
+        )
+        pauses = agent.patience.pauses()
+        while True:
+            try:
+                return await agent.model.complete(request)
+            except ModelError as problem:
+                pause = next(pauses, None)
+                if not problem.retryable or pause is None:
+                    raise ModelFailed(
+                        f"{agent.language_model} did not answer for {agent.label}: {problem}",
+                        hint="the session is kept; resume it when the model answers again",
+                    ) from problem
+                await asyncio.sleep(pause)
+
+    def _keep(self, message: Message, usage: Usage | None) -> str:
+        """Log the model's message, and what it cost in the same write."""
+        agent = self.agent
+        with agent.session.batch():
+            message_id = agent.log(message)
+            if usage is not None:
+                metric = Metric(agent_id=agent.agent_id, cause=message_id, model=agent.language_model)
+                agent.session.append([metric.replace(**msgspec.structs.asdict(usage))])
+        return message_id
+
+    # -- hooks ---
+
+    async def _prompted(self) -> LoggedString | None:
+        """Show new prompts to the hooks; a refused one is answered without the model."""
+        agent = self.agent
+        for entry in unheeded(agent.transcript):
+            if is_remark(agent.session, entry):
+                continue
+            moment = Moment(
+                point="prompt",
+                agent=agent,
+                message_id=str(entry["message_id"]),
+                text=str(entry.get("content") or ""),
+            )
+            ruling = await consult(agent, moment)
+            if ruling is not None and isinstance(ruling.verdict, Deny):
+                text = f"Error: Prompt blocked by hook '{ruling.watcher.name}': {ruling.verdict.reason}"
+                cause = [ruling.message_id] if ruling.message_id else None
+                return LoggedString(text, agent.log({"role": "assistant", "content": text}, cause=cause))
+        return None
+
+    async def _stands(self, said: LoggedString, reviews: int) -> bool:
+        """Whether the utterance is accepted; if not, the agent has heard why."""
+        agent = self.agent
+        if reviews < MAX_REVIEWS:
+            moment = Moment(
+                point="finished", agent=agent, message_id=said.message_id or "", text=str(said), attempt=reviews
+            )
+            ruling = await consult(agent, moment)
+            if ruling is not None and isinstance(ruling.verdict, Deny):
+                speak(agent, ruling, ruling.verdict.reason)
+                return False
+        self._accepted = said.message_id or ""
+        return True
+
+    # -- tools ---
+
+    async def _settle(self) -> None:
+        """Answer the calls a crash has left open: ours are taken up again, others are interrupted."""
+        found = open_calls(self.agent.transcript)
+        if found is None:
+            return
+        message, calls = found
+        for call in calls:
+            tool = self.agent.tools.get(call_name(call))
+            if tool in CONTINUED:
+                await self._run(call, str(message["message_id"]), resumed=True)
+            else:
+                self.agent.answer(call, INTERRUPTED, is_error=True)
+
+    async def _run(self, call: Entry, message_id: str, *, resumed: bool = False) -> None:
+        agent = self.agent
+        try:
+            answer = await self._attempt(call, message_id, resumed)
+        except _FATAL:
+            raise
+        except HarkenError as problem:
+            answer = Answer(content=f"Error: {problem}", is_error=True)
+        except Exception as problem:  # noqa: BLE001  a tool is somebody else's code; its failure is the model's news
+            answer = Answer(content=f"Error: {type(problem).__name__}: {problem}", is_error=True)
+        agent.answer(
+            call,
+            answer.content,
+            substance=answer.substance,
+            cause=list(answer.cause) if answer.cause else None,
+            is_error=answer.is_error,
+        )
+
+    async def _attempt(self, call: Entry, message_id: str, resumed: bool) -> Answer:
+        agent, name = self.agent, call_name(call)
+        tool = agent.tools.get(name)
+        if tool is None:
+            raise BadRequest(f"there is no tool {name!r}")
+        arguments = tool.bind(call_arguments(call))
+        window = Window()
+        if resumed:
+            window = Window.since(agent.session.records(), agent.agent_id, message_id)
+        if not window.began(message_id):
+            refusal = await self._refusal(call, tool, arguments, message_id)
+            if refusal is not None:
+                return refusal
+        running = Call(agent, message_id, call["id"], name, window)
+        with calling(running):
+            return as_answer(await tool.run(arguments, running))
+
+    async def _refusal(self, call: Entry, tool: Tool, arguments: dict[str, Any], message_id: str) -> Answer | None:
+        moment = Moment(
+            point="tool",
+            agent=self.agent,
+            message_id=message_id,
+            text=call_arguments(call),
+            tool=tool.name,
+            arguments=arguments,
+        )
+        ruling = await consult(self.agent, moment)
+        if ruling is None or not isinstance(ruling.verdict, Deny):
+            return None
+        text = f"Error: Action blocked by hook '{ruling.watcher.name}': {ruling.verdict.reason}"
+        return Answer(content=text, cause=(ruling.message_id,) if ruling.message_id else None, is_error=True)
+
+
+def as_answer(value: Any) -> Answer:
+    """What a tool returned, with its origin where it has one."""
+    if isinstance(value, Answer):
+        return value
+    return Answer(content=as_text(value), substance=getattr(value, "message_id", None))
+
+
+def _message(reply: Reply) -> Message:
+    message: Message = {"role": "assistant"}
+    if reply.thinking:
+        message["thinking"] = reply.thinking
+    if reply.content is not None or not reply.tool_calls:
+        message["content"] = reply.content or ""
+    if reply.tool_calls:
+        message["tool_calls"] = list(reply.tool_calls)
+    return message

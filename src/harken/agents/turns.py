@@ -1,0 +1,148 @@
+"""A transcript read as turns: what a model is shown, which calls are open, and where an interrupted turn stands.
+
+Pure functions over lists of entries (`role`, `content`, `tool_calls`, `tool_call_id`, and the log's `message_id`,
+`substance`, `cause`). Entries may come from other programs, so nothing about their shape is taken for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Entry = dict[str, Any]
+
+INTERRUPTED = "Error: interrupted before it finished; whether it had any effect is not known."
+
+
+def calls_of(entry: Entry) -> list[Entry]:
+    """The tool calls of an entry that can be answered at all."""
+    calls = entry.get("tool_calls")
+    if entry.get("role") != "assistant" or not isinstance(calls, list):
+        return []
+    return [call for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)]
+
+
+def call_name(call: Entry) -> str:
+    """The tool a call asks for."""
+    function = call.get("function")
+    return str(function.get("name", "")) if isinstance(function, dict) else ""
+
+
+def call_arguments(call: Entry) -> str:
+    """The arguments of a call, as text."""
+    function = call.get("function")
+    arguments = function.get("arguments", "") if isinstance(function, dict) else ""
+    return arguments if isinstance(arguments, str) else ""
+
+
+def is_utterance(entry: Entry) -> bool:
+    """Whether the agent speaks here, rather than acts."""
+    return entry.get("role") == "assistant" and not entry.get("tool_calls")
+
+
+def results_by_call(entries: Sequence[Entry]) -> dict[tuple[int, str], list[Entry]]:
+    """Every result with the call it answers: (place of the assistant's entry, call id) to results.
+
+    A provider may use a call id twice in a conversation; a result belongs to the nearest call before it.
+    """
+    asked: dict[str, int] = {}
+    found: dict[tuple[int, str], list[Entry]] = {}
+    for place, entry in enumerate(entries):
+        for call in calls_of(entry):
+            asked[call["id"]] = place
+        call_id = entry.get("tool_call_id")
+        if entry.get("role") == "tool" and isinstance(call_id, str) and call_id in asked:
+            found.setdefault((asked[call_id], call_id), []).append(entry)
+    return found
+
+
+def for_model(entries: Sequence[Entry]) -> list[Entry]:
+    """The transcript as a provider takes it.
+
+    Results stand right behind their call, several for one call become one, a call without a result gets one that
+    says so, and a result without a call is left out: the log may hold all of these, a provider refuses each.
+    """
+    results = results_by_call(entries)
+    shown: list[Entry] = []
+    for place, entry in enumerate(entries):
+        role, content = entry.get("role"), entry.get("content")
+        calls = calls_of(entry)
+        if role in {"system", "user"} or (role == "assistant" and not calls):
+            shown.append({"role": role, "content": _text(content)})
+        elif role == "assistant":
+            shown.append({"role": role, "content": _text(content) or None, "tool_calls": [_call(c) for c in calls]})
+            for call in calls:
+                answers = [_text(found.get("content")) for found in results.get((place, call["id"]), ())]
+                answer = "\n\n".join(answers) if answers else INTERRUPTED
+                shown.append({"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": answer})
+    return shown
+
+
+def open_calls(entries: Sequence[Entry]) -> tuple[Entry, list[Entry]] | None:
+    """The agent's last message and those of its calls nobody has answered, where there are any."""
+    for place in range(len(entries) - 1, -1, -1):
+        if entries[place].get("role") == "assistant":
+            tail = entries[place:]
+            results = results_by_call(tail)
+            unanswered = [call for call in calls_of(tail[0]) if (0, call["id"]) not in results]
+            return (tail[0], unanswered) if unanswered else None
+    return None
+
+
+def last_spoken(entries: Sequence[Entry]) -> Entry | None:
+    """The agent's utterance, where it is the last thing in the transcript."""
+    return entries[-1] if entries and is_utterance(entries[-1]) else None
+
+
+def unheeded(entries: Sequence[Entry]) -> list[Entry]:
+    """What the agent has been told since it last said or did something."""
+    told: list[Entry] = []
+    for entry in reversed(entries):
+        if entry.get("role") == "assistant":
+            break
+        if entry.get("role") == "user":
+            told.append(entry)
+    return told[::-1]
+
+
+def is_pending(entries: Sequence[Entry]) -> bool:
+    """Whether a turn was begun and not ended: told but not answered, or in the middle of acting."""
+    for entry in reversed(entries):
+        if entry.get("role") in {"user", "tool"} or calls_of(entry):
+            return True
+        if entry.get("role") == "assistant":
+            return False
+    return False
+
+
+def turn_groups(entries: Sequence[Entry]) -> list[tuple[int, int]]:
+    """The transcript cut into whole turns (start, end), each from what the agent was told to its last word on it.
+
+    Instructions at the head belong to no turn. A cut never falls between a call and its result.
+    """
+    starts: list[int] = []
+    open_ids: set[str] = set()
+    previous = ""
+    for place, entry in enumerate(entries):
+        role = entry.get("role")
+        if role == "user" and previous != "user" and not open_ids:
+            starts.append(place)
+        open_ids |= {call["id"] for call in calls_of(entry)}
+        if role == "tool":
+            open_ids.discard(str(entry.get("tool_call_id")))
+        if role != "system":
+            previous = str(role)
+    return list(zip(starts, [*starts[1:], len(entries)], strict=True))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)
+
+
+def _call(call: Entry) -> Entry:
+    function = {"name": call_name(call), "arguments": call_arguments(call)}
+    return {"id": call["id"], "type": "function", "function": function}

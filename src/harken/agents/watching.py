@@ -1,0 +1,209 @@
+"""Asking the hooks: who watches an agent, what each is asked, and what the log keeps of it.
+
+A hook has an id and a transcript in the log like any agent: the question (its `cause` is the message in question),
+then the verdict. An agent's verdict is its own reply. A function's is written down for it, where it intervened; at
+`finished` always, so that after a crash it is known whether an utterance had been reviewed. What a hook says to the
+agent it watches is a piece of text caused by the verdict, and heard with `substance` like everything else.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harken.errors import BadRequest, ModelFailed, Poisoned
+from harken.log import LoggedString, Session
+
+from .hooks import (
+    GUARDED,
+    HOW_TO_ANSWER,
+    Approve,
+    Deny,
+    Hook,
+    HookAgent,
+    Moment,
+    Verdict,
+    question,
+    read_verdict,
+    settle_verdict,
+    subagent_count,
+    write_verdict,
+)
+from .turns import Entry, is_utterance
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+
+class Ruling(msgspec.Struct, frozen=True):
+    """A verdict, whose it is, and where it stands in the log (empty where a function approved without a word)."""
+
+    verdict: Verdict
+    watcher: Watcher
+    message_id: str = ""
+
+
+class Watcher:
+    """A hook attached to an agent."""
+
+    def __init__(self, hook: Hook | HookAgent, hook_id: str, session: Session, agent: Agent | None = None) -> None:
+        self.hook = hook
+        self.hook_id = hook_id
+        self.session = session
+        self.agent = agent
+        """The hook itself, where it is an agent."""
+        self._past = _past(session.entries(hook_id)) if hook_id in session.agents else {}
+
+    @property
+    def name(self) -> str:
+        """The hook's name."""
+        return self.hook.name
+
+    async def ask(self, moment: Moment) -> Ruling:
+        """The verdict; one that the log already holds, because we crashed behind it, is not asked for again."""
+        asked = question(moment, subagent_count(moment.agent))
+        known = self._past.get((moment.message_id, asked))
+        if known is not None:
+            answer = str(known.get("content") or "")
+            return Ruling(settle_verdict(read_verdict(answer), moment.point), self, str(known["message_id"]))
+        if self.agent is not None:
+            return await self._ask_agent(self.agent, moment, asked)
+        return await self._ask_function(moment, asked)
+
+    async def _ask_agent(self, agent: Agent, moment: Moment, asked: str) -> Ruling:
+        if not _is_open(agent.transcript, moment.message_id, asked):
+            agent.harken(asked, cause=moment.message_id)
+        answer = await agent.response()
+        return Ruling(settle_verdict(read_verdict(answer), moment.point), self, answer.message_id or "")
+
+    async def _ask_function(self, moment: Moment, asked: str) -> Ruling:
+        assert isinstance(self.hook, Hook)
+        try:
+            found = self.hook.function(moment)
+            verdict = await found if inspect.isawaitable(found) else found
+        except (ModelFailed, Poisoned):
+            raise
+        except Exception as problem:  # noqa: BLE001  somebody else's code: it may fail in any way, and is a guard
+            verdict = Deny(f"the hook failed: {type(problem).__name__}: {problem}")
+            if moment.point not in GUARDED:
+                self._record(moment, asked, f"The hook failed: {type(problem).__name__}: {problem}")
+                return Ruling(Approve(), self)
+        return self._rule(moment, asked, Approve() if verdict is None else settle_verdict(verdict, moment.point))
+
+    def ask_now(self, moment: Moment) -> Ruling:
+        """The verdict of a function, for a caller that cannot wait."""
+        if self.agent is not None or not isinstance(self.hook, Hook) or inspect.iscoroutinefunction(self.hook.function):
+            raise BadRequest(
+                f"hook {self.name!r} has to be waited for", hint="use `await agent.deliver(text, [other])` instead"
+            )
+        asked = question(moment, subagent_count(moment.agent))
+        verdict = self.hook.function(moment)
+        if inspect.isawaitable(verdict):
+            raise BadRequest(f"hook {self.name!r} has to be waited for", hint="use `await agent.deliver(…)` instead")
+        return self._rule(moment, asked, Approve() if verdict is None else settle_verdict(verdict, moment.point))
+
+    def _rule(self, moment: Moment, asked: str, verdict: Verdict) -> Ruling:
+        if verdict == Approve() and moment.point != "finished":
+            return Ruling(verdict, self)
+        return Ruling(verdict, self, self._record(moment, asked, write_verdict(verdict)))
+
+    def _record(self, moment: Moment, asked: str, answer: str) -> str:
+        with self.session.batch():
+            self.session.log_transcript_entry(self.hook_id, {"role": "user", "content": asked}, cause=moment.message_id)
+            return self.session.log_transcript_entry(self.hook_id, {"role": "assistant", "content": answer})
+
+
+def _past(entries: list[Entry]) -> dict[tuple[str, str], Entry]:
+    """Question by question, the verdict a hook has given: (message in question, wording) to its reply."""
+    past: dict[tuple[str, str], Entry] = {}
+    asked: tuple[str, str] | None = None
+    for entry in entries:
+        cause = entry.get("cause")
+        if entry.get("role") == "user" and isinstance(cause, str):
+            asked = (cause, str(entry.get("content") or ""))
+        elif asked is not None and is_utterance(entry):
+            past[asked] = entry
+            asked = None
+    return past
+
+
+def _is_open(entries: list[Entry], message_id: str, asked: str) -> bool:
+    """Whether the hook has this very question before it, and has not come to a verdict."""
+    for entry in reversed(entries):
+        if is_utterance(entry):
+            return False
+        if entry.get("role") == "user" and entry.get("cause") == message_id and entry.get("content") == asked:
+            return True
+    return False
+
+
+def watchers_of(agent: Agent, point: str) -> Iterator[Watcher]:
+    """The hooks that watch an agent at a point: its own, then those from above that watch the whole tree."""
+    if agent.role == "hook":
+        return
+    above: Agent | None = agent
+    while above is not None:
+        for watcher in above.watchers:
+            if point in watcher.hook.points and (above is agent or watcher.hook.tree):
+                yield watcher
+        above = above.parent
+
+
+async def consult(agent: Agent, moment: Moment) -> Ruling | None:
+    """Ask everybody who watches; the first refusal or change, or None where all approve.
+
+    What a hook wants to say is said as soon as it has ruled.
+    """
+    for watcher in list(watchers_of(agent, moment.point)):
+        ruling = await watcher.ask(moment)
+        if ruling.verdict.say:
+            speak(agent, ruling, ruling.verdict.say)
+        if not isinstance(ruling.verdict, Approve):
+            return ruling
+    return None
+
+
+def speak(agent: Agent, ruling: Ruling, text: str) -> None:
+    """Let the watched agent hear something from a hook, unless it has heard it from this verdict already."""
+    watcher = ruling.watcher
+    heard = f"[{watcher.name}]: {text}"
+    if any(entry.get("hook") == watcher.hook_id and entry.get("content") == heard for entry in _recent(agent)):
+        return
+    cause = ruling.message_id or agent.last_message_id()
+    piece = watcher.session.log_piece_of_text(watcher.hook_id, text, cause)
+    agent.harken(LoggedString(heard, piece), hook=watcher.hook_id)
+
+
+def is_remark(session: Session, entry: Entry) -> bool:
+    """Whether an entry is something a hook said, rather than something a hook changed."""
+    hook = entry.get("hook")
+    return hook is not None and session.registry.messages.get(str(entry.get("substance"))) == hook
+
+
+def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
+    """Give a hook an id and a place in the log, and have it watch an agent."""
+    from .agent import Agent
+
+    session, cause = agent.session, agent.last_message_id()
+    attributes = {"watches": agent.agent_id, "points": list(hook.points), "tree": hook.tree}
+    if isinstance(hook, Hook):
+        hook_id = session.allocate_agent_id()
+        attributes["kind"] = "function"
+        session.log_agent_created(hook_id, cause, hook.name, role="hook", attributes=attributes)
+        return Watcher(hook, hook_id, session)
+    attributes["kind"] = "agent"
+    watching = Agent(session, name=hook.name, language_model=hook.language_model, parent=agent, role="hook")
+    with session.batch():
+        watching.create(cause, attributes)
+        watching.instruct(hook.instructions + HOW_TO_ANSWER, cause=cause)
+    return Watcher(hook, watching.agent_id, session, watching)
+
+
+def _recent(agent: Agent) -> Iterable[Entry]:
+    for entry in reversed(agent.transcript):
+        if entry.get("role") == "assistant":
+            return
+        yield entry
