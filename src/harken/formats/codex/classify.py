@@ -1,0 +1,107 @@
+"""Who is speaking in the user's place: the table of texts that Codex or its helpers put there, not a person.
+
+`event_msg.user_message` says outright what was typed. Where a file has none, a user message is judged by how its
+parts begin and end. A row is also what the program itself goes by, when `native`: such a message begins no turn, so a
+rollback does not count it and a summary does not quote it. Found by asking Codex 0.166.0, row by row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .records import Record, parts_of, text_of
+
+SUMMARY_OPENING = "Another language model started to solve this problem and produced a summary of its thinking process."
+"""How Codex introduces the summary it wrote of its own conversation."""
+
+
+class Marker(NamedTuple):
+    """A text is of this origin when it begins and ends so, whatever the case, white space around it aside."""
+
+    origin: str
+    opening: str
+    closing: str = ""
+    native: bool = True
+
+
+MARKERS = (
+    Marker("environment", "<environment_context>", "</environment_context>"),
+    Marker("instructions", "# AGENTS.md instructions", "</INSTRUCTIONS>"),
+    Marker("instructions", "<user_instructions>", "</user_instructions>", native=False),
+    Marker("turn_aborted", "<turn_aborted>", "</turn_aborted>"),
+    Marker("shell_command", "<user_shell_command>", "</user_shell_command>"),
+    Marker("skill", "<skill>", "</skill>"),
+    Marker("subagent_notification", "<subagent_notification>", "</subagent_notification>"),
+    Marker("board_notification", "<agent_message_board_notification>", "</agent_message_board_notification>"),
+    Marker("hook", "<hook_prompt", "</hook_prompt>"),
+    Marker("plugins", "<recommended_plugins>", "</recommended_plugins>"),
+    Marker("goal", "<goal_context>", "</goal_context>"),
+    Marker("internal_context", "<codex_internal_context", "</codex_internal_context>"),
+    Marker("external_context", "<external_", ">"),
+    Marker("warning", "Warning: The maximum number of unified exec processes"),
+    Marker("warning", "Warning: apply_patch was requested via exec_command."),
+    Marker("warning", "Warning: Your account was flagged for potentially high-risk cyber activity"),
+    Marker("review", "<user_action>", "</user_action>", native=False),
+    Marker("compact_summary", SUMMARY_OPENING, native=False),
+)
+
+_DEVELOPER = (
+    "<permissions instructions>",
+    "<model_switch>",
+    "<collaboration_mode>",
+    "<multi_agent_mode>",
+    "<realtime_conversation>",
+    "<skills_instructions>",
+    "<personality_spec>",
+    "<token_budget>",
+    "<context_window",
+    "<rollout_budget>",
+)
+"""How the developer messages begin that Codex writes before a turn and takes back with it."""
+
+
+def marker_of(text: str) -> Marker | None:
+    """The row the text is of, if any."""
+    stripped = text.strip()
+    head = stripped[:120].lower()
+    for marker in MARKERS:
+        opening, closing = marker.opening.lower(), marker.closing.lower()
+        if head.startswith(opening) and stripped[-len(closing) :].lower().endswith(closing):
+            return marker
+    return None
+
+
+def origin_of(content: object) -> str:
+    """What kind of injected text a user message is; empty for one that a person may have written.
+
+    Every part has to be an injected one: a person's words next to some are a person's message.
+    """
+    origin = ""
+    for part in parts_of(content):
+        text = part.get("text")
+        if not isinstance(text, str) or (marker := marker_of(text)) is None:
+            return ""
+        origin = origin or marker.origin
+    return origin
+
+
+def is_contextual(content: object) -> bool:
+    """Whether Codex itself takes a user message for context, not for a turn: any part of it is enough."""
+    return any(
+        (marker := marker_of(text_of(part.get("text")))) is not None and marker.native for part in parts_of(content)
+    )
+
+
+def is_contextual_developer(content: object) -> bool:
+    """Whether a developer message is one that Codex writes before a turn and takes back with it."""
+    return any(text_of(part.get("text")).lstrip().lower().startswith(_DEVELOPER) for part in parts_of(content))
+
+
+def begins_turn(item: Record) -> bool:
+    """Whether Codex counts the item as the beginning of a turn."""
+    name = item.get("type")
+    if name == "agent_message":
+        return True
+    if name != "message" or item.get("role") != "user":
+        return False
+    return not is_contextual(item.get("content"))

@@ -1,0 +1,254 @@
+"""The conversation as it stands: what Codex rebuilds from a rollout when it resumes it.
+
+Three things change what was said before: a `compacted` line with a `replacement_history` replaces it, one without
+(old files) keeps only the user's messages and the summary, and `thread_rolled_back` takes the last turns away. A
+replacement that lies in a turn which was taken away never happened.
+
+`context` keeps the verbatim lines that are still in force, and is the identity where nothing of the kind occurred.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .classify import SUMMARY_OPENING, begins_turn, is_contextual, is_contextual_developer
+from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, Line, Record, iter_lines, joined_text, kind_of
+from .truncate import approximate_tokens, truncate_tokens
+
+SUMMARY_BUDGET = 20_000
+"""Tokens (four bytes each) of the user's messages that an old compaction keeps, the newest first."""
+
+
+class Entry(NamedTuple):
+    """An item of the conversation and the line it came from."""
+
+    line: int
+    item: Record
+    replaced: bool = False
+    """Whether it came out of a `replacement_history`."""
+
+
+class Conversation(NamedTuple):
+    """What is left of the file: the items, and the numbers of the lines that are still in force."""
+
+    entries: list[Entry]
+    lines: list[int]
+    model: str
+    """The model of the newest turn that still stands."""
+
+
+class _Segment:
+    """A turn, as the backward pass collects it."""
+
+    def __init__(self) -> None:
+        self.turn = ""
+        self.counts = False
+        self.model = ""
+        self.base: int | None = None
+        self.compactions: list[int] = []
+
+
+class _Survey:
+    """The backward pass: which replacement is the newest that still stands, and which were taken away."""
+
+    def __init__(self, lines: list[Line]) -> None:
+        self.base: int | None = None
+        self.gone: set[int] = set()
+        self.model = ""
+        self._pending = 0
+        self._open: _Segment | None = None
+        for number in range(len(lines) - 1, -1, -1):
+            if (record := lines[number].record) is not None:
+                self._look(number, *kind_of(record))
+        self._close()
+
+    def _segment(self) -> _Segment:
+        if self._open is None:
+            self._open = _Segment()
+        return self._open
+
+    def _look(self, number: int, kind: str, payload: Record) -> None:
+        if kind == ITEM:
+            segment = self._segment()
+            segment.counts = segment.counts or begins_turn(payload)
+        elif kind == COMPACTED:
+            segment = self._segment()
+            if isinstance(payload.get("replacement_history"), list):
+                segment.compactions.append(number)
+                segment.base = number if segment.base is None else segment.base
+        elif kind == TURN_CONTEXT:
+            segment = self._segment()
+            turn = _turn(payload)
+            segment.turn = segment.turn or turn
+            if _compatible(segment.turn, turn):
+                segment.model = str(payload.get("model") or "")
+        elif kind == "inter_agent_communication":
+            self._segment().counts = True
+        elif kind == EVENT:
+            self._look_event(payload)
+
+    def _look_event(self, payload: Record) -> None:
+        name = payload.get("type")
+        if name == "user_message":
+            self._segment().counts = True
+        elif name in ("task_complete", "turn_complete"):
+            self._segment().turn = self._segment().turn or _turn(payload)
+        elif name == "turn_aborted":
+            if self._open is not None or _turn(payload):
+                self._segment().turn = self._segment().turn or _turn(payload)
+        elif name == "thread_rolled_back":
+            self._pending += _turns(payload)
+        elif name in ("task_started", "turn_started") and self._open is not None:
+            if _compatible(self._open.turn, _turn(payload)):
+                self._close()
+
+    def _close(self) -> None:
+        segment, self._open = self._open, None
+        if segment is None:
+            return
+        if self._pending:
+            self._pending -= segment.counts
+            self.gone.update(segment.compactions)
+            return
+        if self.base is None:
+            self.base = segment.base
+        if segment.counts and not self.model:
+            self.model = segment.model
+
+
+def _turn(payload: Record) -> str:
+    turn = payload.get("turn_id")
+    return turn if isinstance(turn, str) else ""
+
+
+def _turns(payload: Record) -> int:
+    count = payload.get("num_turns")
+    return min(count, 2**31) if isinstance(count, int) and count > 0 else 0
+
+
+def _compatible(one: str, other: str) -> bool:
+    return not one or not other or one == other
+
+
+class _Replay:
+    """The forward pass: the items one after the other, and which lines they need."""
+
+    def __init__(self, lines: list[Line], survey: _Survey) -> None:
+        self.entries: list[Entry] = []
+        self.start = 0 if survey.base is None else survey.base
+        self.dead: set[int] = set(survey.gone)
+        self._compacted = -1
+        self.entangled = False
+        for number in range(self.start, len(lines)):
+            if (record := lines[number].record) is not None and number not in survey.gone:
+                self._take(number, *kind_of(record))
+
+    def _take(self, number: int, kind: str, payload: Record) -> None:
+        if kind == ITEM:
+            self.entries.append(Entry(number, payload))
+        elif kind == "inter_agent_communication":
+            self.entries.append(Entry(number, message_between_agents(payload)))
+        elif kind == COMPACTED:
+            self._compact(number, payload)
+        elif kind == EVENT and payload.get("type") == "thread_rolled_back":
+            self._roll_back(number, _turns(payload))
+
+    def _compact(self, number: int, payload: Record) -> None:
+        replacement = payload.get("replacement_history")
+        if isinstance(replacement, list):
+            self.entries = [Entry(number, item, True) for item in replacement if isinstance(item, dict)]
+        else:
+            self.entries = summarized(self.entries, number, payload)
+        self._compacted = number
+        alive = {entry.line for entry in self.entries}
+        self.dead.update(line for line in range(self.start, number) if line not in alive)
+
+    def _roll_back(self, number: int, turns: int) -> None:
+        cut = rollback_cut(self.entries, turns)
+        first = self.entries[cut].line if cut < len(self.entries) else number
+        if first <= self._compacted:
+            # Part of a summary was taken away; no selection of lines says that, so the lines stay as they are.
+            self.entangled = True
+        elif not self.entangled:
+            self.dead.update(range(first, number + 1))
+        del self.entries[cut:]
+
+
+def message_between_agents(payload: Record) -> Record:
+    """The item that Codex makes of an `inter_agent_communication` line."""
+    return {
+        "type": "agent_message",
+        "author": payload.get("author"),
+        "recipient": payload.get("recipient"),
+        "content": [{"type": "input_text", "text": payload.get("content")}],
+    }
+
+
+def rollback_cut(entries: list[Entry], turns: int) -> int:
+    """Where the conversation ends when its last turns are taken away, the context written for them included."""
+    starts = [index for index, entry in enumerate(entries) if begins_turn(entry.item)]
+    if not turns or not starts:
+        return len(entries)
+    cut = starts[0] if turns >= len(starts) else starts[-turns]
+    while cut > starts[0] and _is_update(entries[cut - 1].item):
+        cut -= 1
+    return cut
+
+
+def _is_update(item: Record) -> bool:
+    if item.get("type") != "message":
+        return False
+    if item.get("role") == "developer":
+        return is_contextual_developer(item.get("content"))
+    return item.get("role") == "user" and is_contextual(item.get("content"))
+
+
+def summarized(entries: list[Entry], number: int, payload: Record) -> list[Entry]:
+    """What an old `compacted` line leaves: the newest user messages as far as the budget goes, then the summary."""
+    kept: list[Entry] = []
+    left = SUMMARY_BUDGET
+    for entry in reversed(entries):
+        if left <= 0 or not _is_quoted(entry.item):
+            continue
+        text = joined_text(entry.item.get("content"))
+        tokens = approximate_tokens(text)
+        if tokens > left:
+            text = truncate_tokens(text, left)
+        kept.append(Entry(entry.line, _user(text), True))
+        left -= tokens
+    message = payload.get("message")
+    summary = message if isinstance(message, str) and message else "(no summary available)"
+    return [*reversed(kept), Entry(number, _user(summary), True)]
+
+
+def _is_quoted(item: Record) -> bool:
+    if item.get("type") != "message" or item.get("role") != "user" or is_contextual(item.get("content")):
+        return False
+    return not joined_text(item.get("content")).startswith(SUMMARY_OPENING)
+
+
+def _user(text: str) -> Record:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def conversation(lines: list[Line]) -> Conversation:
+    """The conversation of the file as it stands."""
+    survey = _Survey(lines)
+    replay = _Replay(lines, survey)
+    dead = survey.gone if replay.entangled else replay.dead
+    alive = [number for number in range(replay.start, len(lines)) if number not in dead]
+    meta = next((n for n, line in enumerate(lines) if line.record and kind_of(line.record)[0] == SESSION_META), None)
+    if meta is not None and meta not in set(alive):
+        alive = sorted([meta, *alive])
+    return Conversation(replay.entries, alive, survey.model)
+
+
+def context(data: bytes) -> bytes:
+    """The verbatim lines of the conversation as it stands."""
+    lines = list(iter_lines(data))
+    alive = conversation(lines).lines
+    if len(alive) == len(lines):
+        return data
+    kept = [data[lines[number].start : lines[number].end] for number in alive]
+    # A last line without its newline stays last; nothing may be glued to it.
+    return b"".join(kept)

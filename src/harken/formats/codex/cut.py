@@ -1,0 +1,257 @@
+"""Where a rollout is cut into deltas: the rule `cut-1` of codex. It is frozen; a better one would get another name.
+
+Cuts fall at newlines, and whether one falls before a line depends on that line and on those since the last cut, on
+nothing else. So the place of the last cut is all that has to be remembered of a file that will grow.
+
+The open delta is cut before a line that is exactly one JSON object ended by a newline, when
+
+1. the line begins a turn (`task_started`, `turn_started`) and the delta holds something said or heard;
+2. the line is heard by the model (a user, developer or system message, or another agent's) and the model has spoken
+   in the delta;
+3. the line is the model's, a call in the delta has been answered, and the delta has 8 KiB: a new request;
+4. the delta has 256 KiB;
+
+and after a `compacted` line. Rules 2 to 4 wait while a call is open: from the call until its output, a turn's
+beginning or end, a compaction, or 256 KiB later.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+import msgspec
+import orjson
+
+from harken.clock import parse_instant
+from harken.errors import BadRequest
+from harken.formats.base import Delta
+
+from .records import CALLS, COMPACTED, EVENT, ITEM, OUTPUTS, SERVED, Line, Record, iter_lines, kind_of, text_of
+
+RULE = "cut-1"
+LEAST = 8 * 1024
+"""A new request of the model begins a new delta only when the open one has this much."""
+CAP = 256 * 1024
+
+TURN_START, TURN_END, HEARD, SAID, CALL, OUTPUT, BOUNDARY, ASIDE = (
+    "turn_start",
+    "turn_end",
+    "heard",
+    "said",
+    "call",
+    "output",
+    "boundary",
+    "aside",
+)
+
+_EVENTS = {
+    "task_started": TURN_START,
+    "turn_started": TURN_START,
+    "task_complete": TURN_END,
+    "turn_complete": TURN_END,
+    "turn_aborted": TURN_END,
+    "user_message": HEARD,
+    "agent_message": SAID,
+    "agent_reasoning": SAID,
+    "agent_reasoning_raw_content": SAID,
+}
+_ITEMS = (
+    dict.fromkeys(CALLS, CALL)
+    | dict.fromkeys(OUTPUTS, OUTPUT)
+    | dict.fromkeys(SERVED, SAID)
+    | {"reasoning": SAID, "agent_message": HEARD}
+)
+_LINES = {COMPACTED: BOUNDARY, "inter_agent_communication": HEARD}
+
+
+def act_of(kind: str, payload: Record) -> str:
+    """What the line does to the conversation, as far as the rule cares."""
+    if kind == ITEM:
+        name = payload.get("type")
+        if name == "message":
+            return SAID if payload.get("role") == "assistant" else HEARD
+        return _ITEMS.get(name, ASIDE) if isinstance(name, str) else ASIDE
+    if kind == EVENT:
+        name = payload.get("type")
+        return _EVENTS.get(name, ASIDE) if isinstance(name, str) else ASIDE
+    return _LINES.get(kind, ASIDE)
+
+
+class Cutter:
+    """The rule as a machine: ask `before`, then `add` the line, then ask `after`."""
+
+    def __init__(self, start: int = 0) -> None:
+        self.start = start
+        self._begin(start)
+
+    def _begin(self, start: int) -> None:
+        self.start = self.end = start
+        self._open: dict[str, int] = {}
+        self._heard = self._said = self._answered = False
+        self._last = ""
+        self._records = self._messages = 0
+        self._times: list[str] = []
+
+    def before(self, start: int, act: str) -> Delta | None:
+        """The delta that a whole record at `start` closes, if it begins a new one."""
+        if start == self.start or not self._cuts(start, act):
+            return None
+        delta = self._delta(start)
+        self._begin(start)
+        return delta
+
+    def _cuts(self, start: int, act: str) -> bool:
+        if act == TURN_START and (self._heard or self._said):
+            return True
+        if self._open and act != TURN_START:
+            # A call nobody answered for 256 KiB is not waited for any longer.
+            self._open = {call: at for call, at in self._open.items() if start - at < CAP}
+            if self._open:
+                return False
+        if act == HEARD and self._said:
+            return True
+        size = start - self.start
+        return size >= CAP or (size >= LEAST and self._answered and act in (SAID, CALL))
+
+    def add(self, start: int, end: int, act: str, record: Record | None, payload: Record) -> None:
+        """Take the line into the open delta; `record` is None for one that is not a record."""
+        self.end = end
+        self._records += 1
+        if record is None:
+            return
+        if isinstance(stamp := record.get("timestamp"), str):
+            self._times.append(stamp)
+        if act == ASIDE:
+            return
+        self._last = act
+        self._messages += payload.get("type") == "message"
+        if act == CALL:
+            self._said = True
+            self._open[text_of(payload.get("call_id")) or f"@{start}"] = start
+        elif act == OUTPUT:
+            self._answered = True
+            self._open.pop(text_of(payload.get("call_id")), None)
+        elif act == SAID:
+            self._said = True
+        elif act == HEARD:
+            self._heard = True
+        else:
+            self._open.clear()
+
+    def skip(self, end: int) -> None:
+        """Take an empty line into the open delta."""
+        self.end = end
+
+    def after(self, start: int, end: int, act: str) -> tuple[Delta, Delta] | None:
+        """The delta that ends with a `compacted` line, and the compaction that repeats the line."""
+        if act != BOUNDARY:
+            return None
+        delta = self._delta(end)
+        repeat = Delta(
+            start=start,
+            end=end,
+            commit_type="compaction",
+            checkpoint="compaction",
+            time=delta.time,
+            records=1,
+            messages=0,
+        )
+        self._begin(end)
+        return delta, repeat
+
+    def tail(self) -> Delta | None:
+        """What follows the last cut."""
+        return self._delta(self.end, closed=False) if self.end > self.start else None
+
+    def _delta(self, end: int, *, closed: bool = True) -> Delta:
+        # Only the delta's own lines decide, so that a tail that is later closed as it stands is the same commit.
+        time = next((at for stamp in reversed(self._times) if (at := parse_instant(stamp)) is not None), None)
+        checkpoint = "turn_boundary"
+        if self._last == BOUNDARY:
+            checkpoint = "compaction"
+        elif self._last in (CALL, OUTPUT):
+            checkpoint = "tool_call"
+        return Delta(start=self.start, end=end, checkpoint=checkpoint, time=time, closed=closed, records=self._records)
+
+
+def step(cutter: Cutter, line: Line, whole: bool) -> Iterator[Delta]:
+    """Run one line through the rule; `whole` says that a newline ends it."""
+    if line.record is None:
+        if line.blank:
+            cutter.skip(line.end)
+        else:
+            cutter.add(line.start, line.end, ASIDE, None, {})
+        return
+    kind, payload = kind_of(line.record)
+    act = act_of(kind, payload)
+    if whole and (closed := cutter.before(line.start, act)):
+        yield closed
+    cutter.add(line.start, line.end, act, line.record, payload)
+    if whole and (pair := cutter.after(line.start, line.end, act)):
+        yield from pair
+
+
+def split(data: bytes) -> list[Delta]:
+    """Every delta of the file, the tail last; compactions stand behind the delta whose last line they repeat."""
+    cutter = Cutter()
+    deltas = [delta for line in iter_lines(data) for delta in step(cutter, line, data[line.end - 1] == 10)]
+    return [*deltas, tail] if (tail := cutter.tail()) else deltas
+
+
+class _State(msgspec.Struct, frozen=True):
+    rule: str
+    offset: int
+
+
+class Splitter:
+    """The rule for a file that arrives in pieces, or that has grown since it was last looked at.
+
+    `feed` takes the bytes that follow each other from `offset` on and answers with what they close. `state` is that of
+    the last closed cut: a splitter made from it wants the bytes from there, the tail again among them.
+    """
+
+    def __init__(self, state: bytes = b"") -> None:
+        self.offset = _offset(state)
+        self._cutter = Cutter(self.offset)
+        self._at = self.offset
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """The deltas these bytes close."""
+        data = self._rest + data
+        whole = data.rfind(b"\n") + 1
+        closed: list[Delta] = []
+        for line in iter_lines(data[:whole]):
+            moved = line._replace(start=line.start + self._at, end=line.end + self._at)
+            closed.extend(step(self._cutter, moved, True))
+        self._at += whole
+        self._rest = data[whole:]
+        self.offset = self._cutter.start
+        return closed
+
+    def tail(self) -> Delta | None:
+        """What follows the last cut, the unfinished line included."""
+        cutter = copy.deepcopy(self._cutter)
+        for line in iter_lines(self._rest):
+            moved = line._replace(start=line.start + self._at, end=line.end + self._at)
+            list(step(cutter, moved, False))
+        return cutter.tail()
+
+    def state(self) -> bytes:
+        """What has to be remembered, as JSON."""
+        return orjson.dumps({"rule": RULE, "offset": self.offset})
+
+
+def _offset(state: bytes) -> int:
+    if not state:
+        return 0
+    try:
+        known = msgspec.json.decode(state, type=_State)
+    except msgspec.MsgspecError:
+        known = None
+    if known is None or known.rule != RULE or known.offset < 0:
+        raise BadRequest(
+            "the file's remembered state is not one of this cut rule", hint="import it again with --verify"
+        )
+    return known.offset
