@@ -16,7 +16,7 @@ import msgspec
 from harken import clock
 from harken.events import Event, TranscriptEdit
 from harken.events.cbor import decode_events, encode_events
-from harken.store.base import Commit, Draft, SessionRow, Store
+from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
 from . import refs, turns
 from .counts import count
@@ -72,8 +72,12 @@ class Tracker:
         spawned_from: dict[str, Any] | None = None,
         forked_from: str = "",
         row: SessionRow | None = None,
+        branch: str = "",
     ) -> None:
-        """`parent` is the commit to go on from when the session is new; `row` says what else is known of it."""
+        """`parent` is the commit to go on from when the session is new; `row` says what else is known of it.
+
+        With a `branch` the chain goes on from that branch and takes it along, nothing of the stream is taken for a
+        replay, and a session that was read from its file stays on the file's chain."""
         self._repo = repo
         self._rule = turns.frequency(frequency)
         self._warn = on_warning or (lambda _: None)
@@ -95,6 +99,12 @@ class Tracker:
         self._row = known or row or SessionRow(session=session_id, runtime=template)
         self._tip = repo.store.get_commit(self._row.tip or parent) if self._row.tip or parent else None
         self._kept = _read_state(self._row.state)
+        self._branch: Name | None = None
+        if branch:
+            self._branch = repo.store.find_name(branch) or Name(name=branch, kind="branch", target="")
+            tip = self._branch.target or parent
+            self._tip = repo.store.get_commit(tip) if tip else None
+            self._kept = Kept()
         self._skip = self._kept.events
         self._position = turns.Position()
         self._pending: list[Event] = []
@@ -216,10 +226,20 @@ class Tracker:
                 started=_first_time(work.events, tip.time) if self._row.started is None else self._row.started,
                 ended=tip.time,
                 messages=self._row.messages + count(work.events).messages,
-                state=msgspec.json.encode(kept),
+                state=b"" if self._branch else msgspec.json.encode(kept),
             )
-            writer.save_session(row)
+            if self._branch is None or not self._read_from_a_file():
+                writer.save_session(row)
+            if (branch := self._branch) is not None:
+                writer.move(branch.name, kind="branch", to=tip.id, expect=branch.target, time=tip.time, record=False)
+        if branch is not None:
+            self._branch = msgspec.structs.replace(branch, target=tip.id)
         self._tip, self._row, self._kept = tip, row, kept
+
+    def _read_from_a_file(self) -> bool:
+        """Whether the session has a chain made from its file by now, which then is the one it goes by."""
+        row = refs.find_session(self._repo.store, self._row.session)
+        return row is not None and row.source != ""
 
     def _survivors(self, delta: Sequence[Event], fold: TranscriptEdit | tuple[Event, ...]) -> list[Event]:
         if not isinstance(fold, TranscriptEdit):
@@ -241,8 +261,11 @@ class Tracker:
             token_count=counts.tokens,
             approximate=counts.approximate,
             spawned_from=None if tip else self._facts.spawned_from,
-            forked_from="" if self._row.tip else self._facts.forked_from,
+            forked_from="" if self._goes_on() else self._facts.forked_from,
         )
+
+    def _goes_on(self) -> bool:
+        return bool(self._branch.target if self._branch else self._row.tip)
 
     def _time(self, tip: Commit | None, events: Sequence[Event]) -> int:
         """The last instant written in the events, never before the parent's; the present where none is written.

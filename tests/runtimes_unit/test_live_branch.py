@@ -1,0 +1,58 @@
+"""A wrapper's chain follows its branch: it goes on where the last run stopped and leaves an imported session alone."""
+
+from __future__ import annotations
+
+import msgspec
+
+from harken.context import Tracker
+from harken.events import Prompt, Response
+from harken.repo import Repo
+from harken.store.base import SessionRow
+from harken.store.memory import MemoryStore
+
+
+def say(tracker: Tracker, text: str) -> str:
+    tracker.feed([Prompt(content=text, time=1_000_000), Response(content=f"{text}!", time=2_000_000)])
+    return tracker.checkpoint("session_end")
+
+
+def texts(repo: Repo, ref: str) -> list[str]:
+    from harken.events.cbor import decode_events
+
+    return [event.content for event in decode_events(repo.materialize(ref, format="events-v1").bytes)]
+
+
+def live(repo: Repo, **facts: str) -> Tracker:
+    return Tracker(repo, session_id="S", template="claude-code", branch="live/S", **facts)
+
+
+def test_a_second_run_goes_on_from_the_branch_and_skips_nothing() -> None:
+    repo = Repo(MemoryStore())
+    say(live(repo), "one")
+    say(live(repo), "two")
+    assert texts(repo, "live/S") == ["one", "one!", "two", "two!"]
+    assert texts(repo, "S") == texts(repo, "live/S")
+
+
+def test_a_session_that_was_read_from_its_file_stays_on_the_files_chain() -> None:
+    repo = Repo(MemoryStore())
+    say(live(repo), "one")
+    commit = repo.checkpoint(b'{"type":"user"}\n', format="claude-code-v1")
+    row = SessionRow(session="S", runtime="claude-code", tip=commit.id, source="/file.jsonl", state=b"import")
+    with repo.store.write() as writer:
+        writer.save_session(row)
+    say(live(repo), "two")
+    assert repo.store.sessions(prefix="S") == [row]
+    assert texts(repo, "live/S") == ["one", "one!", "two", "two!"]
+
+
+def test_a_run_from_a_commit_hangs_from_it() -> None:
+    repo = Repo(MemoryStore())
+    source = repo.commit(say(live(repo), "before"))
+    fork = Tracker(repo, session_id="T", branch="live/T", parent=source.id, forked_from=source.id)
+    first = repo.commit(say(fork, "after"))
+    assert texts(repo, "live/T") == ["before", "before!", "after", "after!"]
+    assert (first.forked_from, first.session_id) == (source.id, "T")
+    second = repo.commit(say(fork, "more"))
+    assert (second.parent, second.forked_from) == (first.id, "")
+    assert msgspec.structs.asdict(repo.commit("live/S"))["id"] == source.id
