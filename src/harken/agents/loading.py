@@ -18,7 +18,7 @@ from .models import Model
 from .patience import Patience
 from .tools import Tool, ToolFunction
 from .turns import Entry
-from .watching import Watcher
+from .watching import Watcher, instruct
 
 _OF_THE_RECORD = frozenset({"event_type", "agent_id", "timestamp", "index", "api_id"})
 
@@ -193,7 +193,9 @@ class Loader:
             return Watcher(passed, info.agent_id, self.session) if isinstance(passed, Hook) else None
         agent = self._agent(info, watched, "hook")
         # A log of another program may not say where its hooks stand; reviewing is what all of them do.
-        hook = HookAgent(name=agent.label, points=points or ("finished",), instructions="", tree=tree)
+        told = str(info.attributes.get("instructions", ""))
+        hook = HookAgent(name=agent.label, points=points or ("finished",), instructions=told, tree=tree)
+        instruct(agent, told, info.cause)
         return Watcher(hook, info.agent_id, self.session, agent)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -55,7 +55,7 @@ class Watcher:
         self.session = session
         self.agent = agent
         """The hook itself, where it is an agent."""
-        self._past = _past(session.entries(hook_id)) if hook_id in session.agents else {}
+        self._past, self._open = _past(session.entries(hook_id)) if hook_id in session.agents else ({}, None)
 
     @property
     def name(self) -> str:
@@ -74,9 +74,11 @@ class Watcher:
         return await self._ask_function(moment, asked)
 
     async def _ask_agent(self, agent: Agent, moment: Moment, asked: str) -> Ruling:
-        if not _is_open(agent.transcript, moment.message_id, asked):
+        if self._open != (moment.message_id, asked):
             agent.harken(asked, cause=moment.message_id)
+        self._open = (moment.message_id, asked)
         answer = await agent.response()
+        self._open = None
         return Ruling(settle_verdict(read_verdict(answer), moment.point), self, answer.message_id or "")
 
     async def _ask_function(self, moment: Moment, asked: str) -> Ruling:
@@ -112,14 +114,22 @@ class Watcher:
 
     def _record(self, moment: Moment, asked: str, answer: str) -> str:
         with self.session.batch():
-            self.session.log_transcript_entry(self.hook_id, {"role": "user", "content": asked}, cause=moment.message_id)
+            if self._open != (moment.message_id, asked):
+                self.session.log_transcript_entry(
+                    self.hook_id, {"role": "user", "content": asked}, cause=moment.message_id
+                )
+            self._open = None
             return self.session.log_transcript_entry(self.hook_id, {"role": "assistant", "content": answer})
 
 
-def _past(entries: list[Entry]) -> dict[tuple[str, str], Entry]:
-    """Question by question, the verdict a hook has given: (message in question, wording) to its reply."""
-    past: dict[tuple[str, str], Entry] = {}
-    asked: tuple[str, str] | None = None
+Question = tuple[str, str]
+"""The message in question, and the wording."""
+
+
+def _past(entries: list[Entry]) -> tuple[dict[Question, Entry], Question | None]:
+    """Every question a hook has answered, with its reply, and the one it has not."""
+    past: dict[Question, Entry] = {}
+    asked: Question | None = None
     for entry in entries:
         cause = entry.get("cause")
         if entry.get("role") == "user" and isinstance(cause, str):
@@ -127,17 +137,7 @@ def _past(entries: list[Entry]) -> dict[tuple[str, str], Entry]:
         elif asked is not None and is_utterance(entry):
             past[asked] = entry
             asked = None
-    return past
-
-
-def _is_open(entries: list[Entry], message_id: str, asked: str) -> bool:
-    """Whether the hook has this very question before it, and has not come to a verdict."""
-    for entry in reversed(entries):
-        if is_utterance(entry):
-            return False
-        if entry.get("role") == "user" and entry.get("cause") == message_id and entry.get("content") == asked:
-            return True
-    return False
+    return past, asked
 
 
 def watchers_of(agent: Agent, point: str) -> Iterator[Watcher]:
@@ -188,18 +188,24 @@ def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
     from .agent import Agent
 
     session, cause = agent.session, agent.last_message_id()
-    attributes = {"watches": agent.agent_id, "points": list(hook.points), "tree": hook.tree}
+    attributes: dict[str, Any] = {"watches": agent.agent_id, "points": list(hook.points), "tree": hook.tree}
     if isinstance(hook, Hook):
         hook_id = session.allocate_agent_id()
         attributes["kind"] = "function"
         session.log_agent_created(hook_id, cause, hook.name, role="hook", attributes=attributes)
         return Watcher(hook, hook_id, session)
-    attributes["kind"] = "agent"
+    attributes |= {"kind": "agent", "instructions": hook.instructions}
     watching = Agent(session, name=hook.name, language_model=hook.language_model, parent=agent, role="hook")
     with session.batch():
         watching.create(cause, attributes)
-        watching.instruct(hook.instructions + HOW_TO_ANSWER, cause=cause)
+        instruct(watching, hook.instructions, cause)
     return Watcher(hook, watching.agent_id, session, watching)
+
+
+def instruct(watching: Agent, instructions: str, cause: str | None = None) -> None:
+    """Tell a hook agent what it is there for and how to answer, unless it knows."""
+    if not watching.transcript:
+        watching.instruct(instructions + HOW_TO_ANSWER, cause=cause)
 
 
 def _recent(agent: Agent) -> Iterable[Entry]:
