@@ -76,3 +76,32 @@ def extract(events: Sequence[Event]) -> str:
         parts.append(f"Tools used: {tools}" + (f"; {failed} calls failed" if failed else "") + ".")
     parts += [f"Last answer: {excerpt(text, EXCERPT * 2)}" for text in answers[-1:]]
     return clean("\n\n".join(parts))
+
+
+REQUEST = 200_000
+"""How many characters of a conversation a model is shown; the middle of a longer one is left out."""
+
+
+def request(events: Sequence[Event]) -> str:
+    """What a model is asked when it is to write the summary."""
+    said = "\n".join(_spoken(event) for event in events if _spoken(event))
+    if len(said) > REQUEST:
+        said = f"{said[: REQUEST // 2]}\n[… {len(said) - REQUEST} characters left out …]\n{said[-REQUEST // 2 :]}"
+    return (
+        "Below is a conversation between a user and an assistant that uses tools. Write the summary that will stand "
+        "in its place when the assistant goes on: the task, what was decided and why, what was found out (files, "
+        "names, numbers), what failed, and what is still to do. Write only the summary.\n\n" + said
+    )
+
+
+def _spoken(event: Event) -> str:
+    match event:
+        case Prompt():
+            return f"User: {event.content}"
+        case Response():
+            return f"Assistant: {event.content}"
+        case ToolCall():
+            return f"Assistant calls {event.name}: {excerpt(event.input.decode('utf-8', 'replace'), EXCERPT)}"
+        case ToolResult():
+            return f"{'The tool failed' if event.is_error else 'The tool answers'}: {excerpt(event.output, EXCERPT)}"
+    return ""

@@ -1,0 +1,33 @@
+"""`harken annotate`: words about a commit, beside it and outside its hash."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from . import ui
+from .commits import as_data, me
+from .options import json_option, pass_repo
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
+
+
+@click.command("annotate")
+@click.argument("ref")
+@click.argument("text")
+@click.option("--key", default="summary", show_default=True, help="What kind of remark it is")
+@json_option
+@pass_repo
+def annotate_command(repo: Repo, ref: str, text: str, key: str, as_json: bool) -> None:
+    """Say something about a commit
+
+    The newest summary is the one that is shown; the older ones stay. TEXT of `-` is read from stdin. For example:
+
+        harken annotate ctx-442044fa "found the leak: the cache is never emptied"
+    """
+    repo.annotate(ref, sys.stdin.read() if text == "-" else text, key=key, who=me())
+    if as_json:
+        ui.json_line(as_data(repo.show(ref)))

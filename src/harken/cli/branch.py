@@ -1,0 +1,32 @@
+"""`harken branch`: names that move along with a chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .naming import name_options, run
+from .options import json_option, pass_repo
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
+
+
+@click.command("branch")
+@name_options
+@json_option
+@pass_repo
+def branch_command(
+    repo: Repo, name: str | None, ref: str | None, move: bool, delete: bool, why: str, as_json: bool
+) -> None:
+    """List, make, move or remove branches
+
+    Without a NAME they are listed. A branch is a name that moves along when a checkpoint is made on it; moving it by
+    hand is written down, and `harken undo` takes it back. For example:
+
+        harken branch retry ctx-442044fa
+
+        harken branch --move retry ctx-1f0c2d3e --why "the summary was better"
+    """
+    run(repo, "branch", name, ref, move=move, delete=delete, why=why, as_json=as_json)

@@ -1,0 +1,86 @@
+"""How commits, moves and times are shown, for the commands that list them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from . import ui
+
+if TYPE_CHECKING:
+    from harken.context import Shown
+    from harken.store import Commit, Name
+
+
+def me() -> str:
+    """Who is at the keyboard, for the record of moves."""
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or ""
+
+
+def when(instant: int | None) -> str:
+    """An instant for people: UTC, to the second."""
+    from harken import clock
+
+    if instant is None or not clock.in_calendar(instant):
+        return ""
+    return clock.format_seconds(instant).replace("T", " ").removesuffix("Z")
+
+
+def stamp(instant: int | None) -> str | None:
+    """An instant for programs."""
+    from harken import clock
+
+    return None if instant is None or not clock.in_calendar(instant) else clock.format_instant(instant)
+
+
+def as_data(shown: Shown) -> dict[str, Any]:
+    """A commit for `--json`: its fields, and what was said about it."""
+    import msgspec
+
+    from harken import ids
+
+    fields = msgspec.structs.asdict(shown)
+    return fields | {
+        "time": stamp(shown.time),
+        "artifact_ref": ids.artifact_ref(shown.artifact),
+        "names": list(shown.names),
+        "annotations": [
+            {"key": note.key, "value": note.value, "time": stamp(note.time), "who": note.who}
+            for note in shown.annotations
+        ],
+    }
+
+
+def one_line(shown: Shown) -> str:
+    """A commit on one line."""
+    facts = [shown.short, when(shown.time)]
+    if shown.commit_type != "delta":
+        facts.append(f"[{shown.commit_type}]")
+    if shown.names:
+        facts.append("(" + ", ".join(shown.names) + ")")
+    if shown.superseded:
+        facts.append("[superseded]")
+    return "  ".join([*facts, shown.summary.replace("\n", " ")])
+
+
+def print_made(commit: Commit, *, as_json: bool, **more: Any) -> None:
+    """A commit that was just made: its short name alone, so that a script can use it."""
+    if as_json:
+        import msgspec
+
+        fields = msgspec.structs.asdict(commit)
+        ui.json_line(fields | {"time": stamp(commit.time)} | more)
+    else:
+        ui.line(commit.short)
+
+
+def print_names(names: Iterable[Name], *, as_json: bool) -> None:
+    """Branches or tags, one per line."""
+    from harken import ids
+
+    for name in names:
+        if as_json:
+            ui.json_line({"name": name.name, "kind": name.kind, "target": name.target})
+        else:
+            ui.line(f"{ids.commit_ref(name.target)}  {name.name}")

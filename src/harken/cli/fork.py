@@ -1,0 +1,35 @@
+"""`harken fork`: a branch from any commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from . import ui
+from .commits import me
+from .options import json_option, pass_repo
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
+
+
+@click.command("fork")
+@click.argument("ref")
+@click.option("--name", required=True, help="What the branch is called")
+@click.option("--why", default="", metavar="TEXT", help="The reason, for `harken moves`")
+@json_option
+@pass_repo
+def fork_command(repo: Repo, ref: str, name: str, why: str, as_json: bool) -> None:
+    """Start a branch from any commit
+
+    It shares every byte with the chain it comes from; a checkpoint whose parent is the branch moves it on. For
+    example, to ask the reviewer about one finding without the others hearing of it:
+
+        harken fork ctx-442044fa --name finding-1
+    """
+    made = repo.fork(ref, name, who=me(), why=why)
+    if as_json:
+        ui.json_line({"name": made.name, "kind": made.kind, "target": made.target})
+    else:
+        ui.line(made.name)

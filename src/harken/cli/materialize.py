@@ -1,0 +1,90 @@
+"""`harken materialize`: the conversation a commit stands for, in its own format or another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import ui
+from .options import json_option, pass_repo
+
+if TYPE_CHECKING:
+    from harken.context import Materialized
+    from harken.repo import Repo
+
+
+@click.command("materialize")
+@click.argument("ref")
+@click.option("--format", "format", metavar="F", help="The format to write (default: that of the newest commit)")
+@click.option(
+    "--stop",
+    default="compaction",
+    show_default=True,
+    metavar="S",
+    help="How far back to go: `compaction` (as it stands), `root` (everything) or an ancestor",
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout")
+@json_option
+@pass_repo
+def materialize_command(
+    repo: Repo, ref: str, format: str | None, stop: str, output: Path | None, as_json: bool
+) -> None:
+    """Write out the conversation that a commit stands for
+
+    The answer names how it was made: native (the bytes as they are kept), structural (translated, with a list of
+    what was lost) or raw. With --json that, and not the conversation, goes to stdout. For example:
+
+        harken materialize review --format codex-v1 -o rollout.jsonl
+    """
+    made = repo.materialize(ref, format=format, stop=stop)
+    if output is not None:
+        _write(output, made.bytes)
+    if as_json:
+        ui.json_line(facts(made))
+        return
+    if output is None:
+        if ui.is_terminal() and not _is_text(made.bytes):
+            raise click.UsageError(f"{made.format} is not text; write it to a file with -o FILE")
+        ui.raw(made.bytes)
+    _remark(made)
+
+
+def facts(made: Materialized) -> dict[str, object]:
+    """How the conversation was made, without the conversation."""
+    import msgspec
+
+    fields = msgspec.structs.asdict(made)
+    del fields["bytes"]
+    fields["losses"] = [msgspec.structs.asdict(loss) for loss in made.losses]
+    return fields | {"size": len(made.bytes)}
+
+
+def _write(path: Path, data: bytes) -> None:
+    from harken.errors import HarkenError
+
+    try:
+        path.write_bytes(data)
+    except OSError as problem:
+        raise HarkenError(f"cannot write {path}: {problem.strerror or problem}") from None
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data[:4096].decode()
+    except UnicodeDecodeError as problem:
+        return problem.start > 4000
+    return b"\0" not in data[:4096]
+
+
+def _remark(made: Materialized) -> None:
+    about = "about " if made.approximate else ""
+    ui.note(
+        f"{made.format}, tier {made.tier} ({made.tier_name}): {made.message_count} messages, "
+        f"{about}{made.token_count} tokens from {made.commit_count} commits"
+    )
+    for loss in made.losses:
+        ui.note(f"lost: {loss.what} ×{loss.count}: {loss.why}")
+    if made.tier == "4":
+        ui.note(made.description)

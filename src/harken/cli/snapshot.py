@@ -1,0 +1,27 @@
+"""`harken snapshot`: a conversation in one piece, on top of the chain it came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .commits import me, print_made
+from .options import json_option, pass_repo
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
+
+
+@click.command("snapshot")
+@click.argument("ref")
+@json_option
+@pass_repo
+def snapshot_command(repo: Repo, ref: str, as_json: bool) -> None:
+    """Store a commit's whole conversation, so that the walk is short
+
+    The chain below stays; `--stop root` still goes through all of it. For chains of events or messages. For example:
+
+        harken snapshot review
+    """
+    print_made(repo.snapshot(ref, who=me()), as_json=as_json)

@@ -1,0 +1,59 @@
+"""Events for people, a line each: a letter for who speaks, and the beginning of what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from harken.events import (
+    Error,
+    Event,
+    Metric,
+    Output,
+    Prompt,
+    Response,
+    System,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    TranscriptEdit,
+)
+
+from .summary import excerpt
+
+WIDTH = 110
+
+
+def lines(events: Iterable[Event], *, width: int = WIDTH) -> Iterator[str]:
+    """One line per event."""
+    return (line(event, width=width) for event in events)
+
+
+def line(event: Event, *, width: int = WIDTH) -> str:
+    """The event on one line."""
+    who, what = _parts(event)
+    return f"{who:>9}  {excerpt(what, width)}"
+
+
+def _parts(event: Event) -> tuple[str, str]:
+    match event:
+        case Prompt():
+            return ("user" if event.source != "injected" else "injected"), event.content
+        case Response():
+            return "assistant", event.content
+        case Thinking():
+            return "thinking", event.content or "(sealed)"
+        case ToolCall():
+            return "call", f"{event.name} {event.input[:1000].decode('utf-8', 'replace')}"
+        case ToolResult():
+            return ("failed" if event.is_error else "result"), event.output
+        case System():
+            return "system", f"{event.subtype} {event.message}".strip()
+        case Error():
+            return "error", event.message
+        case Metric():
+            return "usage", f"{event.input_tokens} tokens in, {event.output_tokens} out"
+        case Output():
+            return "unread", event.why or event.raw[:1000].decode("utf-8", "replace")
+        case TranscriptEdit():
+            return "edit", f"{event.action} {event.start}:{event.n}"
+    return event.kind[:9], ""
