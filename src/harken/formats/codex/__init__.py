@@ -11,7 +11,7 @@ from .detect import detect
 FORMAT = Format(
     name="codex-v1",
     media_type="application/jsonl",
-    description="A Codex rollout: JSON lines `{timestamp, type, payload}`; the `response_item` ones are the conversation.",
+    description="Codex rollout: JSON lines `{timestamp, type, payload}`; `response_item` lines are the conversation.",
     split=split,
     context=context,
     detect=detect,

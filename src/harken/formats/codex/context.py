@@ -12,8 +12,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .classify import SUMMARY_OPENING, begins_turn, is_contextual, is_contextual_developer
-from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, Line, Record, iter_lines, joined_text, kind_of
-from .truncate import approximate_tokens, truncate_tokens
+from .records import (
+    COMPACTED,
+    EVENT,
+    ITEM,
+    SESSION_META,
+    TURN_CONTEXT,
+    Line,
+    Record,
+    iter_lines,
+    joined_text,
+    kind_of,
+    parts_of,
+)
+from .truncate import approximate_tokens, truncate_parts
 
 SUMMARY_BUDGET = 20_000
 """Tokens (four bytes each) of the user's messages that an old compaction keeps, the newest first."""
@@ -98,9 +110,12 @@ class _Survey:
                 self._segment().turn = self._segment().turn or _turn(payload)
         elif name == "thread_rolled_back":
             self._pending += _turns(payload)
-        elif name in ("task_started", "turn_started") and self._open is not None:
-            if _compatible(self._open.turn, _turn(payload)):
-                self._close()
+        elif name in ("task_started", "turn_started"):
+            self._start(_turn(payload))
+
+    def _start(self, turn: str) -> None:
+        if self._open is not None and _compatible(self._open.turn, turn):
+            self._close()
 
     def _close(self) -> None:
         segment, self._open = self._open, None
@@ -210,15 +225,17 @@ def summarized(entries: list[Entry], number: int, payload: Record) -> list[Entry
     for entry in reversed(entries):
         if left <= 0 or not _is_quoted(entry.item):
             continue
-        text = joined_text(entry.item.get("content"))
-        tokens = approximate_tokens(text)
+        parts = parts_of(entry.item.get("content"))
+        texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
+        tokens = approximate_tokens("".join(texts))
         if tokens > left:
-            text = truncate_tokens(text, left)
-        kept.append(Entry(entry.line, _user(text), True))
+            texts = truncate_parts(texts, left)
+        # A picture is not quoted, but a message that was nothing else keeps its place.
+        kept.append(Entry(entry.line, _user(texts or [""] * bool(parts)), True))
         left -= tokens
     message = payload.get("message")
     summary = message if isinstance(message, str) and message else "(no summary available)"
-    return [*reversed(kept), Entry(number, _user(summary), True)]
+    return [*reversed(kept), Entry(number, _user([summary]), True)]
 
 
 def _is_quoted(item: Record) -> bool:
@@ -227,8 +244,8 @@ def _is_quoted(item: Record) -> bool:
     return not joined_text(item.get("content")).startswith(SUMMARY_OPENING)
 
 
-def _user(text: str) -> Record:
-    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+def _user(texts: list[str]) -> Record:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text} for text in texts]}
 
 
 def conversation(lines: list[Line]) -> Conversation:

@@ -9,11 +9,29 @@ from __future__ import annotations
 from typing import Any
 
 from .context import Entry, conversation
+from .pictures import why_not_sent
 from .records import CALLS, ITEMS, OUTPUTS, SESSION_META, Record, iter_lines, kind_of, text_of
 from .truncate import truncate_output
 
-_PRIVATE = frozenset({"id", "metadata", "internal_chat_message_metadata_passthrough"})
+_PRIVATE = frozenset({"metadata", "internal_chat_message_metadata_passthrough"})
 """What an item carries for the program alone."""
+_PREFIXES = {
+    "message": "msg_",
+    "reasoning": "rs_",
+    "function_call": "fc_",
+    "function_call_output": "fco_",
+    "custom_tool_call": "ctc_",
+    "custom_tool_call_output": "ctco_",
+    "tool_search_call": "tsc_",
+    "tool_search_output": "tso_",
+    "local_shell_call": "lsh_",
+    "web_search_call": "ws_",
+    "image_generation_call": "ig_",
+    "compaction": "cmp_",
+    "compaction_summary": "cmp_",
+    "context_compaction": "cmp_",
+}
+"""An item's id is sent when it looks like one the provider gave."""
 _PAIRS = {
     "function_call": "function_call_output",
     "local_shell_call": "function_call_output",
@@ -54,12 +72,25 @@ def _prepared(entry: Entry, budget: int | None) -> Record:
     item = {key: value for key, value in entry.item.items() if key not in _PRIVATE}
     if item["type"] == "compaction_summary":
         item["type"] = "compaction"
-    if item["type"] == "reasoning" and item.get("content") is None:
-        item.pop("content", None)
+    if not text_of(item.get("id")).startswith(_PREFIXES.get(entry.item["type"], "\0")):
+        item.pop("id", None)
+    if item["type"] == "reasoning":
+        item = {"content": None, "encrypted_content": None, **item}
+    for field in ("content", "output"):
+        if isinstance(item.get(field), list):
+            item[field] = [_shown(part) for part in item[field]]
     # What a replacement holds was cut when it was made.
     if budget is not None and not entry.replaced and item["type"] in _CUT:
         item["output"] = truncate_output(item.get("output"), budget)
     return item
+
+
+def _shown(part: Any) -> Any:
+    """A part of a message; a picture that Codex would not send is replaced by the reason."""
+    if not isinstance(part, dict) or part.get("type") != "input_image":
+        return part
+    why = why_not_sent(text_of(part.get("image_url")))
+    return {"type": "input_text", "text": f"image content omitted because {why}"} if why else part
 
 
 def _with_outputs(items: list[Record]) -> list[Record]:

@@ -40,14 +40,24 @@ def truncate_bytes(text: str, budget: int) -> str:
     return f"{head}…{len(text) - len(head) - len(tail)} chars truncated…{tail}"
 
 
-def truncate_tokens(text: str, tokens: int) -> str:
-    """The text, its middle replaced by a count of tokens where it is longer than the budget."""
-    text = clean(text)
-    budget = tokens * BYTES_PER_TOKEN
-    if len(text.encode()) <= budget:
-        return text
-    head, tail, size = _ends(text, budget)
-    return f"{head}…{-(-(size - budget) // BYTES_PER_TOKEN)} tokens truncated…{tail}"
+def truncate_parts(texts: list[str], tokens: int) -> list[str]:
+    """Texts that together are longer than the budget: what is left of the first ones, a count of tokens, the last."""
+    texts = [clean(text) for text in texts]
+    head, tail, size = _ends("".join(texts), tokens * BYTES_PER_TOKEN)
+    removed = -(-(size - tokens * BYTES_PER_TOKEN) // BYTES_PER_TOKEN)
+    ends = reversed(_taken([text[::-1] for text in reversed(texts)], len(tail)))
+    return [*_taken(texts, len(head)), f"…{removed} tokens truncated…", *(text[::-1] for text in ends)]
+
+
+def _taken(texts: list[str], length: int) -> list[str]:
+    """The first characters of texts that follow each other."""
+    taken = []
+    for text in texts:
+        if length <= 0:
+            break
+        taken.append(text[:length])
+        length -= len(text)
+    return taken
 
 
 def truncate_output(output: Any, budget: int) -> Any:
