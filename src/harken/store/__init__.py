@@ -21,6 +21,7 @@ from .base import (
 )
 from .memory import MemoryStore
 from .opening import open_store
+from .sqlite import SqliteStore
 
 __all__ = [
     "CHECKPOINTS",
@@ -37,6 +38,7 @@ __all__ = [
     "Name",
     "SessionRow",
     "Sighting",
+    "SqliteStore",
     "Store",
     "Writer",
     "open_store",

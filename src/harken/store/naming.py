@@ -120,7 +120,7 @@ def check_move(name: str, kind: str, current: Name | None, to: str, expect: str 
     """Whether a name may move like this: `Conflict` where it is not what the caller thinks."""
     if kind not in KINDS:
         raise BadRequest(f"a name is a branch or a tag, not {kind!r}")
-    _check_name(name)
+    check_name(name)
     if current is not None and current.kind != kind:
         raise Conflict(f"{name!r} is a {current.kind}", hint="choose another name, or remove that one first")
     here = current.target if current else ""
@@ -131,7 +131,7 @@ def check_move(name: str, kind: str, current: Name | None, to: str, expect: str 
         raise NotFound(f"no {kind} {name!r}", hint=f"`harken {kind}` lists them")
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
     if not name or len(_encodable(name)) > NAME_LIMIT:
         raise BadRequest(f"a name has between 1 and {NAME_LIMIT} bytes")
     if any(ord(c) < 32 or ord(c) == 127 for c in name) or name != name.strip():

@@ -9,6 +9,7 @@ from harken.errors import BadRequest
 
 from .base import Store
 from .memory import MemoryStore
+from .sqlite import SqliteStore
 
 FILE_NAME = "harken.db"
 """What the store is called inside a folder that was named instead of a file."""
@@ -26,4 +27,5 @@ def open_store(where: str | os.PathLike[str]) -> Store:
         text = rest.removeprefix("//")
     elif colon and rest.startswith("//"):
         raise BadRequest(f"no store for {scheme}: addresses", hint="a path, or `memory:`")
-    raise BadRequest(f"{Path(text)}: the SQLite store is not built yet")
+    path = Path(text)
+    return SqliteStore(path / FILE_NAME if path.is_dir() else path)

@@ -1,0 +1,123 @@
+"""A fair lock between processes: who came first goes first, and who dies lets go.
+
+SQLite lets one writer in at a time, but those who wait for it poll with growing pauses, and an unlucky one can starve
+for seconds. So writers first queue at a file of their own. Each draws a number (the file holds the next one), locks
+the byte at that offset for as long as it waits and works, and goes ahead when nobody holds a byte below its own.
+The kernel drops the lock of a process that dies, whatever it was doing. The numbers decide only the order: that two
+writers never work at once is still SQLite's own promise, so a damaged lock file costs fairness and nothing else.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+import threading
+import time
+
+from harken import clock
+from harken.errors import Locked
+
+_NUMBER = struct.Struct("<q")
+_WRAP = 1 << 40
+_BASE = 64  # bytes below are the number itself
+# Open-file-description locks belong to the open file, not to the process, so that threads count as well.
+_SETLK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
+_FLOCK = struct.Struct("hhqqi4x")
+_FAIR = os.uname().sysname == "Linux"  # elsewhere the structure differs, and the door itself is the lock
+_BUSY = (errno.EAGAIN, errno.EACCES)
+
+
+class FairLock:
+    """One queue; `acquire` and `release` by one thread at a time per process, others wait inside."""
+
+    def __init__(self, path: str, *, patience: float = 60.0) -> None:
+        self.path = path
+        self.patience = patience
+        self._inside = threading.Lock()
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def acquire(self) -> None:
+        """Wait for our turn; `Locked` when patience runs out."""
+        deadline = clock.monotonic() + self.patience
+        if not self._inside.acquire(timeout=self.patience):
+            raise self._too_long()
+        try:
+            self._close_door(deadline)
+            if _FAIR:
+                self._await_turn(self._draw(), deadline)
+        except BaseException:
+            self._leave()
+            raise
+
+    def release(self) -> None:
+        """Let the next one go."""
+        self._leave()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+    def _close_door(self, deadline: float) -> None:
+        pause = 0.00002
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError as error:
+                pause = self._pause(error, pause, deadline)
+
+    def _draw(self) -> int:
+        """Take the next number and its byte, then open the door again."""
+        try:
+            held = os.pread(self._file, _NUMBER.size, 0)
+            number = self._first_free(_NUMBER.unpack(held)[0] % _WRAP if len(held) == _NUMBER.size else 0)
+            os.pwrite(self._file, _NUMBER.pack(number + 1), 0)
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        return number
+
+    def _first_free(self, number: int) -> int:
+        """That number's byte, or the next that nobody holds: the file may have been damaged or put back."""
+        while True:
+            try:
+                self._byte(fcntl.F_WRLCK, _BASE + number, 1)
+                return number
+            except OSError as error:
+                if error.errno not in _BUSY:
+                    raise
+                number += 1
+
+    def _await_turn(self, number: int, deadline: float) -> None:
+        """Go ahead once every lower byte is free. Asked for as a read lock, which those behind us may share."""
+        pause = 0.00005
+        while number:
+            try:
+                self._byte(fcntl.F_RDLCK, _BASE, number)
+                return
+            except OSError as error:
+                pause = self._pause(error, pause, deadline)
+
+    def _pause(self, error: OSError, pause: float, deadline: float) -> float:
+        if error.errno not in _BUSY:
+            raise error
+        if clock.monotonic() > deadline:
+            raise self._too_long()
+        time.sleep(pause)
+        return min(pause * 1.5, 0.001)
+
+    def _leave(self) -> None:
+        try:
+            if _FAIR:
+                self._byte(fcntl.F_UNLCK, 0, 0)
+            else:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+        finally:
+            self._inside.release()
+
+    def _byte(self, kind: int, start: int, length: int) -> None:
+        fcntl.fcntl(self._file, _SETLK, _FLOCK.pack(kind, os.SEEK_SET, start, length, 0))
+
+    def _too_long(self) -> Locked:
+        return Locked(f"waited {self.patience:.0f} s for another writer", hint=f"see which process holds {self.path}")

@@ -1,0 +1,174 @@
+"""Packing: small frames of one chain become a large one, which takes a fraction of the room.
+
+Content is read and compressed before anybody has to wait; then one transaction checks that nothing changed meanwhile,
+adds the large frame, moves the slices and drops the small frames. Whoever reads at that moment sees either state.
+Frames are never changed and their numbers never used again, so a race is noticed by a frame that is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from harken.errors import HarkenError
+
+from . import sql
+from .frames import FRAME_SIZE, PACKED, Frame, seal_frame
+
+if TYPE_CHECKING:
+    from .sqlite import SqliteStore
+    from .sqlite_writer import SqliteWriter
+
+LOOSE_TOTAL = 4 * FRAME_SIZE
+"""Loose content in the whole store that is gathered even where no chain has a frame full of it."""
+
+FEW = 8
+"""Fewer loose frames than this are left alone when a chain ends or a store is closed."""
+
+_FREE_PAGES = 64
+
+
+class Loose(NamedTuple):
+    """A loose frame: the chain it belongs to and the rows of artifacts it holds."""
+
+    frame: int
+    chain: int
+    size: int
+    first: int
+    last: int
+
+
+class Packer:
+    """Keeps count of what is loose, and gathers it when there is enough."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._loose: dict[int, list[int]] | None = None  # chain -> [bytes, frames]
+        self._touched: set[int] = set()
+
+    def after(self, writer: SqliteWriter) -> None:
+        """After a transaction: pack what has become enough. The transaction is done, whatever happens here."""
+        if not writer.loosened and not writer.ended:
+            return
+        with contextlib.suppress(HarkenError):
+            counts = self._counts()
+            for chain, size in writer.loosened:
+                count = counts.setdefault(chain, [0, 0])
+                count[0] += size
+                count[1] += 1
+                self._touched.add(chain)
+            for chain in {chain for chain, _ in writer.loosened} | writer.ended:
+                held, frames = counts.get(chain, (0, 0))
+                if held >= FRAME_SIZE or (chain in writer.ended and frames >= FEW):
+                    self.pack(chain)
+            if sum(held for held, _ in counts.values()) >= LOOSE_TOTAL:
+                self.pack(None)
+
+    def _counts(self) -> dict[int, list[int]]:
+        if self._loose is None:
+            rows = self._store.db.all(sql.LOOSE_SUMS)
+            # Called after the transaction, so its own frames are among the rows; they are added again by the caller,
+            # which makes the count a little high once, and the packing a little early.
+            self._loose = {chain: [size, count] for chain, size, count in rows}
+        return self._loose
+
+    def pack(self, chain: int | None) -> int:
+        """Gather a chain's loose frames, or everybody's; the answer is how many small frames went."""
+        gone = 0
+        self._loose = None
+        db = self._store.db
+        rows = db.all(sql.LOOSE_ALL) if chain is None else db.all(sql.LOOSE_OF, (chain,))
+        for group in _groups([Loose(*row) for row in rows]):
+            content, frame = self._gather(group)
+            db.begin()
+            try:
+                moved = self._swap(group, content, frame, None)
+            except BaseException:
+                db.rollback()
+                raise
+            db.commit()
+            gone += moved
+        return gone
+
+    def settle(self, chain: int, next_frame: int) -> int:
+        """Inside a transaction: gather a chain's loose frames for good. The answer is the next frame's number."""
+        rows = [Loose(*row) for row in self._store.db.all(sql.LOOSE_OF, (chain,))]
+        for group in _groups(rows):
+            content, frame = self._gather(group)
+            self._swap(group, content, frame, next_frame)
+            next_frame += 1
+        self._store.db.many(sql.DROP_LOOSE, [(row[0],) for row in self._store.db.all(sql.LOOSE_OF, (chain,))])
+        self._loose = None
+        return next_frame
+
+    def _gather(self, group: list[Loose]) -> tuple[int, Frame]:
+        content = b"".join(self._store.frame(loose.frame) for loose in group)
+        return len(content), seal_frame(content, level=PACKED)
+
+    def _swap(self, group: list[Loose], size: int, frame: Frame, number: int | None) -> int:
+        """Inside a transaction: put the large frame in the place of the small ones, unless something changed."""
+        db, start, moves = self._store.db, 0, []
+        for loose in group:
+            if db.one(sql.LOOSE_ROW, (loose.frame,)) != tuple(loose):
+                return 0
+            slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, loose.frame))
+            if sum(row[2] for row in slices) != loose.size:
+                # Some of it was evicted: leave the frame as it is; gc writes it anew.
+                db.do(sql.DROP_LOOSE, (loose.frame,))
+                return 0
+            moves += [(artifact, start + offset) for artifact, offset, _ in slices]
+            start += loose.size
+        if number is None:
+            row = db.one(sql.NEXT_FRAME)
+            number = int(row[0]) if row else 1
+        db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
+        db.many(sql.PLACE_ARTIFACT, [(number, offset, artifact) for artifact, offset in moves])
+        db.many(sql.DROP_LOOSE, [(loose.frame,) for loose in group])
+        db.many(sql.DROP_FRAME, [(loose.frame,) for loose in group])
+        chains = {loose.chain for loose in group}
+        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4:
+            rows = (min(loose.first for loose in group), max(loose.last for loose in group))
+            db.do(sql.ADD_LOOSE, (number, chains.pop(), size, *rows))
+        return len(group)
+
+    def at_close(self) -> None:
+        """Gather the chains this store wrote to where it is worth it, and give the room back to the disk."""
+        counts = self._counts() if self._touched else {}
+        for chain in self._touched:
+            if counts.get(chain, (0, 0))[1] >= FEW:
+                self.pack(chain)
+                counts = self._counts()
+        if self._touched:
+            release_room(self._store)
+
+
+def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES) -> int:
+    """Give pages that packing or gc left empty back to the file system; the answer is how many."""
+    row = store.db.one("PRAGMA freelist_count")
+    free = int(row[0]) if row else 0
+    if free < at_least:
+        return 0
+    store.db.begin()
+    try:
+        store.db.all("PRAGMA incremental_vacuum")
+    except BaseException:
+        store.db.rollback()
+        raise
+    store.db.commit()
+    return free
+
+
+def _groups(rows: list[Loose]) -> Iterator[list[Loose]]:
+    """Neighbours that fill a frame together. A frame left alone has nothing to be gathered with."""
+    group: list[Loose] = []
+    size = 0
+    for row in rows:
+        if group and size + row.size > FRAME_SIZE:
+            if len(group) > 1:
+                yield group
+            group, size = [], 0
+        group.append(row)
+        size += row.size
+    if len(group) > 1:
+        yield group

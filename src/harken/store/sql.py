@@ -1,0 +1,175 @@
+"""Every word of SQL the SQLite store speaks, and the versions of its schema.
+
+The tables are described for strangers in docs/FORMAT.md. A store is upgraded by the steps of `STEPS` that it has not
+seen, all in one transaction; which steps it has seen is written in its table `migrations`.
+"""
+
+from __future__ import annotations
+
+APPLICATION_ID = 0x48524B4E  # "HRKN"
+
+FIRST = """
+CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, time INTEGER NOT NULL, sum BLOB NOT NULL);
+CREATE TABLE frames (n INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT NULL,
+  prefix INTEGER REFERENCES frames, data BLOB NOT NULL);
+CREATE TABLE loose (frame INTEGER PRIMARY KEY REFERENCES frames, chain INTEGER NOT NULL, size INTEGER NOT NULL,
+  first INTEGER NOT NULL, last INTEGER NOT NULL);
+CREATE TABLE artifacts (n INTEGER PRIMARY KEY, id BLOB NOT NULL, frame INTEGER REFERENCES frames, start INTEGER,
+  size INTEGER NOT NULL);
+CREATE INDEX artifacts_by_id ON artifacts (substr(id, 1, 8));
+CREATE TABLE parts (artifact INTEGER NOT NULL REFERENCES artifacts, part INTEGER NOT NULL,
+  frame INTEGER NOT NULL REFERENCES frames, size INTEGER NOT NULL, PRIMARY KEY (artifact, part)) WITHOUT ROWID;
+CREATE TABLE policies (artifact INTEGER PRIMARY KEY REFERENCES artifacts, policy TEXT NOT NULL, expires INTEGER,
+  sum BLOB NOT NULL);
+CREATE TABLE origins (n INTEGER PRIMARY KEY, session_id TEXT NOT NULL, format TEXT NOT NULL, commit_type TEXT NOT NULL,
+  checkpoint TEXT NOT NULL, template TEXT NOT NULL, ticket_id TEXT NOT NULL, thread_id TEXT NOT NULL,
+  UNIQUE (session_id, format, commit_type, checkpoint, template, ticket_id, thread_id));
+CREATE TABLE principals (n INTEGER PRIMARY KEY, principal TEXT NOT NULL, machine TEXT NOT NULL,
+  UNIQUE (principal, machine));
+CREATE TABLE commits (n INTEGER PRIMARY KEY, id BLOB NOT NULL, seal BLOB NOT NULL, twin INTEGER NOT NULL,
+  digits INTEGER, parent INTEGER REFERENCES commits, artifact INTEGER NOT NULL REFERENCES artifacts,
+  chain INTEGER NOT NULL, seq INTEGER NOT NULL, time INTEGER NOT NULL, origin INTEGER NOT NULL REFERENCES origins,
+  principal INTEGER NOT NULL REFERENCES principals, messages INTEGER NOT NULL, tokens INTEGER NOT NULL,
+  approximate INTEGER NOT NULL, links TEXT, sum BLOB NOT NULL);
+CREATE INDEX commits_by_id ON commits (substr(id, 1, 8));
+CREATE UNIQUE INDEX commits_by_place ON commits (chain, seq);
+CREATE INDEX commits_by_fork ON commits (parent) WHERE chain = n;
+CREATE INDEX commits_by_principal ON commits (principal, time);
+CREATE TABLE sightings (n INTEGER PRIMARY KEY, "commit" INTEGER NOT NULL REFERENCES commits,
+  principal INTEGER NOT NULL REFERENCES principals, time INTEGER NOT NULL, sum BLOB NOT NULL);
+CREATE INDEX sightings_by_commit ON sightings ("commit");
+CREATE INDEX sightings_by_principal ON sightings (principal, time);
+CREATE TABLE annotations (n INTEGER PRIMARY KEY, "commit" INTEGER NOT NULL REFERENCES commits, key TEXT NOT NULL,
+  value TEXT NOT NULL, time INTEGER NOT NULL, who TEXT NOT NULL, sum BLOB NOT NULL);
+CREATE INDEX annotations_by_commit ON annotations ("commit");
+CREATE TABLE names (name TEXT PRIMARY KEY, kind TEXT NOT NULL, target INTEGER NOT NULL REFERENCES commits,
+  sum BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE moves (n INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, before INTEGER REFERENCES commits,
+  after INTEGER REFERENCES commits, time INTEGER NOT NULL, who TEXT NOT NULL, why TEXT NOT NULL, sum BLOB NOT NULL);
+CREATE TABLE sessions (n INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, runtime TEXT NOT NULL,
+  tip INTEGER REFERENCES commits, parent TEXT NOT NULL, agent TEXT NOT NULL, title TEXT NOT NULL, source TEXT NOT NULL,
+  started INTEGER, ended INTEGER, messages INTEGER NOT NULL, state BLOB NOT NULL, sum BLOB NOT NULL);
+CREATE INDEX sessions_by_source ON sessions (source);
+CREATE TABLE quarantine (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL,
+  row TEXT NOT NULL, data BLOB);
+"""
+
+STEPS: tuple[tuple[int, str, str], ...] = ((1, "the first schema", FIRST),)
+"""Version, what the step does, and its SQL. The list only grows; a step, once released, never changes."""
+
+BEFORE_THE_FIRST_TABLE = ("PRAGMA page_size = 4096", "PRAGMA auto_vacuum = INCREMENTAL")
+EACH_CONNECTION = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA wal_autocheckpoint = 256",
+    "PRAGMA busy_timeout = 60000",
+    "PRAGMA cache_size = -8000",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+)
+
+TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+VERSIONS = "SELECT version, name FROM migrations ORDER BY version"
+ADD_VERSION = "INSERT INTO migrations (version, name, time, sum) VALUES (?, ?, ?, ?)"
+
+# -- artifacts and frames --------------------------------------------------------------------------------------------
+
+ARTIFACT = "SELECT n, frame, start, size FROM artifacts WHERE substr(id, 1, 8) = ? AND id = ?"
+ARTIFACTS_FROM = "SELECT id FROM artifacts WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?"
+ADD_ARTIFACT = "INSERT INTO artifacts (id, frame, start, size) VALUES (?, ?, ?, ?)"
+PLACE_ARTIFACT = "UPDATE artifacts SET frame = ?, start = ? WHERE n = ?"
+DROP_ARTIFACT = "DELETE FROM artifacts WHERE n = ?"
+PARTS = "SELECT frame, size FROM parts WHERE artifact = ? ORDER BY part"
+ADD_PART = "INSERT INTO parts (artifact, part, frame, size) VALUES (?, ?, ?, ?)"
+DROP_PARTS = "DELETE FROM parts WHERE artifact = ?"
+POLICY = "SELECT policy, expires FROM policies WHERE artifact = ?"
+SET_POLICY = "INSERT OR REPLACE INTO policies (artifact, policy, expires, sum) VALUES (?, ?, ?, ?)"
+DROP_POLICY = "DELETE FROM policies WHERE artifact = ?"
+FRAME = "SELECT hash, size, prefix, data FROM frames WHERE n = ?"
+FRAME_HASH = "SELECT hash FROM frames WHERE n = ?"
+FRAME_PREFIX = "SELECT prefix FROM frames WHERE n = ?"
+NEXT_FRAME = "SELECT coalesce(max(n), 0) + 1 FROM frames"
+ADD_FRAME = "INSERT INTO frames (n, hash, size, prefix, data) VALUES (?, ?, ?, ?, ?)"
+DROP_FRAME = "DELETE FROM frames WHERE n = ?"
+ADD_LOOSE = "INSERT INTO loose (frame, chain, size, first, last) VALUES (?, ?, ?, ?, ?)"
+DROP_LOOSE = "DELETE FROM loose WHERE frame = ?"
+LOOSE_CHAIN = "SELECT chain FROM loose WHERE frame = ?"
+LOOSE_OF = "SELECT frame, chain, size, first, last FROM loose WHERE chain = ? ORDER BY frame"
+LOOSE_ALL = "SELECT frame, chain, size, first, last FROM loose ORDER BY chain, frame"
+LOOSE_ROW = "SELECT frame, chain, size, first, last FROM loose WHERE frame = ?"
+LOOSE_SUMS = "SELECT chain, sum(size), count(*) FROM loose GROUP BY chain"
+SLICES_BETWEEN = "SELECT n, start, size FROM artifacts WHERE n BETWEEN ? AND ? AND frame = ? ORDER BY n"
+
+# -- commits ---------------------------------------------------------------------------------------------------------
+
+ORIGIN_COLUMNS = ("session_id", "format", "commit_type", "checkpoint", "template", "ticket_id", "thread_id")
+ORIGIN = f"SELECT n FROM origins WHERE {' AND '.join(f'{name} = ?' for name in ORIGIN_COLUMNS)}"
+ADD_ORIGIN = f"INSERT INTO origins ({', '.join(ORIGIN_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+ORIGINS = f"SELECT n, {', '.join(ORIGIN_COLUMNS)} FROM origins"
+PRINCIPAL = "SELECT n FROM principals WHERE principal = ? AND machine = ?"
+ADD_PRINCIPAL = "INSERT INTO principals (principal, machine) VALUES (?, ?)"
+PRINCIPALS = "SELECT n, principal, machine FROM principals"
+
+COMMIT_COLUMNS = (
+    "c.n, c.id, c.seal, c.twin, c.digits, c.parent, c.chain, c.seq, c.time, c.origin, c.principal, c.messages, "
+    "c.tokens, c.approximate, c.links, a.id, p.id, p.seal, p.twin"
+)
+COMMITS = (
+    f"SELECT {COMMIT_COLUMNS} FROM commits c JOIN artifacts a ON a.n = c.artifact LEFT JOIN commits p ON p.n = c.parent"
+)
+COMMIT_BY_N = f"{COMMITS} WHERE c.n = ?"
+COMMITS_BETWEEN = f"{COMMITS} WHERE substr(c.id, 1, 8) >= ? AND substr(c.id, 1, 8) <= ? ORDER BY c.time DESC, c.n DESC"
+COMMITS_NEWEST = f"{COMMITS} ORDER BY c.time DESC, c.n DESC LIMIT ?"
+ALIKE = "SELECT n, id, seal, twin, digits FROM commits WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ? ORDER BY n"
+PLACE = "SELECT n, seal, chain, seq FROM commits WHERE n = ?"
+COMMIT_ID = "SELECT id, seal FROM commits WHERE n = ?"
+TAKEN = "SELECT 1 FROM commits WHERE chain = ? AND seq = ?"
+NEXT_COMMIT = "SELECT coalesce(max(n), 0) + 1 FROM commits"
+ADD_COMMIT = (
+    "INSERT INTO commits (n, id, seal, twin, digits, parent, artifact, chain, seq, time, origin, principal, messages, "
+    "tokens, approximate, links, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SET_DIGITS = "UPDATE commits SET digits = ? WHERE n = ?"
+CHAIN = f"{COMMITS} WHERE c.chain = ? AND c.seq <= ? ORDER BY c.seq DESC"
+WALK = (
+    "SELECT c.id, c.twin, c.seal, c.parent, c.origin, c.messages, c.tokens, c.approximate, a.id, a.frame, a.start, "
+    "a.size FROM commits c JOIN artifacts a ON a.n = c.artifact WHERE c.chain = ? AND c.seq <= ? ORDER BY c.seq DESC"
+)
+CHILDREN = f"{COMMITS} WHERE (c.chain = ?1 AND c.seq = ?2) OR (c.parent = ?3 AND c.chain = c.n) ORDER BY c.n"
+LATEST_COMMIT = (
+    "SELECT time, n FROM commits WHERE principal = ? AND time <= ? ORDER BY principal DESC, time DESC, n DESC LIMIT 1"
+)
+LATEST_SIGHTING = (
+    'SELECT time, "commit" FROM sightings WHERE principal = ? AND time <= ? ORDER BY time DESC, "commit" DESC LIMIT 1'
+)
+PRINCIPAL_ROWS = "SELECT n FROM principals WHERE principal = ?"
+SIGHTINGS = 'SELECT principal, time FROM sightings WHERE "commit" = ? ORDER BY n'
+ADD_SIGHTING = 'INSERT INTO sightings ("commit", principal, time, sum) VALUES (?, ?, ?, ?)'
+
+# -- what is said about them -----------------------------------------------------------------------------------------
+
+ANNOTATIONS = 'SELECT key, value, time, who FROM annotations WHERE "commit" = ? ORDER BY n'
+ADD_ANNOTATION = 'INSERT INTO annotations ("commit", key, value, time, who, sum) VALUES (?, ?, ?, ?, ?, ?)'
+NAMES = "SELECT m.name, m.kind, c.id, c.seal, c.twin FROM names m JOIN commits c ON c.n = m.target"
+NAME = f"{NAMES} WHERE m.name = ?"
+SET_NAME = "INSERT OR REPLACE INTO names (name, kind, target, sum) VALUES (?, ?, ?, ?)"
+DROP_NAME = "DELETE FROM names WHERE name = ?"
+MOVES = (
+    "SELECT m.n, m.name, m.kind, b.id, b.seal, b.twin, a.id, a.seal, a.twin, m.time, m.who, m.why FROM moves m "
+    "LEFT JOIN commits b ON b.n = m.before LEFT JOIN commits a ON a.n = m.after "
+    "WHERE ?1 IS NULL OR m.name = ?1 ORDER BY m.n DESC LIMIT ?2"
+)
+NEXT_MOVE = "SELECT coalesce(max(n), 0) + 1 FROM moves"
+ADD_MOVE = "INSERT INTO moves (n, name, kind, before, after, time, who, why, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+SESSIONS = (
+    "SELECT s.session, s.runtime, c.id, c.seal, c.twin, s.parent, s.agent, s.title, s.source, s.started, s.ended, "
+    "s.messages, s.state FROM sessions s LEFT JOIN commits c ON c.n = s.tip "
+    "WHERE (?1 = '' OR substr(s.session, 1, length(?1)) = ?1) AND (?2 IS NULL OR s.source = ?2) ORDER BY s.n"
+)
+SAVE_SESSION = (
+    "INSERT INTO sessions (session, runtime, tip, parent, agent, title, source, started, ended, messages, state, sum) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session) DO UPDATE SET runtime = excluded.runtime, "
+    "tip = excluded.tip, parent = excluded.parent, agent = excluded.agent, title = excluded.title, "
+    "source = excluded.source, started = excluded.started, ended = excluded.ended, messages = excluded.messages, "
+    "state = excluded.state, sum = excluded.sum"
+)

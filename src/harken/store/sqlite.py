@@ -1,0 +1,483 @@
+"""The store people use: one SQLite file. This is its reading half; `sqlite_writer.py` changes it.
+
+Commits lie in *chains*: a commit whose parent is the last of a chain goes on with it (`chain`, `seq` = the parent's
+plus one), any other begins a chain numbered like itself. A walk is then a range scan for each chain it passes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harken import clock, ids
+from harken.errors import Corrupt, Evicted, HarkenError, NotFound
+
+from . import naming, sql
+from .base import Annotation, ArtifactInfo, Commit, Link, Move, Name, SessionRow, Sighting
+from .cache import Cache
+from .db import Database, Steps, text, untext
+from .frames import FRAME_SIZE, Frame, open_frame
+from .packing import Packer
+from .sqlite_writer import SqliteWriter
+
+_FRAMES_KEPT = 4
+_PLACES_KEPT = 200_000
+_RECENT = 10_000
+_STEP = 512  # rows of a walk fetched at a time, so that a walk that stops early has not read everything
+Row = tuple[Any, ...]
+
+
+def span(prefix: str) -> tuple[bytes, bytes]:
+    """The least and the greatest eight bytes that a name with this beginning can start with."""
+    digits = prefix[:16]
+    return bytes.fromhex(digits.ljust(16, "0")), bytes.fromhex(digits.ljust(16, "f"))
+
+
+def full_name(id: bytes | None, seal: bytes, twin: int) -> str:
+    """A commit's name as callers know it; empty for no commit."""
+    if id is None:
+        return ""
+    return id.hex() + seal.hex() if twin else id.hex()
+
+
+class SqliteStore:
+    """Bytes, commits and names in one file."""
+
+    def __init__(self, path: str | os.PathLike[str], *, steps: Steps = sql.STEPS, patience: float = 60.0) -> None:
+        self.path = Path(path).absolute()
+        self.location = str(self.path)
+        self.db = Database(self.path, steps=steps, patience=patience)
+        self.derived = Cache(f"{self.path}-cache")
+        self.packer = Packer(self)
+        self._recent: dict[str, tuple[int, str, int, int]] = {}
+        self._interned: dict[tuple[Any, ...], int] = {}
+        self._origins: dict[int, Row] = {}
+        self._principals: dict[int, tuple[str, str]] = {}
+        self._places: dict[str, tuple[int | None, int | None, int]] = {}
+        self._frames: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()
+
+    @contextmanager
+    def write(self) -> Iterator[SqliteWriter]:
+        """One transaction: whole when the block ends, or nothing of it if it raises."""
+        writer = SqliteWriter(self)
+        try:
+            yield writer
+            writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+        finally:
+            self._places.clear()
+        self.packer.after(writer)
+
+    # -- artifacts ---------------------------------------------------------------------------------------------
+
+    def get(self, artifact: str) -> bytes:
+        """The bytes of that full name, checked against it."""
+        data = b"".join(self._pieces(artifact))
+        if ids.artifact_id(data) != artifact:
+            raise _not_its_bytes(artifact)
+        return data
+
+    def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
+        """The bytes of many, in the order asked; each frame is read and checked once."""
+        number, content = 0, b""
+        for artifact in artifacts:
+            frame, start, size = self._places.get(artifact) or self._locate(artifact)[1:]
+            if frame is None or start is None:
+                yield b"".join(self._pieces(artifact))
+                continue
+            if frame != number:
+                try:
+                    number, content = frame, self.frame(frame)
+                except NotFound:  # it was packed into another since we looked
+                    self._places.clear()
+                    yield b"".join(self._pieces(artifact))
+                    continue
+            if start + size > len(content):
+                raise _not_its_bytes(artifact)
+            yield content[start : start + size]
+
+    def iter_parts(self, artifact: str) -> Iterator[bytes]:
+        """The bytes of one artifact in parts of bounded size; `Corrupt` at the end if they were not its bytes."""
+        hasher = ids.ArtifactHasher()
+        for piece in self._pieces(artifact):
+            hasher.update(piece)
+            yield piece
+        if hasher.hexdigest() != artifact:
+            raise _not_its_bytes(artifact)
+
+    def has(self, artifact: str) -> bool:
+        """Whether its bytes are here."""
+        with contextlib.suppress(NotFound):
+            number, frame, _, _ = self._locate(artifact)
+            return frame is not None or self.db.one(sql.PARTS, (number,)) is not None
+        return False
+
+    def info(self, artifact: str) -> ArtifactInfo:
+        """What is known of it without reading it."""
+        number, frame, _, size = self._locate(artifact)
+        evicted = frame is None and self.db.one(sql.PARTS, (number,)) is None
+        policy, expires = self.db.one(sql.POLICY, (number,)) or ("default", None)
+        return ArtifactInfo(id=artifact, size=size, policy=policy, expires=expires, evicted=evicted)
+
+    def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
+        """Full names that begin with these hex digits."""
+        found = sorted(id.hex() for (id,) in self.db.all(sql.ARTIFACTS_FROM, span(prefix)))
+        return [name for name in found if name.startswith(prefix)][:limit]
+
+    def find_artifact(self, artifact: str) -> Row | None:
+        """The row number, frame, start and size of an artifact."""
+        try:
+            id = bytes.fromhex(artifact)
+        except ValueError:
+            return None
+        return self.db.one(sql.ARTIFACT, (id[:8], id))
+
+    def _locate(self, artifact: str) -> Row:
+        found = self.find_artifact(artifact)
+        if found is None:
+            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}")
+        return found
+
+    def _pieces(self, artifact: str) -> Iterator[bytes]:
+        """The bytes as they lie: one slice, or the parts of something large. Looks again if a frame was packed."""
+        if (pending := self._pending(artifact)) is not None:
+            yield pending
+            return
+        number, frame, start, size = self._locate(artifact)
+        if frame is None:
+            yield from self._parts(artifact, number)
+            return
+        try:
+            content = self.frame(frame)
+        except NotFound:
+            _, moved, start, size = self._locate(artifact)
+            if moved == frame:
+                raise
+            content = self.frame(moved)
+        if start + size > len(content):
+            raise _not_its_bytes(artifact)
+        yield content[start : start + size]
+
+    def _parts(self, artifact: str, number: int) -> Iterator[bytes]:
+        parts = self.db.all(sql.PARTS, (number,))
+        if not parts:
+            name = ids.artifact_ref(artifact)
+            raise Evicted(f"the bytes of {name} have been let go", hint="put them again, or fetch them from a backup")
+        for frame, size in parts:
+            content = self.frame(frame)
+            if len(content) != size:
+                raise _not_its_bytes(artifact)
+            yield content
+
+    def _pending(self, artifact: str) -> bytes | None:
+        """Bytes this thread has put in a transaction that is still open."""
+        writer = getattr(self.db.local, "writer", None)
+        return writer.pending(artifact) if writer is not None else None
+
+    def frame(self, number: int) -> bytes:
+        """The content of a frame, its hash checked; the last few are kept, as long as the file says the same."""
+        kept = self._frames.get(number)
+        if kept is not None and self.db.one(sql.FRAME_HASH, (number,)) == (kept[0],):
+            return kept[1]
+        row = self.db.one(sql.FRAME, (number,))
+        if row is None:
+            raise NotFound(f"no frame {number}", hint="`harken fsck` says what is lost")
+        hash, size, prefix, data = row
+        before = self.frame(prefix) if prefix is not None else None
+        content = open_frame(Frame(hash, size, data), name=f"frame {number}", prefix=before)
+        if len(content) >= FRAME_SIZE // 16:
+            self._frames[number] = (hash, content)
+            if len(self._frames) > _FRAMES_KEPT:
+                with contextlib.suppress(KeyError):  # another thread was faster
+                    self._frames.popitem(last=False)
+        return content
+
+    # -- commits -----------------------------------------------------------------------------------------------
+
+    def get_commit(self, commit: str) -> Commit:
+        """The commit of that full name."""
+        row = self.db.one(sql.COMMIT_BY_N, (self.number(commit),))
+        if row is None:
+            raise NotFound(f"no commit {ids.commit_ref(commit)}")
+        return self._commit(row)
+
+    def number(self, commit: str) -> int:
+        """The row number of a commit."""
+        if len(commit) >= naming.FULL and ids.is_hex(commit):
+            for number, id, seal, twin, _ in self.db.all(sql.ALIKE, span(commit)):
+                if commit == full_name(id, seal, twin) or commit == id.hex() + seal.hex():
+                    return int(number)
+        raise NotFound(f"no commit {ids.commit_ref(commit)}", hint="`harken log --all` lists every commit")
+
+    def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
+        """Commits whose name begins with these hex digits, newest first."""
+        if not prefix:
+            rows = self.db.all(sql.COMMITS_NEWEST, (-1 if limit is None else limit,))
+            return [self._commit(row) for row in rows]
+        if not ids.is_hex(prefix):
+            return []
+        found = []
+        for row in self.db.all(sql.COMMITS_BETWEEN, span(prefix)):
+            id, seal, twin = row[1:4]
+            long = len(prefix) > naming.FULL
+            if (id.hex() + seal.hex() if long else id.hex()).startswith(prefix) and (long or not twin):
+                found.append(self._commit(row))
+        return found[:limit]
+
+    def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
+        """From the commit back towards its root, a range scan for each chain it passes."""
+        ends, walked = frozenset(stop), []
+        for row in self._scan(sql.CHAIN, commit, limit, parent=5):
+            walked.append(self._commit(row))
+            if walked[-1].commit_type in ends:
+                break
+        return walked
+
+    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
+        """`chain` without the facts that only people need."""
+        ends, walked = frozenset(stop), []
+        places, origins = self._places, self._origins
+        if len(places) > _PLACES_KEPT:
+            places.clear()
+        for row in self._scan(sql.WALK, commit, limit, parent=3):
+            id, twin, seal, _, origin, messages, tokens, approximate, artifact, frame, start, size = row
+            kind = origins.get(origin) or self._origin(origin)
+            name = artifact.hex()
+            places[name] = (frame, start, size)
+            full = full_name(id, seal, twin)
+            walked.append(Link(full, name, kind[2], kind[1], messages, tokens, approximate == 1))
+            if kind[2] in ends:
+                break
+        return walked
+
+    def _scan(self, statement: str, commit: str, limit: int | None, *, parent: int) -> Iterator[Row]:
+        """The rows of a walk, newest first: one cursor for each chain that the walk passes."""
+        number: int | None = self.number(commit)
+        left = limit if limit is not None else -1
+        while number is not None and left != 0:
+            place = self.db.one(sql.PLACE, (number,))
+            if place is None:
+                raise Corrupt(f"commit row {number} is missing", hint="`harken fsck` says what is lost")
+            _, _, chain, seq = place
+            cursor = self.db.cursor(statement, (chain, seq))
+            row: Row | None = None
+            while rows := self.db.fetch(cursor, _STEP):
+                for row in rows:
+                    yield row
+                    left -= 1
+                    if left == 0:
+                        return
+            if row is None:
+                raise Corrupt(f"chain {chain} is empty", hint="`harken fsck` says what is lost")
+            number = row[parent]
+
+    def children(self, commit: str) -> list[Commit]:
+        """The commits that name it as their parent."""
+        number = self.number(commit)
+        place = self.db.one(sql.PLACE, (number,))
+        chain, seq = (place[2], place[3]) if place else (0, 0)
+        return [self._commit(row) for row in self.db.all(sql.CHILDREN, (chain, seq + 1, number))]
+
+    def latest(self, principal: str, time: int) -> Commit | None:
+        """The principal's newest commit at or before the instant; sightings count."""
+        best: Row | None = None
+        for (number,) in self.db.all(sql.PRINCIPAL_ROWS, (text(principal),)):
+            for statement in (sql.LATEST_COMMIT, sql.LATEST_SIGHTING):
+                found = self.db.one(statement, (number, time))
+                best = max(filter(None, (best, found)), default=None)
+        row = self.db.one(sql.COMMIT_BY_N, (best[1],)) if best else None
+        return self._commit(row) if row else None
+
+    def sightings(self, commit: str) -> list[Sighting]:
+        """Who made this commit, the first to do so first."""
+        first = self.get_commit(commit)
+        seen = [Sighting(commit=first.id, principal=first.principal, machine=first.machine, time=first.time)]
+        for number, time in self.db.all(sql.SIGHTINGS, (self.number(commit),)):
+            principal, machine = self._principal(number)
+            seen.append(Sighting(commit=first.id, principal=principal, machine=machine, time=time))
+        return seen
+
+    def _commit(self, row: Row) -> Commit:
+        _, id, seal, twin, digits, _, _, _, time, origin, principal, messages, tokens, approximate, links = row[:15]
+        artifact, parent_id, parent_seal, parent_twin = row[15:]
+        kind = self._origins.get(origin) or self._origin(origin)
+        who, where = self._principals.get(principal) or self._principal(principal)
+        name = full_name(id, seal, twin)
+        spawned, forked = _links(links) if links else (None, "")
+        return Commit(
+            artifact=artifact.hex(),
+            format=kind[1],
+            parent=full_name(parent_id, parent_seal, parent_twin),
+            commit_type=kind[2],
+            checkpoint=kind[3],
+            time=time,
+            template=kind[4],
+            principal=who,
+            machine=where,
+            session_id=kind[0],
+            ticket_id=kind[5],
+            thread_id=kind[6],
+            message_count=messages,
+            token_count=tokens,
+            approximate=approximate == 1,
+            spawned_from=spawned,
+            forked_from=forked,
+            id=name,
+            seal=seal.hex(),
+            short=ids.commit_ref(name, digits or ids.COMMIT_SHORT),
+            created_at=clock.format_seconds(time),
+        )
+
+    def _origin(self, number: int) -> Row:
+        if number not in self._origins:
+            self._origins.update((n, tuple(map(untext, row))) for n, *row in self.db.all(sql.ORIGINS))
+        if number not in self._origins:
+            raise Corrupt(f"origin {number} is missing", hint="`harken fsck` says what is lost")
+        return self._origins[number]
+
+    def _principal(self, number: int) -> tuple[str, str]:
+        if number not in self._principals:
+            self._principals.update((n, (untext(p), untext(m))) for n, p, m in self.db.all(sql.PRINCIPALS))
+        if number not in self._principals:
+            raise Corrupt(f"principal {number} is missing", hint="`harken fsck` says what is lost")
+        return self._principals[number]
+
+    # -- what the writer keeps between transactions ------------------------------------------------------------
+
+    def intern(self, find: str, add: str, values: tuple[Any, ...]) -> int:
+        """The number of a row of repeated text, added if it is new."""
+        number = self._interned.get(values)
+        if number is None:
+            row = self.db.one(find, values)
+            number = int(row[0]) if row else self.db.do(add, values)
+            self._interned[values] = number
+        return number
+
+    def remember(self, commits: dict[str, tuple[int, str, int, int]]) -> None:
+        """Where these commits lie: they are likely parents of the next."""
+        if len(self._recent) > _RECENT:
+            self._recent.clear()
+        self._recent.update(commits)
+
+    def recall(self, commit: str) -> tuple[int, str, int, int] | None:
+        """Where a commit lies, if it was remembered."""
+        return self._recent.get(commit)
+
+    def forget(self) -> None:
+        """After a transaction was taken back: its numbers may be given out again."""
+        self._recent.clear()
+        self._interned.clear()
+        self._origins.clear()
+        self._principals.clear()
+
+    # -- what is said about them -------------------------------------------------------------------------------
+
+    def annotations(self, commit: str) -> list[Annotation]:
+        """Everything said about a commit, oldest first."""
+        name = self.get_commit(commit).id
+        return [
+            Annotation(commit=name, key=untext(key), value=untext(value), time=time, who=untext(who))
+            for key, value, time, who in self.db.all(sql.ANNOTATIONS, (self.number(commit),))
+        ]
+
+    def names(self, kind: str | None = None) -> list[Name]:
+        """Branches and tags."""
+        rows = self.db.all(f"{sql.NAMES} ORDER BY m.name")
+        return [_name(row) for row in rows if kind in (None, row[1])]
+
+    def find_name(self, name: str) -> Name | None:
+        """What a branch or tag points at."""
+        row = self.db.one(sql.NAME, (text(name),))
+        return _name(row) if row else None
+
+    def moves(self, name: str | None = None, *, limit: int | None = None) -> list[Move]:
+        """Deliberate moves, newest first."""
+        rows = self.db.all(sql.MOVES, (None if name is None else text(name), -1 if limit is None else limit))
+        return [
+            Move(
+                number=row[0],
+                name=row[1],
+                kind=row[2],
+                before=full_name(*row[3:6]),
+                after=full_name(*row[6:9]),
+                time=row[9],
+                who=untext(row[10]),
+                why=untext(row[11]),
+            )
+            for row in rows
+        ]
+
+    def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
+        """The sessions it knows, by the start of their id or by the file they came from."""
+        rows = self.db.all(sql.SESSIONS, (text(prefix), None if source is None else text(source)))
+        return [
+            SessionRow(
+                session=untext(row[0]),
+                runtime=untext(row[1]),
+                tip=full_name(*row[2:5]),
+                parent=untext(row[5]),
+                agent=untext(row[6]),
+                title=untext(row[7]),
+                source=untext(row[8]),
+                started=row[9],
+                ended=row[10],
+                messages=row[11],
+                state=row[12],
+            )
+            for row in rows
+        ]
+
+    # -- the cache of derived bytes ----------------------------------------------------------------------------
+
+    def cached(self, key: str) -> bytes | None:
+        """Derived bytes kept under this key, if they still are."""
+        return self.derived.get(key)
+
+    def cache(self, key: str, data: bytes) -> None:
+        """Keep derived bytes for a while."""
+        self.derived.put(key, data)
+
+    # -- housekeeping ------------------------------------------------------------------------------------------
+
+    def pack(self, commit: str = "") -> int:
+        """Gather small frames into large ones: those of the commit's chain, or all."""
+        if not commit:
+            return self.packer.pack(None)
+        place = self.db.one(sql.PLACE, (self.number(commit),))
+        return self.packer.pack(place[2] if place else None)
+
+    def close(self) -> None:
+        """Gather what this store left loose, and let go of the file."""
+        with contextlib.suppress(HarkenError):  # nothing is lost if it cannot be gathered now
+            self.packer.at_close()
+        self.derived.close()
+        self.db.close()
+
+
+def _name(row: Row) -> Name:
+    return Name(name=row[0], kind=row[1], target=full_name(*row[2:5]))
+
+
+def _links(links: str) -> tuple[dict[str, Any] | None, str]:
+    try:
+        known = msgspec.json.decode(links)
+        return known.get("spawned_from"), known.get("forked_from", "")
+    except (msgspec.DecodeError, AttributeError) as error:
+        raise Corrupt(
+            f"the links of a commit cannot be read: {error}", hint="`harken fsck` says what is lost"
+        ) from None
+
+
+def _not_its_bytes(artifact: str) -> Corrupt:
+    return Corrupt(
+        f"{ids.artifact_ref(artifact)} is not what its name says", hint="`harken fsck --read-data` says what is lost"
+    )

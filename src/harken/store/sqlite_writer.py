@@ -1,0 +1,425 @@
+"""The changing half of the SQLite store, alive inside one transaction.
+
+The transaction begins with the first change, not with the block, so that what a caller does before it keeps nobody
+waiting. Bytes gather in a buffer that becomes a frame when it is full, or when the block ends; the numbers of frames
+and commits are drawn here, under the lock, so nobody else can draw the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harken import clock, ids
+from harken.errors import BadRequest, Conflict, NotFound
+
+from . import naming, sql
+from .base import Commit, Draft, SessionRow
+from .db import text
+from .frames import BULK, FRAME_SIZE, LIVE, seal_frame
+
+if TYPE_CHECKING:
+    from .sqlite import SqliteStore
+
+LOOSE_LIMIT = 64 << 10
+"""A frame below this is loose: it waits to be gathered with its neighbours."""
+
+
+class SqliteWriter:
+    """Everything that changes the store."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store, self._db = store, store.db
+        if getattr(self._db.local, "writer", None) is not None:
+            raise BadRequest("this thread is already inside a transaction of this store")
+        self._db.local.writer = self
+        self._begun = False
+        self._next_frame = self._next_commit = 0
+        self._known: dict[str, tuple[int, str, int, int]] = {}  # commit name -> row, seal, chain, seq
+        self._bases: dict[int, int | None] = {}
+        self._chain = 0
+        self.loosened: list[tuple[int, int]] = []
+        """Chain and size of each loose frame that was added."""
+        self.ended: set[int] = set()
+        """Chains that were closed."""
+        self._reset_buffer()
+
+    def _reset_buffer(self) -> None:
+        self._buffer: dict[str, bytes] = {}
+        self._size = self._frame = self._first = self._last = 0
+        self._prefix: int | None = None
+        self._scattered = False  # holds an artifact whose row is older than this frame
+
+    # -- the transaction ---------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._db.begin()
+            self._begun = True
+            self._next_frame = self._count(sql.NEXT_FRAME)
+            self._next_commit = self._count(sql.NEXT_COMMIT)
+
+    def _count(self, statement: str) -> int:
+        row = self._db.one(statement)
+        return int(row[0]) if row else 0
+
+    def finish(self) -> None:
+        """Write what is left in the buffer and make everything durable."""
+        if self._begun:
+            self._flush()
+            self._begun = False
+            self._db.local.writer = None
+            self._db.commit()
+            self._store.remember(self._known)
+        self._db.local.writer = None
+
+    def abandon(self) -> None:
+        """Take everything back."""
+        self._db.local.writer = None
+        self._store.forget()
+        if self._begun:
+            self._begun = False
+            self._db.rollback()
+
+    def pending(self, artifact: str) -> bytes | None:
+        """Bytes that are still in the buffer."""
+        return self._buffer.get(artifact)
+
+    # -- artifacts ---------------------------------------------------------------------------------------------
+
+    def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
+        """Keep the bytes; the answer is their full name."""
+        naming.check_policy(policy, expires)
+        data = bytes(data)
+        if len(data) > FRAME_SIZE:
+            return self.put_stream((data,), policy=policy, expires=expires)
+        name = ids.artifact_id(data)
+        self._begin()
+        found = self._store.find_artifact(name)
+        if found is None or (found[1] is None and not self._store.has(name)):
+            number = self._place(name, data, like, found)
+            if policy != "default" and found is None:
+                self._set_policy(number, policy, expires)
+        if found is not None:
+            self._strengthen(found[0], policy, expires)
+        return name
+
+    def _place(self, name: str, data: bytes, like: str, found: tuple[Any, ...] | None) -> int:
+        """Put new bytes into the buffer, and the row that says where they will be into the table."""
+        base = self._base(like) if like else self._prefix
+        if self._buffer and (
+            self._size + len(data) > FRAME_SIZE or (self._prefix is not None and base != self._prefix)
+        ):
+            self._flush()
+            base = self._base(like) if like else None
+        if not self._buffer:
+            self._frame, self._next_frame = self._next_frame, self._next_frame + 1
+        self._prefix = base
+        if found is None:
+            number = self._db.do(sql.ADD_ARTIFACT, (bytes.fromhex(name), self._frame, self._size, len(data)))
+            self._first = self._first or number
+            self._last = number
+        else:
+            number = found[0]
+            self._db.do(sql.PLACE_ARTIFACT, (self._frame, self._size, number))
+            self._scattered = True
+        self._buffer[name] = data
+        self._size += len(data)
+        return number
+
+    def _flush(self) -> None:
+        """Make the buffer a frame. A small one is loose until it is gathered with its neighbours."""
+        if not self._buffer:
+            return
+        small = self._size < LOOSE_LIMIT
+        prefix = None if self._prefix is None else self._store.frame(self._prefix)
+        content = b"".join(self._buffer.values())
+        frame = seal_frame(content, level=LIVE if small else BULK, prefix=prefix)
+        self._db.do(sql.ADD_FRAME, (self._frame, frame.hash, frame.size, self._prefix, frame.data))
+        if small and prefix is None and not self._scattered:
+            row = (self._frame, self._chain, frame.size, self._first, self._last)
+            self._db.do(sql.ADD_LOOSE, row)
+            self.loosened.append((self._chain, frame.size))
+        self._reset_buffer()
+
+    def _base(self, like: str) -> int | None:
+        """The frame to compress against: the one that holds `like`, or the one that one was compressed against."""
+        found = self._store.find_artifact(like)
+        if found is None or found[1] is None or found[1] == self._frame:
+            return None
+        frame = int(found[1])
+        if frame not in self._bases:
+            if (loose := self._db.one(sql.LOOSE_CHAIN, (frame,))) is not None:
+                # A frame that others lean on must not be packed away, so what is loose is gathered for good first.
+                self._flush()
+                self._next_frame = self._store.packer.settle(loose[0], self._next_frame)
+                found = self._store.find_artifact(like)
+                frame = int(found[1]) if found else frame
+            prefix = self._db.one(sql.FRAME_PREFIX, (frame,))
+            self._bases[frame] = prefix[0] if prefix and prefix[0] is not None else frame
+        return self._bases[frame]
+
+    def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
+        """`put` for content that need not fit into memory: every part is a frame of its own."""
+        naming.check_policy(policy, expires)
+        self._begin()
+        hasher, first = ids.ArtifactHasher(), b""
+        frames: list[tuple[int, int]] = []
+        for part in _even(parts):
+            hasher.update(part)
+            if not frames and not first:
+                first = part  # the only one, perhaps
+                continue
+            for content in filter(None, (first, part)):
+                frames.append((self._add_part(content), len(content)))
+            first = b""
+        if not frames:
+            return self.put(first, policy=policy, expires=expires)
+        name = hasher.hexdigest()
+        found = self._store.find_artifact(name)
+        if found is not None and self._store.has(name):
+            self._db.many(sql.DROP_FRAME, [(frame,) for frame, _ in frames])
+        else:
+            size = sum(size for _, size in frames)
+            number = found[0] if found else self._db.do(sql.ADD_ARTIFACT, (bytes.fromhex(name), None, None, size))
+            self._db.many(sql.ADD_PART, [(number, n, *row) for n, row in enumerate(frames)])
+            if found is None and policy != "default":
+                self._set_policy(number, policy, expires)
+        if found is not None:
+            self._strengthen(found[0], policy, expires)
+        return name
+
+    def _add_part(self, content: bytes) -> int:
+        number, self._next_frame = self._next_frame, self._next_frame + 1
+        frame = seal_frame(content, level=BULK)
+        self._db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
+        return number
+
+    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
+        """How long the artifact must stay."""
+        naming.check_policy(policy, expires)
+        self._begin()
+        self._set_policy(self._artifact(artifact)[0], policy, expires)
+
+    def evict(self, artifact: str) -> None:
+        """Let the bytes go and keep the name."""
+        self._begin()
+        self._flush()
+        number, frame, _, _ = self._artifact(artifact)
+        if (self._db.one(sql.POLICY, (number,)) or ("",))[0] == "pin":
+            raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
+        if frame is None:
+            self._db.many(sql.DROP_FRAME, [(part,) for part, _ in self._db.all(sql.PARTS, (number,))])
+            self._db.do(sql.DROP_PARTS, (number,))
+        else:
+            self._db.do(sql.PLACE_ARTIFACT, (None, None, number))
+
+    def _artifact(self, artifact: str) -> tuple[Any, ...]:
+        found = self._store.find_artifact(artifact)
+        if found is None:
+            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}", hint="put it first")
+        return found
+
+    def _set_policy(self, number: int, policy: str, expires: int | None) -> None:
+        if policy == "default":
+            self._db.do(sql.DROP_POLICY, (number,))
+        else:
+            self._db.do(sql.SET_POLICY, (number, policy, expires, ids.row_sum((number, policy, expires))))
+
+    def _strengthen(self, number: int, policy: str, expires: int | None) -> None:
+        row = self._db.one(sql.POLICY, (number,))
+        before: tuple[str, int | None] = (row[0], row[1]) if row else ("default", None)
+        after = naming.stronger(before, (policy, expires))
+        if after != before:
+            self._set_policy(number, *after)
+
+    # -- commits -----------------------------------------------------------------------------------------------
+
+    def commit(self, draft: Draft) -> Commit:
+        """Record a commit; the same commit twice is one commit."""
+        naming.check_draft(draft)
+        self._begin()
+        if len(draft.parent) > naming.FULL:  # a first commit may be named with its seal too
+            draft = msgspec.structs.replace(draft, parent=self._store.get_commit(draft.parent).id)
+        parent = self._parent(draft.parent)
+        artifact = self._artifact(draft.artifact)[0]
+        created_at = clock.format_seconds(draft.time)
+        name = naming.commit_name(draft, created_at)
+        seal = naming.seal_of(draft, created_at, parent[1] if parent else "")
+        alike = self._db.all(sql.ALIKE, _near(name))
+        same_name = [row for row in alike if row[1].hex() == name]
+        for number, _, sealed, twin, _ in same_name:
+            if sealed.hex() == seal:
+                return self._seen(number, name + seal if twin else name, draft)
+        full = name + seal if same_name else name
+        digits = self._make_room(full, alike)
+        self._insert(draft, full, seal, digits, parent, artifact)
+        short = ids.commit_ref(full, digits)
+        return naming.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
+
+    def _parent(self, name: str) -> tuple[int, str, int, int] | None:
+        if not name:
+            return None
+        known = self._known.get(name) or self._store.recall(name)
+        if known is None:
+            place = self._db.one(sql.PLACE, (self._store.number(name),))
+            if place is None:
+                raise NotFound(f"no commit {ids.commit_ref(name)}")
+            known = (place[0], place[1].hex(), place[2], place[3])
+        return known
+
+    def _make_room(self, full: str, alike: list[tuple[Any, ...]]) -> int:
+        """How many digits the new name needs; those it resembles get as many as they need now."""
+        if not alike:
+            return ids.COMMIT_SHORT
+        names = {row[0]: row[1].hex() + row[2].hex() if row[3] else row[1].hex() for row in alike}
+        for number, *_, digits in alike:
+            needed = naming.digits_needed(names[number], [full])
+            if needed > (digits or ids.COMMIT_SHORT):
+                self._db.do(sql.SET_DIGITS, (needed, number))
+        return naming.digits_needed(full, names.values())
+
+    def _insert(
+        self,
+        draft: Draft,
+        full: str,
+        seal: str,
+        digits: int,
+        parent: tuple[int, str, int, int] | None,
+        artifact: int,
+    ) -> None:
+        number, self._next_commit = self._next_commit, self._next_commit + 1
+        chain, seq = number, 0
+        if parent is not None:
+            seq = parent[3] + 1
+            if self._db.one(sql.TAKEN, (parent[2], seq)) is None:
+                chain = parent[2]
+        id, sealed, twin = bytes.fromhex(full[: naming.FULL]), bytes.fromhex(seal), int(len(full) > naming.FULL)
+        links = naming.links_text(draft) or None
+        facts = (draft.message_count, draft.token_count, int(draft.approximate), links)
+        total = ids.row_sum((id, sealed, twin, draft.time, draft.principal, draft.machine, *facts))
+        self._db.do(
+            sql.ADD_COMMIT,
+            (
+                number,
+                id,
+                sealed,
+                twin,
+                digits if digits != ids.COMMIT_SHORT else None,
+                parent[0] if parent else None,
+                artifact,
+                chain,
+                seq,
+                draft.time,
+                self._origin(draft),
+                self._principal(draft),
+                *facts,
+                total,
+            ),
+        )
+        self._known[full] = (number, seal, chain, seq)
+        if draft.artifact in self._buffer:
+            self._chain = chain
+        if draft.checkpoint == "session_end":
+            self.ended.add(chain)
+
+    def _seen(self, number: int, name: str, draft: Draft) -> Commit:
+        """The commit was there; note who made it again, once for each principal."""
+        if all(sighting.principal != draft.principal for sighting in self._store.sightings(name)):
+            total = ids.row_sum((bytes.fromhex(name[: naming.FULL]), draft.principal, draft.machine, draft.time))
+            self._db.do(sql.ADD_SIGHTING, (number, self._principal(draft), draft.time, total))
+        return self._store.get_commit(name)
+
+    def _origin(self, draft: Draft) -> int:
+        return self._store.intern(
+            sql.ORIGIN, sql.ADD_ORIGIN, tuple(text(getattr(draft, name)) for name in sql.ORIGIN_COLUMNS)
+        )
+
+    def _principal(self, draft: Draft) -> int:
+        return self._store.intern(sql.PRINCIPAL, sql.ADD_PRINCIPAL, (text(draft.principal), text(draft.machine)))
+
+    # -- what is said about them -------------------------------------------------------------------------------
+
+    def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
+        """Say something about a commit."""
+        self._begin()
+        number = self._number(commit)
+        total = ids.row_sum((self._id(number), key, value, time, who))
+        self._db.do(sql.ADD_ANNOTATION, (number, text(key), text(value), time, text(who), total))
+
+    def _number(self, commit: str) -> int:
+        known = self._known.get(commit)
+        return known[0] if known else self._store.number(commit)
+
+    def _id(self, number: int | None) -> bytes | None:
+        """What a row's sum says of a commit it names: the name and the seal, not our number for it."""
+        row = self._db.one(sql.COMMIT_ID, (number,)) if number is not None else None
+        return bytes(row[0]) + bytes(row[1]) if row else None
+
+    def move(
+        self,
+        name: str,
+        *,
+        kind: str,
+        to: str,
+        expect: str | None,
+        time: int,
+        who: str = "",
+        why: str = "",
+        record: bool = True,
+    ) -> None:
+        """Point a name at a commit, by compare-and-set."""
+        naming.check_name(name)
+        self._begin()
+        current = self._store.find_name(name)
+        naming.check_move(name, kind, current, to, expect)
+        target = self._number(to) if to else None
+        before = self._number(current.target) if current else None
+        if target == before:
+            return
+        if target is None:
+            self._db.do(sql.DROP_NAME, (name,))
+        else:
+            self._db.do(sql.SET_NAME, (name, kind, target, ids.row_sum((name, kind, self._id(target)))))
+        if record:
+            number = self._count(sql.NEXT_MOVE)
+            fields = (number, name, kind, self._id(before), self._id(target), time, who, why)
+            self._db.do(
+                sql.ADD_MOVE, (number, name, kind, before, target, time, text(who), text(why), ids.row_sum(fields))
+            )
+
+    def save_session(self, row: SessionRow) -> None:
+        """Insert the session or put this row in its place."""
+        self._begin()
+        tip = self._number(row.tip) if row.tip else None
+        words = (row.parent, row.agent, row.title, row.source)
+        rest = (row.started, row.ended, row.messages, row.state)
+        total = ids.row_sum((row.session, row.runtime, self._id(tip), *words, *rest))
+        values = (text(row.session), text(row.runtime), tip, *map(text, words), *rest, total)
+        self._db.do(sql.SAVE_SESSION, values)
+
+
+def _near(name: str) -> tuple[bytes, bytes]:
+    """Every name that shares the eight digits people see."""
+    start = bytes.fromhex(name[: ids.COMMIT_SHORT])
+    return start + b"\0\0\0\0", start + b"\xff\xff\xff\xff"
+
+
+def _even(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces of exactly one frame, but for the last; nothing at all gives one empty piece."""
+    held = bytearray()
+    given = False
+    for part in parts:
+        view = memoryview(part)
+        while len(view):
+            taken = view[: FRAME_SIZE - len(held)]
+            held += taken
+            view = view[len(taken) :]
+            if len(held) == FRAME_SIZE:
+                yield bytes(held)
+                held.clear()
+                given = True
+    if held or not given:
+        yield bytes(held)
