@@ -15,19 +15,18 @@ import selectors
 import signal
 import subprocess
 import threading
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import msgspec
 
 from harken import clock
-from harken.events import Error, Event, Prompt, System, ToolCall, ToolResult
-from harken.ids import is_safe_name
+from harken.events import Error, Event, Prompt, System
 
 from .arguments import Plan
 from .display import Display, Show, parse
+from .recorder import MAIN, Recorder
 from .socket import ContextSocket
 
 CHUNK = 64 * 1024
@@ -47,31 +46,6 @@ _TO_GROUP = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 _TO_CHILD = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
-class Reader(Protocol):
-    """Turns a runtime's output lines into events (`formats/claude_stream`, `formats/codex_stream`)."""
-
-    def feed(self, line: bytes) -> Sequence[Event]:
-        """The events on the next line."""
-        ...
-
-
-class Tracker(Protocol):
-    """Makes commits out of events as they come (`context`)."""
-
-    def feed(self, events: Sequence[Event]) -> object:
-        """Take in events; commits as its frequency says."""
-        ...
-
-    def checkpoint(self, reason: str) -> object:
-        """Commit what has not been committed yet."""
-        ...
-
-    @property
-    def current(self) -> str:
-        """The commit that holds everything so far; empty before the first."""
-        ...
-
-
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended."""
 
@@ -79,86 +53,6 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """The runtime's exit status, or 128 and the signal's number, as a shell says it."""
     session: str
     context_id: str
-
-
-class Recorder:
-    """Between the output lines and the tracker: knows the session, and never raises."""
-
-    def __init__(self, reader: Reader, open_tracker: Callable[[str], Tracker], warn: Callable[[str], None]) -> None:
-        self._reader = reader
-        self._open = open_tracker
-        self._warn = warn
-        self._waiting: list[Event] = []
-        self._tracker: Tracker | None = None
-        self._broken = False
-        self._calls: set[str] = set()
-        self.session = ""
-
-    def line(self, line: bytes, found: dict[str, Any]) -> None:
-        """Record an output line; `found` is the object on it."""
-        if (session := _session_of(found)) and session != self.session:
-            self.checkpoint("session_end")
-            self._begin(session)
-        with self._never_raising():
-            self.add(self._reader.feed(line))
-
-    def add(self, events: Sequence[Event]) -> None:
-        """Record events; until the session is known they wait."""
-        for event in events:
-            if isinstance(event, ToolCall):
-                self._calls.add(event.id)
-            elif isinstance(event, ToolResult):
-                self._calls.discard(event.id)
-        if self._tracker is None:
-            self._waiting += events
-        elif events:
-            with self._never_raising():
-                self._tracker.feed(events)
-
-    def checkpoint(self, reason: str) -> str:
-        """Commit everything so far; the answer is the commit that holds it."""
-        if self._tracker is None:
-            return ""
-        with self._never_raising():
-            self._tracker.checkpoint(reason)
-        return self._tracker.current
-
-    @property
-    def in_a_call(self) -> bool:
-        """Whether a tool call is waiting for its result."""
-        return bool(self._calls)
-
-    def end(self) -> None:
-        """The run is over: what waited for a session gets one of its own, and the rest is committed."""
-        if self._tracker is None and self._waiting:
-            self._begin(str(uuid.uuid4()))
-        self.checkpoint("session_end")
-
-    def _begin(self, session: str) -> None:
-        with self._never_raising():
-            self._tracker = self._open(session)
-            self.session = session
-            waiting, self._waiting = self._waiting, []
-            self._tracker.feed(waiting)
-
-    @contextlib.contextmanager
-    def _never_raising(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as problem:  # noqa: BLE001 (a run is worth more than its record)
-            if not self._broken:
-                self._warn(f"this run is no longer recorded in full: {problem}")
-            self._broken = True
-
-
-def _session_of(found: dict[str, Any]) -> str:
-    """The session a line announces, where it announces one that can be used as a name."""
-    name: object = ""
-    if found.get("type") == "system" and found.get("subtype") == "init":
-        name = found.get("session_id")
-    elif found.get("type") == "thread.started":
-        name = found.get("thread_id")
-    return name if isinstance(name, str) and is_safe_name(name) else ""
 
 
 class _Piped:
@@ -339,12 +233,13 @@ class Run:
         """The commit that holds what the runtime has written up to now."""
         self._drain()
         child = self._child
-        if not self._recorder.in_a_call and self._open and child is not None and child.stdout is not None:
+        if self._recorder.asking() is None and self._open and child is not None and child.stdout is not None:
             with selectors.DefaultSelector() as patience:
                 patience.register(child.stdout, selectors.EVENT_READ)
                 if patience.select(GRACE):
                     self._drain()
-        return self._recorder.checkpoint("explicit" if what == "checkpoint" else "tool_call")
+        reason = "explicit" if what == "checkpoint" else "tool_call"
+        return self._recorder.checkpoint(reason, self._recorder.asking() or MAIN)
 
     def _finish(self, status: int) -> None:
         if self._buffer:

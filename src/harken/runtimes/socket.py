@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import socket
 import struct
@@ -30,6 +31,8 @@ PATIENCE = 2.0
 """Seconds a caller may take to say what it wants, and seconds `ask` waits for an answer."""
 _PATH_LIMIT = 107
 """What fits into a Unix address."""
+
+_LENGTH = re.compile(rb"(?im)^content-length: *(\d{1,9}) *\r?$")
 
 Answer = Callable[[str], str]
 """Takes `current-context` or `checkpoint` and gives the id of a commit, or an empty text."""
@@ -77,7 +80,7 @@ class ContextSocket:
         except OSError:
             part = b""
         heard += part
-        if part and b"\r\n\r\n" not in heard and len(heard) < MAX_REQUEST:
+        if part and not _is_whole(heard) and len(heard) < MAX_REQUEST:
             return
         status, body = self._decide(bytes(heard))
         self._reply(caller, status, body)
@@ -126,6 +129,14 @@ class ContextSocket:
         selector.unregister(caller)
         del self._callers[caller]
         caller.close()
+
+
+def _is_whole(heard: bytearray) -> bool:
+    """Whether a request has come to its end; a body means nothing here, but closing before it is read would lose
+    the answer."""
+    head, end, body = heard.partition(b"\r\n\r\n")
+    size = _LENGTH.search(head)
+    return bool(end) and len(body) >= (int(size[1]) if size else 0)
 
 
 def _free_path(folder: Path) -> Path:

@@ -1,0 +1,178 @@
+"""Between a runtime's output and the trackers: which session and which agent a line belongs to.
+
+The main agent and every sub-agent has a chain of its own, since a context holds what its agent knew and no more. A
+sub-agent's lines name the call that started it. Nothing here ever raises: a run is worth more than its record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from harken.events import Event, Prompt, ToolCall, ToolResult
+from harken.ids import is_safe_name
+
+from .display import parse
+
+MAX_AGENTS = 1000
+MAIN = ""
+
+
+class Reader(Protocol):
+    """Turns a runtime's output lines into events (`formats/claude_stream`, `formats/codex_stream`)."""
+
+    def feed(self, line: bytes) -> Sequence[Event]:
+        """The events on the next line."""
+        ...
+
+
+class Tracker(Protocol):
+    """Makes commits out of events as they come (`context`)."""
+
+    def feed(self, events: Sequence[Event]) -> object:
+        """Take in events; commits as its frequency says."""
+        ...
+
+    def checkpoint(self, reason: str) -> object:
+        """Commit what has not been committed yet."""
+        ...
+
+    @property
+    def current(self) -> str:
+        """The commit that holds everything so far; empty before the first."""
+        ...
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an agent when its chain begins."""
+
+    session: str
+    agent: str = MAIN
+    call_id: str = ""
+    """The call that started a sub-agent."""
+    context_id: str = ""
+    """Where the main agent stood then."""
+
+    @property
+    def name(self) -> str:
+        """The name the chain goes by."""
+        return f"{self.session}/{self.agent}" if self.agent else self.session
+
+
+class Recorder:
+    """Feeds each agent's events to a tracker of its own, and knows which of them is waiting for a tool."""
+
+    def __init__(self, reader: Reader, open_tracker: Callable[[Opening], Tracker], warn: Callable[[str], None]) -> None:
+        self._reader = reader
+        self._open = open_tracker
+        self._warn = warn
+        self._waiting: list[Event] = []
+        self._trackers: dict[str, Tracker] = {}
+        self._told: dict[str, str] = {}
+        self._calls: dict[str, str] = {}
+        self._broken = False
+        self.session = ""
+
+    def line(self, line: bytes, found: dict[str, Any]) -> None:
+        """Record an output line; `found` is the object on it."""
+        if (session := _session_of(found)) and session != self.session:
+            self.checkpoint("session_end")
+            self._begin(session)
+        with self._never_raising():
+            events = self._reader.feed(line)
+            agent, call = _agent_of(found)
+            if agent and self.session:
+                self._sub_agent(agent, call, events)
+            else:
+                self.add(events)
+
+    def add(self, events: Sequence[Event], agent: str = MAIN) -> None:
+        """Record events of an agent; until the session is known they wait."""
+        for event in events:
+            if isinstance(event, ToolCall):
+                self._calls[event.id] = agent
+                if event.name in ("Agent", "Task"):
+                    self._told[event.id] = str(parse(event.input).get("prompt") or "")
+            elif isinstance(event, ToolResult):
+                self._calls.pop(event.id, None)
+        if agent not in self._trackers:
+            self._waiting += events
+        elif events:
+            with self._never_raising():
+                self._trackers[agent].feed(events)
+
+    def checkpoint(self, reason: str, agent: str = MAIN) -> str:
+        """Commit everything an agent has heard; the answer is the commit that holds it."""
+        if (tracker := self._trackers.get(agent)) is None:
+            return ""
+        with self._never_raising():
+            tracker.checkpoint(reason)
+        return tracker.current
+
+    def asking(self) -> str | None:
+        """The agent whose tool is running, where only one can be meant; None where none is known to run one."""
+        agents = set(self._calls.values())
+        return None if not agents else agents.pop() if len(agents) == 1 else MAIN
+
+    def end(self) -> None:
+        """The run is over: what waited for a session gets one of its own, and the rest is committed."""
+        if not self._trackers and self._waiting:
+            self._begin(str(uuid.uuid4()))
+        for agent in self._trackers:
+            self.checkpoint("session_end", agent)
+
+    def _begin(self, session: str) -> None:
+        with self._never_raising():
+            tracker = self._open(Opening(session=session))
+            self.session = session
+            self._trackers = {MAIN: tracker}
+            self._calls.clear()
+            waiting, self._waiting = self._waiting, []
+            tracker.feed(waiting)
+
+    def _sub_agent(self, agent: str, call: str, events: Sequence[Event]) -> None:
+        # The call that is being worked on is not a tool that could ask anything.
+        self._calls.pop(call, None)
+        if agent not in self._trackers and events:
+            if len(self._trackers) >= MAX_AGENTS:
+                return
+            # The parent's words are committed first: the new chain names the commit it branches off from.
+            place = self.checkpoint("tool_call")
+            opening = Opening(session=self.session, agent=agent, call_id=call, context_id=place)
+            self._trackers[agent] = self._open(opening)
+            told = self._told.pop(call, "")
+            if told and not any(isinstance(event, Prompt) for event in events):
+                self._trackers[agent].feed([Prompt(content=told, source="initial", time=events[0].time)])
+        self.add(events, agent)
+
+    @contextlib.contextmanager
+    def _never_raising(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as problem:  # noqa: BLE001 (a run is worth more than its record)
+            if not self._broken:
+                self._warn(f"this run is no longer recorded in full: {problem}")
+            self._broken = True
+
+
+def _session_of(found: dict[str, Any]) -> str:
+    """The session a line announces, where it announces one that can be used as a name."""
+    name: object = ""
+    if found.get("type") == "system" and found.get("subtype") == "init":
+        name = found.get("session_id")
+    elif found.get("type") == "thread.started":
+        name = found.get("thread_id")
+    return name if isinstance(name, str) and is_safe_name(name) else ""
+
+
+def _agent_of(found: dict[str, Any]) -> tuple[str, str]:
+    """The sub-agent a line belongs to and the call that started it; empty for the main agent's lines."""
+    call = found.get("parent_tool_use_id")
+    if not isinstance(call, str) or not is_safe_name(call):
+        return MAIN, ""
+    agent = found.get("agent_id")
+    return (agent if isinstance(agent, str) and is_safe_name(agent) else call), call
