@@ -45,6 +45,8 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True):
     closed: bool = True
     """False for the tail, which a grown file would continue."""
     records: int = 0
+    messages: int = 0
+    """How many messages begin in it."""
 
 
 def concatenate(deltas: Iterable[bytes]) -> bytes:

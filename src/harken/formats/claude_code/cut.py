@@ -1,0 +1,179 @@
+"""Cut rule `cut-1`: where a Claude Code file falls into commits. Frozen: a better rule gets another name.
+
+A decision looks at this line and at what the state remembers of earlier ones, never further; so a file that grows
+keeps every cut it had. The rule, with its vectors, is in FORMAT.md; in short:
+
+    before a line   a prompt, the first record of another assistant message, or 256 KiB behind us;
+                    refused while a tool call waits for its result
+    after a line    the summary of a compaction
+
+What is a *main-line* record depends on the file: side-chain records are left out of account as soon as one record
+that is not on a side chain has come; until then they are the main line, as in a sub-agent's own file.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from harken.formats.base import Delta
+
+from .records import Line
+
+SOFT = 256 * 1024
+"""A delta that is this long is cut at the next line where nothing forbids it."""
+HARD = 16 * 1024 * 1024
+"""A call that has waited this long is not waited for any more."""
+PATIENCE = 4
+"""How many cuts an unanswered call may refuse before it is given up."""
+
+
+class CutState(msgspec.Struct):
+    """All that the rule remembers between two lines; JSON text through `msgspec.json`."""
+
+    offset: int = 0
+    """Where the next line begins."""
+    start: int = 0
+    """Where the open delta begins."""
+    last_id: str | None = None
+    """`message.id` of the last main-line assistant record."""
+    main: bool = False
+    """Whether a record that is not on a side chain has been seen."""
+    waiting: list[str] = []
+    """The calls that have no result yet."""
+    refused: int = 0
+    """How many cuts they have refused."""
+    boundary: int = -1
+    """Where the compaction boundary in the open delta begins; -1 where there is none."""
+    at_boundary: bool = False
+    """Whether the line before was that boundary."""
+
+
+class Splitter:
+    """Feeds lines through the rule and hands out deltas as they close.
+
+    `state` is the rule's memory *at the last closed cut*: an importer stores it, and continues a grown file from
+    `state.offset` with `Splitter(state)`, which gives the same deltas as a fresh run over the whole file.
+    """
+
+    def __init__(self, state: CutState | None = None) -> None:
+        self._now = msgspec.structs.replace(state, waiting=list(state.waiting)) if state else CutState()
+        self.state = msgspec.structs.replace(self._now, waiting=list(self._now.waiting))
+        self._time: int | None = None
+        self._records = 0
+        self._messages = 0
+        self._message_id: str | None = None
+
+    @property
+    def offset(self) -> int:
+        """How far it has read."""
+        return self._now.offset
+
+    @property
+    def main(self) -> bool:
+        """Whether a record that is not on a side chain has been seen."""
+        return self._now.main
+
+    def feed(self, line: Line | None, size: int, *, time: int | None = None, records: int = 1) -> list[Delta]:
+        """Take in the next line, and hand out what closed because of it.
+
+        `line` is its record, or None where the line is not exactly one JSON object or has no newline yet: such a
+        line never cuts. `size` is its length with the newline, `time` the instant it names, `records` how many
+        records are on it.
+        """
+        now = self._now
+        closed: list[Delta] = []
+        if line is None:
+            now.at_boundary = False
+        elif self._cuts_before(line):
+            closed.append(self._close("turn_boundary"))
+        now.offset += size
+        self._records += records
+        if time is not None:
+            self._time = time
+        if line is None:
+            return closed
+        self._remember(line, now.offset - size)
+        if line.isCompactSummary is True or (line.type == "summary" and now.at_boundary):
+            closed += self._compact(now.offset - size)
+        now.at_boundary = line.type == "system" and line.subtype == "compact_boundary"
+        if now.at_boundary:
+            now.boundary = now.offset - size
+        return closed
+
+    def tail(self) -> Delta | None:
+        """What follows the last cut; the delta that a grown file would continue."""
+        if self._now.offset == self._now.start:
+            return None
+        return self._delta("turn_boundary", closed=False)
+
+    def _cuts_before(self, line: Line) -> bool:
+        now = self._now
+        length = now.offset - now.start
+        opens = self._opens_a_turn(line)
+        if not length or not (opens or (length >= SOFT and not now.at_boundary)):
+            return False
+        if not now.waiting or length >= HARD:
+            return True
+        now.refused += opens
+        return now.refused > PATIENCE
+
+    def _opens_a_turn(self, line: Line) -> bool:
+        if line.type not in ("user", "assistant") or (line.isSidechain is True and self._now.main):
+            return False
+        if line.type == "assistant":
+            return line.message is None or line.message.id != self._now.last_id
+        if line.isMeta is True or line.isCompactSummary is True:
+            return False
+        return not any(block.type == "tool_result" for block in line.blocks())
+
+    def _remember(self, line: Line, at: int) -> None:
+        now = self._now
+        if line.type not in ("user", "assistant"):
+            return
+        if line.isSidechain is not True:
+            now.main = True
+        body = line.message
+        if line.type == "assistant":
+            identity = body.id if body is not None else None
+            self._messages += identity is None or identity != self._message_id
+            self._message_id = identity
+            if line.isSidechain is not True or not now.main:
+                now.last_id = identity
+            now.waiting += [block.id for block in line.blocks() if block.type == "tool_use" and block.id]
+            return
+        self._messages += 1
+        if now.waiting:
+            answered = {block.tool_use_id for block in line.blocks() if block.type == "tool_result"}
+            now.waiting = [call for call in now.waiting if call not in answered]
+            if not now.waiting:
+                now.refused = 0
+
+    def _compact(self, at: int) -> list[Delta]:
+        """The delta ends behind the summary; the compaction repeats the lines from the boundary on."""
+        start = self._now.boundary if self._now.boundary >= 0 else at
+        delta = self._close("compaction")
+        repeated = msgspec.structs.replace(
+            delta, start=start, commit_type="compaction", records=1 + (start < at), messages=1
+        )
+        return [delta, repeated]
+
+    def _close(self, checkpoint: str) -> Delta:
+        delta = self._delta(checkpoint, closed=True)
+        now = self._now
+        now.start = now.offset
+        now.waiting, now.refused = [], 0
+        now.boundary, now.at_boundary = -1, False
+        self.state = msgspec.structs.replace(now, waiting=[])
+        self._time, self._records, self._messages, self._message_id = None, 0, 0, None
+        return delta
+
+    def _delta(self, checkpoint: str, *, closed: bool) -> Delta:
+        return Delta(
+            start=self._now.start,
+            end=self._now.offset,
+            checkpoint=checkpoint,
+            time=self._time,
+            closed=closed,
+            records=self._records,
+            messages=self._messages,
+        )

@@ -1,0 +1,210 @@
+"""Lines and records: the little of each line that cuts, counts and branches are decided by.
+
+A line is taken apart once, by a typed decoder that skips over what nobody asks for. What it cannot take (a field of
+an unexpected type, a lone surrogate, two objects on one line) goes to the slow parser in `grammar.py`, which says
+exactly whether the line is one JSON object; the two never disagree about a line that both can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import orjson
+
+from .grammar import parse_object, parse_several
+
+GRAPH = frozenset({"user", "assistant", "system", "attachment", "progress"})
+"""The types that stand in the tree of `uuid` and `parentUuid`."""
+
+
+class Block(msgspec.Struct, gc=False):
+    """A content block, as far as calls and results have to be told apart."""
+
+    type: str | None = None
+    id: str | None = None
+    tool_use_id: str | None = None
+
+
+class Tokens(msgspec.Struct, gc=False):
+    """The four figures of a `usage` object."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class Body(msgspec.Struct, gc=False):
+    """A record's `message`."""
+
+    id: str | None = None
+    model: str | None = None
+    content: list[Block] | str | None = None
+    usage: Tokens | None = None
+
+
+class Answer(msgspec.Struct, gc=False):
+    """A `toolUseResult` that is an object; only a sub-agent's has an `agentId`."""
+
+    agentId: str | None = None
+
+
+class Inner(msgspec.Struct, gc=False):
+    """The sub-agent's record that a progress record carries."""
+
+    message: Body | None = None
+    requestId: str | None = None
+
+
+class Progress(msgspec.Struct, gc=False):
+    """A progress record's `data`."""
+
+    agentId: str | None = None
+    message: Inner | str | None = None
+
+
+class Preserved(msgspec.Struct, gc=False):
+    """The messages that a compaction kept word for word."""
+
+    anchorUuid: str | None = None
+    uuids: list[str] | None = None
+
+
+class Segment(msgspec.Struct, gc=False):
+    """The same said by its two ends, in builds that did not list them."""
+
+    headUuid: str | None = None
+    anchorUuid: str | None = None
+    tailUuid: str | None = None
+
+
+class Compacted(msgspec.Struct, gc=False):
+    """A boundary's `compactMetadata`."""
+
+    preservedMessages: Preserved | None = None
+    preservedSegment: Segment | None = None
+
+
+class Attached(msgspec.Struct, gc=False):
+    """An attachment's `attachment`."""
+
+    type: str | None = None
+
+
+class Line(msgspec.Struct, gc=False):
+    """What is asked of a record; every other field is skipped unread."""
+
+    type: str | None = None
+    parentUuid: str | None = None
+    isSidechain: bool | None = None
+    sessionId: str | None = None
+    agentId: str | None = None
+    subtype: str | None = None
+    message: Body | None = None
+    requestId: str | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
+    toolUseResult: Answer | str | list[msgspec.Raw] | None = None
+    sourceToolAssistantUUID: str | None = None
+    parentToolUseID: str | None = None
+    isMeta: bool | None = None
+    isCompactSummary: bool | None = None
+    data: Progress | None = None
+    attachment: Attached | None = None
+    compactMetadata: Compacted | None = None
+    leafUuid: str | None = None
+    inputTokens: int | None = None
+    outputTokens: int | None = None
+    cacheReadInputTokens: int | None = None
+    cacheCreationInputTokens: int | None = None
+    summary: str | None = None
+    customTitle: str | None = None
+    aiTitle: str | None = None
+
+    def blocks(self) -> list[Block]:
+        """The content blocks; none where the content is plain text."""
+        body = self.message
+        return body.content if body is not None and isinstance(body.content, list) else []
+
+
+_decode = msgspec.json.Decoder(Line).decode
+
+
+def take(line: bytes) -> Line | None:
+    """The record, if the line is exactly one JSON object; else None."""
+    try:
+        return _decode(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        value = parse_object(line)
+        return None if value is None else soften(value)
+
+
+def soften(value: dict[str, Any]) -> Line:
+    """The record with every field that has an unexpected type left out."""
+    line: Line = _fit(value, Line)
+    return line
+
+
+def read_objects(line: bytes) -> tuple[list[tuple[dict[str, Any], int, int]], int]:
+    """Every object on the line in full, each with its place, and where the last one ends.
+
+    One object for almost every line; none where the line is not JSON; several where newlines were lost.
+    """
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return parse_several(line)
+    return ([(value, 0, len(line))], len(line)) if isinstance(value, dict) else ([], 0)
+
+
+def lines(data: bytes, start: int = 0) -> Iterator[tuple[int, int]]:
+    """Where each line begins and ends; the newline belongs to the line, and the last line may lack one."""
+    size = len(data)
+    while start < size:
+        end = data.find(b"\n", start) + 1 or size
+        yield start, end
+        start = end
+
+
+_NESTED: dict[tuple[type, str], type] = {
+    (Line, "message"): Body,
+    (Line, "toolUseResult"): Answer,
+    (Line, "data"): Progress,
+    (Line, "attachment"): Attached,
+    (Line, "compactMetadata"): Compacted,
+    (Body, "usage"): Tokens,
+    (Progress, "message"): Inner,
+    (Inner, "message"): Body,
+    (Compacted, "preservedMessages"): Preserved,
+    (Compacted, "preservedSegment"): Segment,
+}
+_INTEGERS = frozenset(
+    {*Tokens.__struct_fields__, "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"}
+)
+_FLAGS = frozenset({"isSidechain", "isMeta", "isCompactSummary"})
+
+
+def _fit(value: dict[str, Any], shape: type[Any]) -> Any:
+    made = shape()
+    for name in shape.__struct_fields__:
+        if (fitted := _fit_field(value.get(name), shape, name)) is not None:
+            setattr(made, name, fitted)
+    return made
+
+
+def _fit_field(value: Any, shape: type, name: str) -> Any:
+    if (nested := _NESTED.get((shape, name))) is not None:
+        return _fit(value, nested) if isinstance(value, dict) else None
+    if name == "content":
+        if isinstance(value, list):
+            return [_fit(block, Block) if isinstance(block, dict) else Block() for block in value]
+        return value if isinstance(value, str) else None
+    if name == "uuids":
+        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else None
+    if name in _INTEGERS:
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if name in _FLAGS:
+        return value if isinstance(value, bool) else None
+    return value if isinstance(value, str) else None
