@@ -113,11 +113,13 @@ def join_arrays(parts: Iterable[bytes]) -> bytes:
     """One array with the items of all, made by rewriting the head: the items are never decoded."""
     total = 0
     bodies = []
+    part = b""
     for part in parts:
         count, start = split_head(part)
         total += count
         bodies.append(memoryview(part)[start:])
-    return b"".join((array_head(total), *bodies))
+    # One alone stays as it is, even where its head is not in the shortest form.
+    return part if len(bodies) == 1 else b"".join((array_head(total), *bodies))
 
 
 def encode_events(events: Sequence[Event]) -> bytes:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harken.events import Event
+from harken.errors import BadRecord
+from harken.events import Event, Output
 from harken.events.cbor import decode_events, encode_events, join_arrays
 
 from .base import Format, Written
+
+
+def _read(data: bytes) -> list[Event]:
+    try:
+        return decode_events(data)
+    except BadRecord as problem:
+        return [Output(raw=data, why=str(problem), media_type="application/octet-stream")]
 
 
 def _write(events: Sequence[Event]) -> Written:
@@ -28,6 +36,6 @@ FORMAT = Format(
     empty=b"\x80",
     join=join_arrays,
     detect=_detect,
-    reader=decode_events,
+    reader=_read,
     writer=_write,
 )

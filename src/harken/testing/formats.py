@@ -1,0 +1,183 @@
+"""The suite every format passes, ours and those that come through an entry point.
+
+Subclass it in a test module, name the format, and give samples of real bytes:
+
+    class TestMyFormat(FormatContract):
+        format = my_package.FORMAT
+        samples = (Path("session.jsonl").read_bytes(),)
+
+It needs pytest and Hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harken.errors import BadRecord
+from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.formats import Format
+
+TALK = (Prompt, Response, Thinking, ToolCall, ToolResult)
+EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+
+_words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40)
+_arguments = st.sampled_from([b"{}", b'{"path":"/tmp/x"}', b'{"n":1,"deep":{"a":[1,2]}}'])
+
+
+@st.composite
+def conversations(draw: st.DrawFn, *, turns: int = 4) -> list[Event]:
+    """A conversation as a runtime would have it: prompts, answers, and every call with its result."""
+    events: list[Event] = []
+    instant = 1_794_738_000_000_000
+
+    def add(event: Event, **changes: object) -> None:
+        events.append(event.replace(time=instant + len(events) * 1_000_000, **changes))
+
+    for turn in range(draw(st.integers(0, turns))):
+        add(Prompt(content=draw(_words)), message_id=f"m{turn}-user")
+        for step in range(draw(st.integers(0, 2))):
+            record, call = f"m{turn}-{step}", f"call-{turn}-{step}"
+            if draw(st.booleans()):
+                add(Response(content=draw(_words)), message_id=f"{record}-say")
+            name = draw(st.sampled_from(["Read", "Bash"]))
+            add(ToolCall(id=call, name=name, input=draw(_arguments)), message_id=f"{record}-call")
+            add(ToolResult(id=call, output=draw(_words), is_error=draw(st.booleans())), message_id=f"{record}-result")
+        add(Response(content=draw(_words)), message_id=f"m{turn}-answer")
+    return events
+
+
+@st.composite
+def damaged(draw: st.DrawFn, samples: Sequence[bytes]) -> bytes:
+    """A sample as a crash or a hostile hand leaves it, or bytes that never were one."""
+    if not samples or draw(st.booleans()):
+        return draw(st.binary(max_size=200))
+    data = bytearray(draw(st.sampled_from(list(samples)))[: 64 << 10])
+    cut = draw(st.integers(0, len(data)))
+    del data[cut:]
+    for _ in range(draw(st.integers(0, 4))):
+        if data:
+            data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
+    return bytes(data)
+
+
+class FormatContract:
+    """What holds for every format."""
+
+    format: ClassVar[Format]
+    samples: ClassVar[Sequence[bytes]] = ()
+    """Bytes as the runtime writes them."""
+    lossless: ClassVar[bool] = False
+    """Whether everything an event says has a place in the format."""
+
+    @EXAMPLES
+    @given(data=st.data())
+    def test_reading_never_raises_whatever_the_bytes(self, data: st.DataObject) -> None:
+        """What cannot be read is among the events, with the reason."""
+        if "read" not in self.format.can:
+            return
+        hostile = data.draw(damaged(self.samples))
+
+        events = self.format.read(hostile)
+
+        assert all(isinstance(event, Event) for event in events)
+
+    @EXAMPLES
+    @given(data=st.data())
+    def test_what_is_split_joins_to_the_same_bytes(self, data: st.DataObject) -> None:
+        source = data.draw(damaged(self.samples))
+        deltas = [delta for delta in self.format.split(source) if delta.commit_type == "delta"]
+
+        ends = [0, *(delta.end for delta in deltas)]
+
+        assert [delta.start for delta in deltas] == ends[:-1], "deltas follow each other without a gap"
+        assert ends[-1] == len(source)
+        try:
+            joined = self.format.join([source[delta.start : delta.end] for delta in deltas])
+        except BadRecord:
+            return  # an array of items says so where bytes are not one
+        assert (source or self.format.empty) == joined
+
+    @EXAMPLES
+    @given(data=st.data())
+    def test_a_delta_depends_on_what_comes_before_it_alone(self, data: st.DataObject) -> None:
+        """The closed deltas of a file are those of the file when it was shorter, and perhaps more."""
+        if not self.samples:
+            return
+        source = data.draw(st.sampled_from(list(self.samples)))[: 64 << 10]
+        shorter = source[: data.draw(st.integers(0, len(source)))]
+
+        before = [(d.start, d.end, d.commit_type) for d in self.format.split(shorter) if d.closed]
+        after = [(d.start, d.end, d.commit_type) for d in self.format.split(source)]
+
+        assert before == after[: len(before)]
+
+    @EXAMPLES
+    @given(data=st.data())
+    def test_the_context_of_a_context_is_the_context(self, data: st.DataObject) -> None:
+        once = self.format.context(data.draw(damaged(self.samples)))
+
+        assert once == self.format.context(once)
+
+    def test_the_context_of_a_sample_is_stable(self) -> None:
+        for sample in self.samples:
+            once = self.format.context(sample)
+
+            assert once == self.format.context(once)
+
+    def test_the_empty_conversation_is_empty(self) -> None:
+        assert self.format.empty == self.format.join([])
+        if "read" in self.format.can:
+            assert self.format.read(self.format.empty) == []
+
+    def test_samples_are_recognised(self) -> None:
+        for sample in self.samples:
+            assert self.format.detect is None or self.format.detect(sample[: 64 << 10])
+
+    @EXAMPLES
+    @given(events=conversations())
+    def test_what_is_written_reads_back(self, events: list[Event]) -> None:
+        """Exactly, where the format has a place for everything; else once through changes nothing more."""
+        if not {"read", "write"} <= self.format.can:
+            return
+        again = self.format.read(self.format.write(events).data)
+
+        if self.lossless:
+            assert events == again
+        assert _said(again) == _said(self.format.read(self.format.write(again).data))
+
+    @EXAMPLES
+    @given(events=conversations())
+    def test_writing_is_a_function_of_the_events(self, events: list[Event]) -> None:
+        if "write" in self.format.can:
+            assert self.format.write(events) == self.format.write(events)
+
+    @EXAMPLES
+    @given(events=conversations())
+    def test_nothing_is_dropped_in_silence(self, events: list[Event]) -> None:
+        """Where fewer things are said afterwards, the list of losses says so."""
+        if not {"read", "write"} <= self.format.can:
+            return
+        written = self.format.write(events)
+
+        missing = Counter(_said(events)) - Counter(_said(self.format.read(written.data)))
+
+        assert not missing or written.losses, f"gone without a word: {missing}"
+        assert all(loss.count > 0 and loss.why for loss in written.losses)
+
+
+def _said(events: Sequence[Event]) -> list[tuple[str, str]]:
+    said = []
+    for event in events:
+        match event:
+            case Prompt(content=text) | Response(content=text) | Thinking(content=text):
+                said.append((event.kind, text))
+            case ToolCall():
+                said.append((event.kind, event.name))
+            case ToolResult():
+                said.append((event.kind, event.output))
+    return said

@@ -1,0 +1,47 @@
+"""Every format that is ours passes the suite that formats of others pass."""
+
+from __future__ import annotations
+
+from harken.events import Event, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.cbor import CBOR, dumps, encode_events
+from harken.formats import bureau_agent, events_v1, session_log
+from harken.testing.formats import FormatContract
+
+CONVERSATION: list[Event] = [
+    System(subtype="instructions", message="be brief", message_id="m0", time=1_794_738_000_000_000),
+    Prompt(content="what is in x?", source="initial", message_id="m1", time=1_794_738_001_000_000),
+    Thinking(content="look", signature="sig", message_id="m2"),
+    ToolCall(id="c1", name="Read", input=b'{"path":"x"}', message_id="m2", index=1),
+    ToolResult(id="c1", output="nothing", is_error=True, message_id="m3", cause="m2"),
+    Response(content="nothing is in x", message_id="m4", model="demo"),
+    Metric(input_tokens=10, output_tokens=5, message_id="m4", index=1),
+    Output(raw=b'{"odd":1}', why="nobody knows it"),
+]
+
+
+class TestEvents(FormatContract):
+    format = events_v1.FORMAT
+    samples = (encode_events(CONVERSATION), encode_events([]), encode_events(CONVERSATION * 10))
+    lossless = True
+
+
+class TestSessionLog(FormatContract):
+    format = session_log.FORMAT
+    samples = (session_log.FORMAT.write(CONVERSATION).data,)
+
+
+class TestBureauAgent(FormatContract):
+    format = bureau_agent.FORMAT
+    samples = (
+        bureau_agent.FORMAT.write(CONVERSATION).data,
+        dumps([{"Role": "user", "Content": None}, {"Role": "tool", "Content": [{"Type": "text"}]}]),
+    )
+
+
+def test_an_item_that_is_not_an_event_goes_back_as_the_bytes_it_was() -> None:
+    data = dumps([{"type": "telepathy", "timestamp": 0}])
+
+    read = events_v1.FORMAT.read(data)
+
+    assert [CBOR] == [event.media_type for event in read if isinstance(event, Output)]
+    assert data == events_v1.FORMAT.write(read).data
