@@ -33,12 +33,16 @@ _DEEPEST = 12
 
 
 def draw(rows: Iterable[Text]) -> None:
-    """Draw the rows as they come."""
-    from rich.console import Group
+    """Draw the rows as they come; they are wrapped already."""
+    from rich.text import Text
 
+    if ui.console().color_system is None:  # nothing to paint, and a pipe wants a long session quickly
+        for row in rows:
+            ui.line(row.plain)
+        return
     pending = iter(rows)
     while batch := list(islice(pending, _BATCH)):
-        ui.draw(Group(*batch))
+        ui.draw(Text("\n", no_wrap=True, overflow="ignore").join(batch))
 
 
 class Painter:
@@ -62,6 +66,10 @@ class Painter:
         text: Text = ui.text(" ".join(words.split()), "dim")
         return text
 
+    def when(self, time: str | None) -> Text:
+        """A time to the second."""
+        return self.faint((time or "")[:19].replace("T", " "))
+
     def row(self, *parts: Any, indent: int = 0) -> Iterator[Text]:
         """Parts on one line; where the window ends it goes on further in."""
         from rich.text import Text
@@ -74,6 +82,9 @@ class Painter:
         from rich.text import Text
 
         indent = min(indent, self.width // 2)
+        if len(text) <= self.width - indent and text.plain.isascii() and "\n" not in text.plain:
+            yield Text(" " * indent).append_text(text)  # nothing to wrap: the way of almost every row
+            return
         for number, line in enumerate(text.wrap(self.console, self.width - indent - hang, overflow="fold")):
             line.rstrip()
             yield Text(" " * (indent + (hang if number else 0))).append_text(line)
@@ -83,9 +94,10 @@ class Painter:
         if self.full:
             yield from self.wrap(ui.text(content), indent)
             return
-        short = ui.text(self.one_line(content))
-        short.truncate(self.width - min(indent, self.width // 2), overflow="ellipsis")
-        yield from self.wrap(short, indent)
+        indent = min(indent, self.width // 2)
+        short = ui.text(" " * indent + self.one_line(content))
+        short.truncate(self.width, overflow="ellipsis")
+        yield short
 
     def one_line(self, content: str) -> str:
         """The beginning of a text without its line breaks."""
@@ -119,7 +131,7 @@ class Painter:
     def _heard(self, heard: Heard) -> Iterator[Any]:
         yield self.who(heard["agent_id"])
         yield self.faint(heard["message_id"])
-        yield self.faint(heard["time"] or "")
+        yield self.when(heard["time"])
         yield self.faint(f"over {heard['hops']} hops" if heard["hops"] > 1 else "")
         yield ui.text("in other words", "bold red") if heard["changed"] else None
 
@@ -137,7 +149,7 @@ class Painter:
             yield from self._happening(one)
 
     def _happening(self, one: Happening, mark: str = "") -> Iterator[Text]:
-        head = [self.faint(one["time"] or ""), self.faint(one["message_id"]), self.who(one["agent_id"])]
+        head = [self.when(one["time"]), self.faint(one["message_id"]), self.who(one["agent_id"])]
         yield from self.row(mark, *head, self.faint(one["kind"]))
         if one["content"] and one["kind"] != "created":
             yield from self.words(one["content"], 4)
@@ -195,7 +207,7 @@ class Painter:
                 ui.text(one["kind"], "bold red"),
                 hook,
                 self.faint(one["message_id"]),
-                self.faint(one["time"] or ""),
+                self.when(one["time"]),
             ]
             yield from self.row(*facts)
             if one["kind"] == "changed" and one["message_id"] in by_id:

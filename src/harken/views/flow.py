@@ -26,10 +26,10 @@ class Flow(TypedDict):
 def causality(index: Index) -> dict[str, Link]:
     """Each message that has one: what it repeats, what triggered it, or the call it answers. Lists stay lists."""
     found: dict[str, Link] = {}
-    for at, links in enumerate(index.links):
-        if links:
+    for at, message_id in enumerate(index.ids):
+        if links := index.parent_ids(at):
             as_list = len(links) > 1 or isinstance(index.events[at].get("cause"), list)
-            found.setdefault(index.ids[at], list(links) if as_list else links[0])
+            found.setdefault(message_id, list(links) if as_list else links[0])
     return found
 
 
@@ -40,7 +40,7 @@ def ancestry(index: Index, position: int) -> list[int]:
     seen = {position}
     stack = [position]
     while stack:
-        for parent in index.parents[stack.pop()]:
+        for parent in index.parents(stack.pop()):
             if parent not in seen:
                 seen.add(parent)
                 stack.append(parent)
@@ -93,7 +93,7 @@ def content_flow(index: Index, root: int) -> Flow:
         content=wording or (heard[0]["content"] if heard else ""),
         agent_id=index.authors[root] if root >= 0 else None,
         time=time_of(index, root),
-        causes=list(index.links[root]) if root >= 0 else [],
+        causes=list(index.parent_ids(root)) if root >= 0 else [],
         heard=heard,
         results=compiled_into(index, root),
     )

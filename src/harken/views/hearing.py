@@ -10,7 +10,7 @@ from harken.errors import BadRequest
 
 from .agents import time_of
 from .index import ACTION, CREATED, HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
-from .wording import split_label
+from .wording import LABELS, split_label
 
 
 class Heard(TypedDict):
@@ -107,15 +107,13 @@ def is_changed(index: Index, at: int) -> bool:
 def _speakers(index: Index, at: int) -> set[str] | None:
     """The names of those on the way from the original to a delivery; None where the original's speaker is unknown."""
     names: set[str] = set()
-    steps = 0
-    while index.source[at] != at and steps < 64:
+    for _ in range(LABELS):
         at = index.source[at]
         agent = (index.authors[at] or index.holders[at]) if at >= 0 else None
         if agent is not None:
             names |= {agent, index.name(agent)}
         if at < 0 or at == index.root[at]:
             break
-        steps += 1
     return names if at >= 0 and index.authors[at] is not None else None
 
 
@@ -124,7 +122,7 @@ def compiled_into(index: Index, root: int) -> list[Compiled]:
     return [
         Compiled(agent_id=index.holders[at] or "", message_id=index.ids[at], time=time_of(index, at))
         for at in sorted({at for member in index.group(root) for at in index.effects.get(member, ())})
-        if index.kinds[at] == RECEIVED and index.kinds[index.parents[at][0]] not in _ACTS
+        if index.kinds[at] == RECEIVED and (root < 0 or index.kinds[root] not in _ACTS)
     ]
 
 
@@ -166,7 +164,7 @@ def knows_text(index: Index, agent_id: str, text: str, until: int) -> Knowledge:
         if at >= until:
             break
         if index.kinds[at] in _HOW and wanted in index.texts[at].casefold():
-            compiled = [one for one in index.parents[at] if wanted in index.texts[one].casefold()]
+            compiled = [one for one in index.parents(at) if wanted in index.texts[one].casefold()]
             before = _way(index, compiled[0]) if compiled and index.source[at] == at else []
             return _known(index, agent_id, at, [*before, *_way(index, at)])
     return _unknown(agent_id)

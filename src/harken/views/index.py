@@ -64,14 +64,10 @@ class Index(msgspec.Struct, kw_only=True):
     authors: list[str | None]
     """Who said or made it; None where that is somebody outside the session."""
     times: list[int | None]
-    links: list[tuple[str, ...]]
-    """The ids of what it repeats, was triggered by, or answers, as far as the log says."""
-    parents: list[tuple[int, ...]]
-    """The same as positions: only those in the file."""
-    inferred: dict[int, int]
-    """Agents created without a cause: the open call that most likely made them."""
-    calls: dict[int, int]
-    """Tool results: the message with the call they answer."""
+    links: dict[int, tuple[str, ...]]
+    """The ids it names as what it repeats or what triggered it, where it names any."""
+    answers: dict[int, int]
+    """Tool results: the message with the call they answer. Agents made without a cause: the call that was open."""
     source: list[int]
     root: list[int]
     hops: list[int]
@@ -104,6 +100,23 @@ class Index(msgspec.Struct, kw_only=True):
         found = self.by_id.get(message_id)
         return self.outside.get(message_id) if found is None else found
 
+    def parent_ids(self, at: int) -> tuple[str, ...]:
+        """What an event came from, by id: what it names, else the call it answers."""
+        named = self.links.get(at)
+        if named:
+            return named
+        found = self.answers.get(at)
+        return () if found is None else (self.ids[found],)
+
+    def parents(self, at: int) -> tuple[int, ...]:
+        """The same by position: those that are in the file."""
+        named = self.links.get(at)
+        if named:
+            return _positions(self.by_id, named)
+        # By position, not by name: where ids repeat, the answered call is the one before the answer.
+        found = self.answers.get(at)
+        return () if found is None else (found,)
+
     def content_root(self, position: int) -> int:
         """The root of the content at a position."""
         return self.root[position] if position >= 0 else position
@@ -113,6 +126,19 @@ class Index(msgspec.Struct, kw_only=True):
         if root >= 0:
             yield root
         yield from (at for at in self.copies.get(root, ()) if at != root)
+
+
+def _position(by_id: dict[str, int], message_id: str) -> int | None:
+    """The event a link names. One dialect writes `MESSAGE.CALL` for a call within a message."""
+    found = by_id.get(message_id)
+    if found is None and "." in message_id:
+        found = by_id.get(message_id.partition(".")[0])
+    return found
+
+
+def _positions(by_id: dict[str, int], message_ids: Iterable[str]) -> tuple[int, ...]:
+    positions = (_position(by_id, one) for one in message_ids)
+    return tuple(dict.fromkeys(one for one in positions if one is not None))
 
 
 def build_index(events: Iterable[Entry]) -> Index:
@@ -175,10 +201,9 @@ class _Reader:
         self.holders: list[str | None] = []
         self.authors: list[str | None] = []
         self.times: list[int | None] = []
-        self.substances: list[str | None] = []
-        self.causes: list[tuple[str, ...]] = []
-        self.calls: dict[int, int] = {}
-        self.inferred: dict[int, int] = {}
+        self.substances: dict[int, str] = {}
+        self.causes: dict[int, tuple[str, ...]] = {}
+        self.answers: dict[int, int] = {}
         self.transcripts: dict[str, list[int]] = {}
         self.agents: dict[str, AgentInfo] = {}
         self._called: dict[tuple[str | None, str], int] = {}
@@ -200,8 +225,10 @@ class _Reader:
         self.kinds.append(kind)
         self.texts.append(text)
         self.times.append(_instant(event.get("timestamp")))
-        self.substances.append(_name(event.get("substance")))
-        self.causes.append(_names(event.get("cause")))
+        if (substance := _name(event.get("substance"))) is not None:
+            self.substances[position] = substance
+        if causes := _names(event.get("cause")):
+            self.causes[position] = causes
         self.holders.append(agent)
         # What an agent heard came from elsewhere; the substance, if there is one, will say from whom.
         self.authors.append(None if kind in (HEARD, SYSTEM) else agent)
@@ -242,7 +269,7 @@ class _Reader:
             if found is None:
                 found = self._called.get((agent, call_id), self._called.get((None, call_id)))
         if found is not None:
-            self.calls[position] = found
+            self.answers[position] = found
 
     def _created(self, position: int, agent: str, event: Entry) -> None:
         info = self._agent(agent)
@@ -253,9 +280,8 @@ class _Reader:
         info.role = text_of(event.get("role"))
         info.language_model = text_of(event.get("language_model"))
         info.parent = _name(event.get("parent"))
-        if info.parent is None and info.role != "root" and not self.causes[position] and self._open:
-            maker = self._open[next(reversed(self._open))]
-            self.inferred[position] = maker
+        if info.parent is None and info.role != "root" and position not in self.causes and self._open:
+            self.answers[position] = self._open[next(reversed(self._open))]
 
     def finish(self) -> Index:
         """Resolve what could not be known before the whole file was read."""
@@ -263,18 +289,16 @@ class _Reader:
             if maker != PERSON:
                 self._agent(maker)
         outside: dict[str, int] = {}
-        source = [self._source(at, outside) for at in range(len(self.events))]
+        source = self._sources(outside)
         root, hops = roots(source)
-        parents = [self._parents(at) for at in range(len(self.events))]
         copies: dict[int, list[int]] = {}
+        for at in self.substances:
+            copies.setdefault(root[at], []).append(at)
         effects: dict[int, list[int]] = {}
-        for at, origin in enumerate(root):
-            if source[at] != at:
-                copies.setdefault(origin, []).append(at)
-            for cause in self._positions(self.causes[at]):
+        for at, causes in self.causes.items():
+            for cause in _positions(self.by_id, causes):
                 effects.setdefault(cause, []).append(at)
-        self._authorship(parents)
-        return Index(
+        index = Index(
             events=self.events,
             ids=self.ids,
             by_id=self.by_id,
@@ -283,10 +307,8 @@ class _Reader:
             holders=self.holders,
             authors=self.authors,
             times=self.times,
-            links=[self._links(at) for at in range(len(self.events))],
-            parents=parents,
-            inferred=self.inferred,
-            calls=self.calls,
+            links=self._links(),
+            answers=self.answers,
             source=source,
             root=root,
             hops=hops,
@@ -294,66 +316,46 @@ class _Reader:
             outside_ids=list(outside),
             copies=copies,
             effects=effects,
-            hook_hearings=self._hook_hearings(root, source),
+            hook_hearings=self._hook_hearings(root),
             transcripts=self.transcripts,
             agents=self.agents,
         )
+        _settle_authors(index)
+        return index
 
-    def _hook_hearings(self, root: list[int], source: list[int]) -> dict[int, list[int]]:
+    def _sources(self, outside: dict[str, int]) -> list[int]:
+        source = list(range(len(self.events)))
+        for at, substance in self.substances.items():
+            found = _position(self.by_id, substance)
+            source[at] = found if found is not None else outside.setdefault(substance, -len(outside) - 1)
+        return source
+
+    def _links(self) -> dict[int, tuple[str, ...]]:
+        """Substance or cause; both, in the file that wrongly has both."""
+        links = {at: (substance,) for at, substance in self.substances.items()}
+        return links | {at: (*links.get(at, ()), *causes) for at, causes in self.causes.items()}
+
+    def _hook_hearings(self, root: list[int]) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
         for info in self.agents.values():
             for at in self.transcripts.get(info.agent_id, ()) if info.role == "hook" else ():
-                shown = {root[at]} if source[at] != at else {root[one] for one in self._positions(self.causes[at])}
-                for origin in shown if self.kinds[at] == HEARD else ():
+                causes = _positions(self.by_id, self.causes.get(at, ()))
+                for origin in {root[at]} if at in self.substances else {root[one] for one in causes}:
                     found.setdefault(origin, []).append(at)
         return {origin: sorted(places) for origin, places in found.items()}
 
-    def _position(self, message_id: str) -> int | None:
-        """The event a link names. One dialect writes `MESSAGE.CALL` for a call within a message."""
-        found = self.by_id.get(message_id)
-        if found is None and "." in message_id:
-            found = self.by_id.get(message_id.partition(".")[0])
-        return found
 
-    def _source(self, at: int, outside: dict[str, int]) -> int:
-        substance = self.substances[at]
-        if substance is None:
-            return at
-        found = self._position(substance)
-        return found if found is not None else outside.setdefault(substance, -len(outside) - 1)
-
-    def _positions(self, message_ids: tuple[str, ...]) -> tuple[int, ...]:
-        if not message_ids:
-            return ()
-        positions = (self._position(one) for one in message_ids)
-        return tuple(dict.fromkeys(one for one in positions if one is not None))
-
-    def _links(self, at: int) -> tuple[str, ...]:
-        """What the log says outright; else the call that is answered. Both kinds, in the file that wrongly has both."""
-        substance = self.substances[at]
-        named = self.causes[at] if substance is None else (substance, *self.causes[at])
-        if named:
-            return named
-        found = self.calls.get(at, self.inferred.get(at))
-        return () if found is None else (self.ids[found],)
-
-    def _parents(self, at: int) -> tuple[int, ...]:
-        if self.substances[at] is None and not self.causes[at]:
-            # By position, not by name: where ids repeat, the answered call is the one before the answer.
-            found = self.calls.get(at, self.inferred.get(at))
-            return () if found is None else (found,)
-        return self._positions(self._links(at))
-
-    def _authorship(self, parents: list[tuple[int, ...]]) -> None:
-        """Text without a maker was made by the agent whose call caused it, and so was an agent without a parent."""
-        for at, kind in enumerate(self.kinds):
-            if kind == TEXT and self.authors[at] is None and parents[at]:
-                self.authors[at] = self.holders[parents[at][0]]
-        for info in self.agents.values():
-            if info.parent is None and info.created is not None and info.role != "root" and parents[info.created]:
-                info.parent = self.holders[parents[info.created][0]]
-            if info.parent == info.agent_id or (info.parent == PERSON and PERSON not in self.agents):
-                info.parent = None
+def _settle_authors(index: Index) -> None:
+    """Text without a maker was made by the agent whose call caused it, and so was an agent without a parent."""
+    for at, kind in enumerate(index.kinds):
+        if kind == TEXT and index.authors[at] is None and (makers := index.parents(at)):
+            index.authors[at] = index.holders[makers[0]]
+    for info in index.agents.values():
+        if info.parent is None and info.created is not None and info.role != "root":
+            makers = index.parents(info.created)
+            info.parent = index.holders[makers[0]] if makers else None
+        if info.parent == info.agent_id or (info.parent == PERSON and PERSON not in index.agents):
+            info.parent = None
 
 
 def call_ids(event: Entry) -> Iterator[str]:

@@ -56,6 +56,7 @@ def interventions(index: Index) -> list[Intervention]:
     """All of them, in file order."""
     found = []
     refusals = _refusals(index)
+    heard: dict[int, dict[str | None, int]] = {}
     for at, kind in enumerate(index.kinds):
         blocked = _BLOCKED.fullmatch(index.texts[at]) if kind == RECEIVED else None
         if blocked is not None:
@@ -63,7 +64,7 @@ def interventions(index: Index) -> list[Intervention]:
         elif index.source[at] != at and is_changed(index, at) and is_hearing(index, at):
             found.append(_changed(index, at))
         elif at in refusals:
-            found.append(_refused(index, refusals[at], at))
+            found.append(_refused(index, refusals[at], at, heard))
     return found
 
 
@@ -74,7 +75,7 @@ def _refusals(index: Index) -> dict[int, int]:
         asked = None
         for at in index.transcripts.get(info.agent_id, ()) if info.role == "hook" else ():
             if index.kinds[at] == HEARD:
-                asked = next((one for one in index.parents[at] if index.kinds[one] in (SAID, TEXT, HEARD)), None)
+                asked = next((one for one in index.parents(at) if index.kinds[one] in (SAID, TEXT, HEARD)), None)
             elif index.kinds[at] == SAID:
                 if asked is not None and _REFUSAL.match(index.texts[at]):
                     found[at] = asked
@@ -82,12 +83,15 @@ def _refusals(index: Index) -> dict[int, int]:
     return found
 
 
-def _refused(index: Index, asked: int, at: int) -> Intervention:
+def _refused(index: Index, asked: int, at: int, known: dict[int, dict[str | None, int]]) -> Intervention:
     root = index.root[asked]
     speaker = index.authors[root] if root >= 0 else None
     # A refusal that the speaker gets to hear asks for another try; else the text just goes no further.
     pieces = [one for one in index.effects.get(at, ()) if index.kinds[one] == TEXT]
-    heard = [copy for one in pieces for copy in index.copies.get(one, ()) if index.holders[copy] == speaker]
+    for one in pieces:
+        if one not in known:
+            known[one] = {index.holders[copy]: copy for copy in index.copies.get(one, ())}
+    heard = [known[one][speaker] for one in pieces if speaker in known[one]]
     reason = _REFUSAL.sub("", index.texts[at])
     return Intervention(
         kind="sent back" if heard else "withheld",
@@ -113,7 +117,7 @@ def is_hearing(index: Index, at: int) -> bool:
 
 
 def _blocked(index: Index, at: int, hook: str, reason: str) -> Intervention:
-    call = index.calls.get(at)
+    call = index.answers.get(at)
     agent = index.holders[at] or ""
     return Intervention(
         kind="blocked",
@@ -133,10 +137,11 @@ def _call_text(index: Index, at: int, call: int) -> str:
     event = index.events[call]
     wanted = index.events[at].get("tool_call_id")
     calls = event.get("tool_calls")
-    mine = (
-        [one for one in calls if isinstance(one, dict) and one.get("id") == wanted] if isinstance(calls, list) else []
-    )
-    return "\n".join(actions({"tool_calls": mine or calls}, ""))
+    if not isinstance(calls, list):
+        return ""
+    # Nobody makes a thousand calls at once; a file that says so shall not cost a search of them for each result.
+    mine = [one for one in calls[:1000] if isinstance(one, dict) and one.get("id") == wanted]
+    return "\n".join(actions({"tool_calls": mine[:1] or calls[:1]}, ""))
 
 
 def _changed(index: Index, at: int) -> Intervention:

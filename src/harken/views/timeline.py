@@ -52,7 +52,7 @@ def happening(index: Index, at: int) -> Happening:
         agent_id=index.holders[at],
         kind=_kind(index, at),
         content=_content(index, at),
-        links=list(index.links[at]),
+        links=list(index.parent_ids(at)),
     )
 
 

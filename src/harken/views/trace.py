@@ -30,5 +30,5 @@ def _after(index: Index, position: int) -> set[int]:
     """Those who got the content, what it triggered, and the answers to the calls in it."""
     content = set(index.group(index.content_root(position)))
     caused = {at for member in content for at in index.effects.get(member, ())}
-    answers = {at for at, call in (index.calls | index.inferred).items() if call in content}
+    answers = {at for at, call in index.answers.items() if call in content}
     return content | caused | answers

@@ -10,6 +10,8 @@ from typing import Any, TypedDict
 _LABEL = re.compile(r"\[([^\]\n]{1,200})\]: ")
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
+LABELS = 8
+"""How many labels, one before the other, are looked for."""
 CELLS = 250_000
 """How large a table of words one comparison may fill; beyond it the middle is shown as one replacement."""
 
@@ -46,12 +48,11 @@ def split_label(heard: str, said: str, names: Collection[str] | None) -> tuple[s
     the speaker is not known, takes any.
     """
     start = 0
-    while heard[start:] != said and (found := _LABEL.match(heard, start)):
-        if names is not None and found[1] not in names:
+    for _ in range(LABELS if names is not None else 1):
+        found = _LABEL.match(heard, start)
+        if found is None or heard[start:] == said or (names is not None and found[1] not in names):
             break
         start = found.end()
-        if names is None:
-            break
     return heard[:start], heard[start:]
 
 
