@@ -21,6 +21,8 @@ from . import walk
 from .counts import Counts, count
 from .translate import TIERS, Piece, Translation, raw, translate
 
+Bytes = bytes
+"""A second name, because a field of that name hides the first one."""
 DEFAULT_FORMAT = "events-v1"
 CACHE_CHAIN = 64
 """A join of fewer commits is as quick to make as to look up."""
@@ -31,7 +33,7 @@ CACHE_BYTES = 8 << 20
 class Materialized(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in one piece, and how it was made."""
 
-    bytes: bytes
+    bytes: Bytes
     artifact: str
     """The full name of the bytes."""
     format: str
