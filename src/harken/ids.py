@@ -106,26 +106,24 @@ def commit_ref(full: str, length: int = COMMIT_SHORT) -> str:
 
 def seal(fields: Iterable[str | None]) -> str:
     """The seal over a commit's immutable fields: each is length-prefixed, so that no two lists look alike."""
-    hasher = blake3(key=_SEAL)
-    for field in fields:
-        if field is None:
-            hasher.update(b"-;")
-        else:
-            data = field.encode("utf-8", "surrogatepass")
-            hasher.update(b"%d:" % len(data) + data + b";")
-    return hasher.hexdigest()
+    return blake3(_listed(fields), key=_SEAL).hexdigest()
 
 
 def row_sum(fields: Iterable[str | bytes | int | None]) -> bytes:
     """Eight bytes over a stored row, by which fsck tells a flipped bit; numbers are summed as decimal text."""
-    hasher = blake3(key=_ROW)
+    return blake3(_listed(fields), key=_ROW).digest(8)
+
+
+def _listed(fields: Iterable[str | bytes | int | None]) -> bytes:
+    """The fields one after the other, each with its length, so that no two lists look alike."""
+    listed = []
     for field in fields:
         if field is None:
-            hasher.update(b"-;")
+            listed.append(b"-;")
         else:
             data = field if isinstance(field, bytes) else str(field).encode("utf-8", "surrogatepass")
-            hasher.update(b"%d:" % len(data) + data + b";")
-    return hasher.digest(8)
+            listed.append(b"%d:%b;" % (len(data), data))
+    return b"".join(listed)
 
 
 # A commit that shares its 64 digits with an older one is named by the digits of its seal as well.

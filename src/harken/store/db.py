@@ -186,9 +186,6 @@ class Database:
     def _upgrade(self) -> None:
         """Bring the file to our version in one transaction, or refuse one that is newer than we are."""
         missing = self._missing_steps()
-        if missing is None:
-            for pragma in sql.BEFORE_THE_FIRST_TABLE:
-                self.do(pragma)
         if missing == ():
             return
         self.begin()

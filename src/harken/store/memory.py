@@ -46,6 +46,7 @@ class MemoryStore:
         self._commits: dict[str, Commit] = {}
         self._alike: dict[str, list[str]] = {}  # first eight digits -> names
         self._children: dict[str, list[str]] = {}
+        self._places: dict[str, tuple[int, int]] = {}  # chain and place in it, which order commits of one instant
         self._sightings: dict[str, list[Sighting]] = {}
         self._annotations: dict[str, list[Annotation]] = {}
         self._names: dict[str, Name] = {}
@@ -130,8 +131,7 @@ class MemoryStore:
             found = [c for c in self._commits.values() if (c.id[: naming.FULL] + c.seal).startswith(prefix)]
         else:
             found = [c for c in self._commits.values() if c.id.startswith(prefix) and (not prefix or _first(c))]
-        found.reverse()
-        found.sort(key=lambda c: -c.time)
+        found.sort(key=lambda c: (c.time, self._places[c.id]), reverse=True)
         return [self._shown(c) for c in found[:limit]]
 
     def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
@@ -150,16 +150,14 @@ class MemoryStore:
 
     def children(self, commit: str) -> list[Commit]:
         """The commits that name it as their parent."""
-        return [self.get_commit(child) for child in self._children.get(self.get_commit(commit).id, ())]
+        found = self._children.get(self.get_commit(commit).id, ())
+        return [self.get_commit(child) for child in sorted(found, key=self._places.__getitem__)]
 
     def latest(self, principal: str, time: int) -> Commit | None:
         """The principal's newest commit at or before the instant; sightings count."""
-        best: tuple[int, int, str] | None = None
-        for number, (name, seen) in enumerate(self._sightings.items()):
-            for sighting in seen:
-                if sighting.principal == principal and sighting.time <= time:
-                    best = max(best or (sighting.time, number, name), (sighting.time, number, name))
-        return self.get_commit(best[2]) if best else None
+        seen = [s for found in self._sightings.values() for s in found if s.principal == principal and s.time <= time]
+        best = max(seen, key=lambda s: (s.time, self._places[s.commit]), default=None)
+        return self.get_commit(best.commit) if best else None
 
     def sightings(self, commit: str) -> list[Sighting]:
         """Who made this commit, the first to do so first."""
@@ -263,11 +261,23 @@ class MemoryWriter:
         commit = naming.to_commit(draft, id=name, seal=seal, short="", created_at=created_at)
         self._set(store._commits, name, commit)
         self._append(store._alike.setdefault(name[:8], []), name)
+        self._set(store._places, name, self._place(parent))
         if parent is not None:
             self._append(store._children.setdefault(parent.id, []), name)
         self._set(store._sightings, name, [])
         self._sight(name, draft)
         return store.get_commit(name)
+
+    def _place(self, parent: Commit | None) -> tuple[int, int]:
+        """After its parent, if nothing is there yet; else a new chain."""
+        taken = self._store._places.values()
+        if parent is not None:
+            chain, place = self._store._places[parent.id]
+            if all(
+                self._store._places[child] != (chain, place + 1) for child in self._store._children.get(parent.id, ())
+            ):
+                return chain, place + 1
+        return max((chain for chain, _ in taken), default=0) + 1, 0
 
     def _sight(self, name: str, draft: Draft) -> None:
         seen = self._store._sightings[name]

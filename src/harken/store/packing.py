@@ -32,7 +32,7 @@ _FREE_PAGES = 64
 class Loose(NamedTuple):
     """A loose frame: the chain it belongs to and the rows of artifacts it holds."""
 
-    frame: int
+    n: int
     chain: int
     size: int
     first: int
@@ -98,38 +98,41 @@ class Packer:
             content, frame = self._gather(group)
             self._swap(group, content, frame, next_frame)
             next_frame += 1
-        self._store.db.many(sql.DROP_LOOSE, [(row[0],) for row in self._store.db.all(sql.LOOSE_OF, (chain,))])
+        left = [(row[0],) for row in self._store.db.all(sql.LOOSE_OF, (chain,))]
+        self._store.db.many(sql.SETTLE_LOOSE, left)
+        self._store.db.many(sql.DROP_LOOSE, left)
         self._loose = None
         return next_frame
 
     def _gather(self, group: list[Loose]) -> tuple[int, Frame]:
-        content = b"".join(self._store.frame(loose.frame) for loose in group)
+        content = b"".join(self._store.frame(loose.n) for loose in group)
         return len(content), seal_frame(content, level=PACKED)
 
     def _swap(self, group: list[Loose], size: int, frame: Frame, number: int | None) -> int:
         """Inside a transaction: put the large frame in the place of the small ones, unless something changed."""
         db, start, moves = self._store.db, 0, []
         for loose in group:
-            if db.one(sql.LOOSE_ROW, (loose.frame,)) != tuple(loose):
+            if db.one(sql.LOOSE_ROW, (loose.n,)) != tuple(loose):
                 return 0
-            slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, loose.frame))
+            slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, loose.n))
             if sum(row[2] for row in slices) != loose.size:
-                # Some of it was evicted: leave the frame as it is; gc writes it anew.
-                db.do(sql.DROP_LOOSE, (loose.frame,))
+                # Some of it was evicted: the frame stays as it is until gc writes it anew.
+                db.do(sql.SETTLE_LOOSE, (loose.n,))
+                db.do(sql.DROP_LOOSE, (loose.n,))
                 return 0
             moves += [(artifact, start + offset) for artifact, offset, _ in slices]
             start += loose.size
         if number is None:
-            row = db.one(sql.NEXT_FRAME)
+            row = db.one(sql.NEXT)
             number = int(row[0]) if row else 1
-        db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
         db.many(sql.PLACE_ARTIFACT, [(number, offset, artifact) for artifact, offset in moves])
-        db.many(sql.DROP_LOOSE, [(loose.frame,) for loose in group])
-        db.many(sql.DROP_FRAME, [(loose.frame,) for loose in group])
+        db.many(sql.DROP_LOOSE, [(loose.n,) for loose in group])
         chains = {loose.chain for loose in group}
-        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4:
+        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4:  # room for more of the same chain
             rows = (min(loose.first for loose in group), max(loose.last for loose in group))
-            db.do(sql.ADD_LOOSE, (number, chains.pop(), size, *rows))
+            db.do(sql.ADD_LOOSE, (number, frame.hash, frame.size, chains.pop(), *rows, frame.data))
+        else:
+            db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
         return len(group)
 
     def at_close(self) -> None:

@@ -12,9 +12,9 @@ FIRST = """
 CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, time INTEGER NOT NULL, sum BLOB NOT NULL);
 CREATE TABLE frames (n INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT NULL,
   prefix INTEGER REFERENCES frames, data BLOB NOT NULL);
-CREATE TABLE loose (frame INTEGER PRIMARY KEY REFERENCES frames, chain INTEGER NOT NULL, size INTEGER NOT NULL,
-  first INTEGER NOT NULL, last INTEGER NOT NULL);
-CREATE TABLE artifacts (n INTEGER PRIMARY KEY, id BLOB NOT NULL, frame INTEGER REFERENCES frames, start INTEGER,
+CREATE TABLE loose (n INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT NULL, chain INTEGER NOT NULL,
+  first INTEGER NOT NULL, last INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE artifacts (n INTEGER PRIMARY KEY, id BLOB NOT NULL, frame INTEGER, start INTEGER,
   size INTEGER NOT NULL);
 CREATE INDEX artifacts_by_id ON artifacts (substr(id, 1, 8));
 CREATE TABLE parts (artifact INTEGER NOT NULL REFERENCES artifacts, part INTEGER NOT NULL,
@@ -28,12 +28,10 @@ CREATE TABLE principals (n INTEGER PRIMARY KEY, principal TEXT NOT NULL, machine
   UNIQUE (principal, machine));
 CREATE TABLE commits (n INTEGER PRIMARY KEY, id BLOB NOT NULL, seal BLOB NOT NULL, twin INTEGER NOT NULL,
   digits INTEGER, parent INTEGER REFERENCES commits, artifact INTEGER NOT NULL REFERENCES artifacts,
-  chain INTEGER NOT NULL, seq INTEGER NOT NULL, time INTEGER NOT NULL, origin INTEGER NOT NULL REFERENCES origins,
-  principal INTEGER NOT NULL REFERENCES principals, messages INTEGER NOT NULL, tokens INTEGER NOT NULL,
-  approximate INTEGER NOT NULL, links TEXT, sum BLOB NOT NULL);
+  time INTEGER NOT NULL, origin INTEGER NOT NULL REFERENCES origins, principal INTEGER NOT NULL REFERENCES principals,
+  messages INTEGER NOT NULL, tokens INTEGER NOT NULL, approximate INTEGER NOT NULL, links TEXT, sum BLOB NOT NULL);
 CREATE INDEX commits_by_id ON commits (substr(id, 1, 8));
-CREATE UNIQUE INDEX commits_by_place ON commits (chain, seq);
-CREATE INDEX commits_by_fork ON commits (parent) WHERE chain = n;
+CREATE INDEX commits_by_fork ON commits (parent) WHERE parent IS NOT NULL;
 CREATE INDEX commits_by_principal ON commits (principal, time);
 CREATE TABLE sightings (n INTEGER PRIMARY KEY, "commit" INTEGER NOT NULL REFERENCES commits,
   principal INTEGER NOT NULL REFERENCES principals, time INTEGER NOT NULL, sum BLOB NOT NULL);
@@ -57,8 +55,10 @@ CREATE TABLE quarantine (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, what TEXT
 STEPS: tuple[tuple[int, str, str], ...] = ((1, "the first schema", FIRST),)
 """Version, what the step does, and its SQL. The list only grows; a step, once released, never changes."""
 
-BEFORE_THE_FIRST_TABLE = ("PRAGMA page_size = 4096", "PRAGMA auto_vacuum = INCREMENTAL")
 EACH_CONNECTION = (
+    # These two count only before anything is written, and journal_mode writes.
+    "PRAGMA page_size = 4096",
+    "PRAGMA auto_vacuum = INCREMENTAL",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA wal_autocheckpoint = 256",
@@ -86,19 +86,23 @@ POLICY = "SELECT policy, expires FROM policies WHERE artifact = ?"
 SET_POLICY = "INSERT OR REPLACE INTO policies (artifact, policy, expires, sum) VALUES (?, ?, ?, ?)"
 DROP_POLICY = "DELETE FROM policies WHERE artifact = ?"
 FRAME = "SELECT hash, size, prefix, data FROM frames WHERE n = ?"
-FRAME_HASH = "SELECT hash FROM frames WHERE n = ?"
+LOOSE_FRAME = "SELECT hash, size, NULL, data FROM loose WHERE n = ?"
 FRAME_PREFIX = "SELECT prefix FROM frames WHERE n = ?"
-NEXT_FRAME = "SELECT coalesce(max(n), 0) + 1 FROM frames"
 ADD_FRAME = "INSERT INTO frames (n, hash, size, prefix, data) VALUES (?, ?, ?, ?, ?)"
 DROP_FRAME = "DELETE FROM frames WHERE n = ?"
-ADD_LOOSE = "INSERT INTO loose (frame, chain, size, first, last) VALUES (?, ?, ?, ?, ?)"
-DROP_LOOSE = "DELETE FROM loose WHERE frame = ?"
-LOOSE_CHAIN = "SELECT chain FROM loose WHERE frame = ?"
-LOOSE_OF = "SELECT frame, chain, size, first, last FROM loose WHERE chain = ? ORDER BY frame"
-LOOSE_ALL = "SELECT frame, chain, size, first, last FROM loose ORDER BY chain, frame"
-LOOSE_ROW = "SELECT frame, chain, size, first, last FROM loose WHERE frame = ?"
+ADD_LOOSE = "INSERT INTO loose (n, hash, size, chain, first, last, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
+DROP_LOOSE = "DELETE FROM loose WHERE n = ?"
+SETTLE_LOOSE = "INSERT INTO frames (n, hash, size, data) SELECT n, hash, size, data FROM loose WHERE n = ?"
+LOOSE_CHAIN = "SELECT chain FROM loose WHERE n = ?"
+LOOSE_OF = "SELECT n, chain, size, first, last FROM loose WHERE chain = ? ORDER BY n"
+LOOSE_ALL = "SELECT n, chain, size, first, last FROM loose ORDER BY chain, n"
+LOOSE_ROW = "SELECT n, chain, size, first, last FROM loose WHERE n = ?"
 LOOSE_SUMS = "SELECT chain, sum(size), count(*) FROM loose GROUP BY chain"
 SLICES_BETWEEN = "SELECT n, start, size FROM artifacts WHERE n BETWEEN ? AND ? AND frame = ? ORDER BY n"
+NEXT = (
+    "SELECT max((SELECT coalesce(max(n), 0) FROM frames), (SELECT coalesce(max(n), 0) FROM loose)) + 1, "
+    "(SELECT coalesce(max(n), 0) >> 32 FROM commits) + 1"
+)
 
 # -- commits ---------------------------------------------------------------------------------------------------------
 
@@ -110,35 +114,31 @@ PRINCIPAL = "SELECT n FROM principals WHERE principal = ? AND machine = ?"
 ADD_PRINCIPAL = "INSERT INTO principals (principal, machine) VALUES (?, ?)"
 PRINCIPALS = "SELECT n, principal, machine FROM principals"
 
+# A commit's row number says where it lies: chain * 2**32 + place. Its parent is the row before it; only the first of
+# a chain says who its parent is.
 COMMIT_COLUMNS = (
-    "c.n, c.id, c.seal, c.twin, c.digits, c.parent, c.chain, c.seq, c.time, c.origin, c.principal, c.messages, "
-    "c.tokens, c.approximate, c.links, a.id, p.id, p.seal, p.twin"
+    "c.n, c.id, c.seal, c.twin, c.digits, c.parent, c.time, c.origin, c.principal, c.messages, c.tokens, "
+    "c.approximate, c.links, a.id"
 )
-COMMITS = (
-    f"SELECT {COMMIT_COLUMNS} FROM commits c JOIN artifacts a ON a.n = c.artifact LEFT JOIN commits p ON p.n = c.parent"
-)
+COMMITS = f"SELECT {COMMIT_COLUMNS} FROM commits c JOIN artifacts a ON a.n = c.artifact"
 COMMIT_BY_N = f"{COMMITS} WHERE c.n = ?"
 COMMITS_BETWEEN = f"{COMMITS} WHERE substr(c.id, 1, 8) >= ? AND substr(c.id, 1, 8) <= ? ORDER BY c.time DESC, c.n DESC"
 COMMITS_NEWEST = f"{COMMITS} ORDER BY c.time DESC, c.n DESC LIMIT ?"
 ALIKE = "SELECT n, id, seal, twin, digits FROM commits WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ? ORDER BY n"
-PLACE = "SELECT n, seal, chain, seq FROM commits WHERE n = ?"
-COMMIT_ID = "SELECT id, seal FROM commits WHERE n = ?"
-TAKEN = "SELECT 1 FROM commits WHERE chain = ? AND seq = ?"
-NEXT_COMMIT = "SELECT coalesce(max(n), 0) + 1 FROM commits"
+COMMIT_NAME = "SELECT id, seal, twin FROM commits WHERE n = ?"
+TAKEN = "SELECT 1 FROM commits WHERE n = ?"
 ADD_COMMIT = (
-    "INSERT INTO commits (n, id, seal, twin, digits, parent, artifact, chain, seq, time, origin, principal, messages, "
-    "tokens, approximate, links, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO commits (n, id, seal, twin, digits, parent, artifact, time, origin, principal, messages, tokens, "
+    "approximate, links, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 SET_DIGITS = "UPDATE commits SET digits = ? WHERE n = ?"
-CHAIN = f"{COMMITS} WHERE c.chain = ? AND c.seq <= ? ORDER BY c.seq DESC"
+CHAIN = f"{COMMITS} WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC"
 WALK = (
     "SELECT c.id, c.twin, c.seal, c.parent, c.origin, c.messages, c.tokens, c.approximate, a.id, a.frame, a.start, "
-    "a.size FROM commits c JOIN artifacts a ON a.n = c.artifact WHERE c.chain = ? AND c.seq <= ? ORDER BY c.seq DESC"
+    "a.size FROM commits c JOIN artifacts a ON a.n = c.artifact WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC"
 )
-CHILDREN = f"{COMMITS} WHERE (c.chain = ?1 AND c.seq = ?2) OR (c.parent = ?3 AND c.chain = c.n) ORDER BY c.n"
-LATEST_COMMIT = (
-    "SELECT time, n FROM commits WHERE principal = ? AND time <= ? ORDER BY principal DESC, time DESC, n DESC LIMIT 1"
-)
+CHILDREN = f"{COMMITS} WHERE c.n = ? OR c.parent = ? ORDER BY c.n"
+LATEST_COMMIT = "SELECT time, n FROM commits WHERE principal = ? AND time <= ? ORDER BY time DESC, n DESC LIMIT 1"
 LATEST_SIGHTING = (
     'SELECT time, "commit" FROM sightings WHERE principal = ? AND time <= ? ORDER BY time DESC, "commit" DESC LIMIT 1'
 )

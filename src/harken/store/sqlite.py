@@ -1,7 +1,7 @@
 """The store people use: one SQLite file. This is its reading half; `sqlite_writer.py` changes it.
 
-Commits lie in *chains*: a commit whose parent is the last of a chain goes on with it (`chain`, `seq` = the parent's
-plus one), any other begins a chain numbered like itself. A walk is then a range scan for each chain it passes.
+Commits lie in *chains*: a commit whose parent is the last of a chain goes on with it, any other begins a new one. The
+row number is chain * 2**32 + place, so a walk is one range scan for each chain it passes.
 """
 
 from __future__ import annotations
@@ -47,6 +47,11 @@ def full_name(id: bytes | None, seal: bytes, twin: int) -> str:
     return id.hex() + seal.hex() if twin else id.hex()
 
 
+def first_of_chain(number: int) -> int:
+    """The row number of the first commit of the chain a commit lies in."""
+    return number >> 32 << 32
+
+
 class SqliteStore:
     """Bytes, commits and names in one file."""
 
@@ -56,12 +61,12 @@ class SqliteStore:
         self.db = Database(self.path, steps=steps, patience=patience)
         self.derived = Cache(f"{self.path}-cache")
         self.packer = Packer(self)
-        self._recent: dict[str, tuple[int, str, int, int]] = {}
+        self._recent: dict[str, tuple[int, str]] = {}
         self._interned: dict[tuple[Any, ...], int] = {}
         self._origins: dict[int, Row] = {}
         self._principals: dict[int, tuple[str, str]] = {}
         self._places: dict[str, tuple[int | None, int | None, int]] = {}
-        self._frames: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()
+        self._frames: OrderedDict[int, bytes] = OrderedDict()
 
     @contextmanager
     def write(self) -> Iterator[SqliteWriter]:
@@ -184,18 +189,17 @@ class SqliteStore:
         return writer.pending(artifact) if writer is not None else None
 
     def frame(self, number: int) -> bytes:
-        """The content of a frame, its hash checked; the last few are kept, as long as the file says the same."""
-        kept = self._frames.get(number)
-        if kept is not None and self.db.one(sql.FRAME_HASH, (number,)) == (kept[0],):
-            return kept[1]
-        row = self.db.one(sql.FRAME, (number,))
+        """The content of a frame, its hash checked; the last few are kept, since a number is never used again."""
+        if (kept := self._frames.get(number)) is not None:
+            return kept
+        row = self.db.one(sql.FRAME, (number,)) or self.db.one(sql.LOOSE_FRAME, (number,))
         if row is None:
             raise NotFound(f"no frame {number}", hint="`harken fsck` says what is lost")
         hash, size, prefix, data = row
         before = self.frame(prefix) if prefix is not None else None
         content = open_frame(Frame(hash, size, data), name=f"frame {number}", prefix=before)
         if len(content) >= FRAME_SIZE // 16:
-            self._frames[number] = (hash, content)
+            self._frames[number] = content
             if len(self._frames) > _FRAMES_KEPT:
                 with contextlib.suppress(KeyError):  # another thread was faster
                     self._frames.popitem(last=False)
@@ -212,10 +216,14 @@ class SqliteStore:
 
     def number(self, commit: str) -> int:
         """The row number of a commit."""
+        return self.number_and_seal(commit)[0]
+
+    def number_and_seal(self, commit: str) -> tuple[int, str]:
+        """The row number of a commit, and its seal."""
         if len(commit) >= naming.FULL and ids.is_hex(commit):
             for number, id, seal, twin, _ in self.db.all(sql.ALIKE, span(commit)):
                 if commit == full_name(id, seal, twin) or commit == id.hex() + seal.hex():
-                    return int(number)
+                    return int(number), seal.hex()
         raise NotFound(f"no commit {ids.commit_ref(commit)}", hint="`harken log --all` lists every commit")
 
     def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
@@ -236,11 +244,14 @@ class SqliteStore:
     def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
         """From the commit back towards its root, a range scan for each chain it passes."""
         ends, walked = frozenset(stop), []
-        for row in self._scan(sql.CHAIN, commit, limit, parent=5):
-            walked.append(self._commit(row))
-            if walked[-1].commit_type in ends:
-                break
-        return walked
+        below: Row | None = None  # a row is the parent of the one before it, so one step ahead is needed
+        for row in self._scan(sql.CHAIN, commit, None if limit is None else limit + 1, parent=5):
+            if below is not None:
+                walked.append(self._commit(below, full_name(*row[1:4])))
+                if walked[-1].commit_type in ends or len(walked) == limit:
+                    return walked
+            below = row
+        return [*walked, self._commit(below, "")] if below is not None and limit != 0 else walked
 
     def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
         """`chain` without the facts that only people need."""
@@ -264,28 +275,23 @@ class SqliteStore:
         number: int | None = self.number(commit)
         left = limit if limit is not None else -1
         while number is not None and left != 0:
-            place = self.db.one(sql.PLACE, (number,))
-            if place is None:
-                raise Corrupt(f"commit row {number} is missing", hint="`harken fsck` says what is lost")
-            _, _, chain, seq = place
-            cursor = self.db.cursor(statement, (chain, seq))
-            row: Row | None = None
+            cursor = self.db.cursor(statement, (first_of_chain(number), number))
+            expected, row = number - first_of_chain(number) + 1, None
             while rows := self.db.fetch(cursor, _STEP):
                 for row in rows:
                     yield row
                     left -= 1
                     if left == 0:
                         return
-            if row is None:
-                raise Corrupt(f"chain {chain} is empty", hint="`harken fsck` says what is lost")
+                expected -= len(rows)
+            if expected or row is None:
+                raise Corrupt(f"chain {number >> 32} has a hole", hint="`harken fsck` says what is lost")
             number = row[parent]
 
     def children(self, commit: str) -> list[Commit]:
         """The commits that name it as their parent."""
         number = self.number(commit)
-        place = self.db.one(sql.PLACE, (number,))
-        chain, seq = (place[2], place[3]) if place else (0, 0)
-        return [self._commit(row) for row in self.db.all(sql.CHILDREN, (chain, seq + 1, number))]
+        return [self._commit(row) for row in self.db.all(sql.CHILDREN, (number + 1, number))]
 
     def latest(self, principal: str, time: int) -> Commit | None:
         """The principal's newest commit at or before the instant; sightings count."""
@@ -306,9 +312,11 @@ class SqliteStore:
             seen.append(Sighting(commit=first.id, principal=principal, machine=machine, time=time))
         return seen
 
-    def _commit(self, row: Row) -> Commit:
-        _, id, seal, twin, digits, _, _, _, time, origin, principal, messages, tokens, approximate, links = row[:15]
-        artifact, parent_id, parent_seal, parent_twin = row[15:]
+    def _commit(self, row: Row, parent: str | None = None) -> Commit:
+        n, id, seal, twin, digits, fork, time, origin, principal, messages, tokens, approximate, links, artifact = row
+        if parent is None:
+            above = fork if n == first_of_chain(n) else n - 1
+            parent = full_name(*(self.db.one(sql.COMMIT_NAME, (above,)) or (None, b"", 0))) if above else ""
         kind = self._origins.get(origin) or self._origin(origin)
         who, where = self._principals.get(principal) or self._principal(principal)
         name = full_name(id, seal, twin)
@@ -316,7 +324,7 @@ class SqliteStore:
         return Commit(
             artifact=artifact.hex(),
             format=kind[1],
-            parent=full_name(parent_id, parent_seal, parent_twin),
+            parent=parent,
             commit_type=kind[2],
             checkpoint=kind[3],
             time=time,
@@ -362,13 +370,13 @@ class SqliteStore:
             self._interned[values] = number
         return number
 
-    def remember(self, commits: dict[str, tuple[int, str, int, int]]) -> None:
+    def remember(self, commits: dict[str, tuple[int, str]]) -> None:
         """Where these commits lie: they are likely parents of the next."""
         if len(self._recent) > _RECENT:
             self._recent.clear()
         self._recent.update(commits)
 
-    def recall(self, commit: str) -> tuple[int, str, int, int] | None:
+    def recall(self, commit: str) -> tuple[int, str] | None:
         """Where a commit lies, if it was remembered."""
         return self._recent.get(commit)
 
@@ -452,8 +460,7 @@ class SqliteStore:
         """Gather small frames into large ones: those of the commit's chain, or all."""
         if not commit:
             return self.packer.pack(None)
-        place = self.db.one(sql.PLACE, (self.number(commit),))
-        return self.packer.pack(place[2] if place else None)
+        return self.packer.pack(self.number(commit) >> 32)
 
     def close(self) -> None:
         """Gather what this store left loose, and let go of the file."""

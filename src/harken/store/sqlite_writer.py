@@ -36,8 +36,9 @@ class SqliteWriter:
             raise BadRequest("this thread is already inside a transaction of this store")
         self._db.local.writer = self
         self._begun = False
-        self._next_frame = self._next_commit = 0
-        self._known: dict[str, tuple[int, str, int, int]] = {}  # commit name -> row, seal, chain, seq
+        self._next_frame = self._next_chain = 0
+        self._artifacts: dict[str, int] = {}
+        self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
         self._bases: dict[int, int | None] = {}
         self._chain = 0
         self.loosened: list[tuple[int, int]] = []
@@ -58,12 +59,7 @@ class SqliteWriter:
         if not self._begun:
             self._db.begin()
             self._begun = True
-            self._next_frame = self._count(sql.NEXT_FRAME)
-            self._next_commit = self._count(sql.NEXT_COMMIT)
-
-    def _count(self, statement: str) -> int:
-        row = self._db.one(statement)
-        return int(row[0]) if row else 0
+            self._next_frame, self._next_chain = self._db.one(sql.NEXT) or (1, 1)
 
     def finish(self) -> None:
         """Write what is left in the buffer and make everything durable."""
@@ -125,6 +121,7 @@ class SqliteWriter:
             number = found[0]
             self._db.do(sql.PLACE_ARTIFACT, (self._frame, self._size, number))
             self._scattered = True
+        self._artifacts[name] = number
         self._buffer[name] = data
         self._size += len(data)
         return number
@@ -137,11 +134,12 @@ class SqliteWriter:
         prefix = None if self._prefix is None else self._store.frame(self._prefix)
         content = b"".join(self._buffer.values())
         frame = seal_frame(content, level=LIVE if small else BULK, prefix=prefix)
-        self._db.do(sql.ADD_FRAME, (self._frame, frame.hash, frame.size, self._prefix, frame.data))
         if small and prefix is None and not self._scattered:
-            row = (self._frame, self._chain, frame.size, self._first, self._last)
-            self._db.do(sql.ADD_LOOSE, row)
+            rows = (self._chain, self._first, self._last)
+            self._db.do(sql.ADD_LOOSE, (self._frame, frame.hash, frame.size, *rows, frame.data))
             self.loosened.append((self._chain, frame.size))
+        else:
+            self._db.do(sql.ADD_FRAME, (self._frame, frame.hash, frame.size, self._prefix, frame.data))
         self._reset_buffer()
 
     def _base(self, like: str) -> int | None:
@@ -244,7 +242,7 @@ class SqliteWriter:
         if len(draft.parent) > naming.FULL:  # a first commit may be named with its seal too
             draft = msgspec.structs.replace(draft, parent=self._store.get_commit(draft.parent).id)
         parent = self._parent(draft.parent)
-        artifact = self._artifact(draft.artifact)[0]
+        artifact = self._artifacts.get(draft.artifact) or self._artifact(draft.artifact)[0]
         created_at = clock.format_seconds(draft.time)
         name = naming.commit_name(draft, created_at)
         seal = naming.seal_of(draft, created_at, parent[1] if parent else "")
@@ -259,15 +257,12 @@ class SqliteWriter:
         short = ids.commit_ref(full, digits)
         return naming.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
 
-    def _parent(self, name: str) -> tuple[int, str, int, int] | None:
+    def _parent(self, name: str) -> tuple[int, str] | None:
         if not name:
             return None
         known = self._known.get(name) or self._store.recall(name)
         if known is None:
-            place = self._db.one(sql.PLACE, (self._store.number(name),))
-            if place is None:
-                raise NotFound(f"no commit {ids.commit_ref(name)}")
-            known = (place[0], place[1].hex(), place[2], place[3])
+            known = self._store.number_and_seal(name)
         return known
 
     def _make_room(self, full: str, alike: list[tuple[Any, ...]]) -> int:
@@ -287,15 +282,15 @@ class SqliteWriter:
         full: str,
         seal: str,
         digits: int,
-        parent: tuple[int, str, int, int] | None,
+        parent: tuple[int, str] | None,
         artifact: int,
     ) -> None:
-        number, self._next_commit = self._next_commit, self._next_commit + 1
-        chain, seq = number, 0
-        if parent is not None:
-            seq = parent[3] + 1
-            if self._db.one(sql.TAKEN, (parent[2], seq)) is None:
-                chain = parent[2]
+        fork: int | None = None
+        if parent is not None and self._db.one(sql.TAKEN, (parent[0] + 1,)) is None:
+            number = parent[0] + 1
+        else:
+            number, self._next_chain = self._next_chain << 32, self._next_chain + 1
+            fork = parent[0] if parent else None
         id, sealed, twin = bytes.fromhex(full[: naming.FULL]), bytes.fromhex(seal), int(len(full) > naming.FULL)
         links = naming.links_text(draft) or None
         facts = (draft.message_count, draft.token_count, int(draft.approximate), links)
@@ -308,10 +303,8 @@ class SqliteWriter:
                 sealed,
                 twin,
                 digits if digits != ids.COMMIT_SHORT else None,
-                parent[0] if parent else None,
+                fork,
                 artifact,
-                chain,
-                seq,
                 draft.time,
                 self._origin(draft),
                 self._principal(draft),
@@ -319,11 +312,11 @@ class SqliteWriter:
                 total,
             ),
         )
-        self._known[full] = (number, seal, chain, seq)
+        self._known[full] = (number, seal)
         if draft.artifact in self._buffer:
-            self._chain = chain
+            self._chain = number >> 32
         if draft.checkpoint == "session_end":
-            self.ended.add(chain)
+            self.ended.add(number >> 32)
 
     def _seen(self, number: int, name: str, draft: Draft) -> Commit:
         """The commit was there; note who made it again, once for each principal."""
@@ -355,7 +348,7 @@ class SqliteWriter:
 
     def _id(self, number: int | None) -> bytes | None:
         """What a row's sum says of a commit it names: the name and the seal, not our number for it."""
-        row = self._db.one(sql.COMMIT_ID, (number,)) if number is not None else None
+        row = self._db.one(sql.COMMIT_NAME, (number,)) if number is not None else None
         return bytes(row[0]) + bytes(row[1]) if row else None
 
     def move(
@@ -384,7 +377,7 @@ class SqliteWriter:
         else:
             self._db.do(sql.SET_NAME, (name, kind, target, ids.row_sum((name, kind, self._id(target)))))
         if record:
-            number = self._count(sql.NEXT_MOVE)
+            (number,) = self._db.one(sql.NEXT_MOVE) or (1,)
             fields = (number, name, kind, self._id(before), self._id(target), time, who, why)
             self._db.do(
                 sql.ADD_MOVE, (number, name, kind, before, target, time, text(who), text(why), ids.row_sum(fields))
