@@ -11,7 +11,7 @@ import itertools
 import json
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -43,9 +43,13 @@ class Call:
     name: str
     input: dict[str, Any]
     id: str = ""
+    namespace: str = ""
+    """Codex groups some of its tools."""
 
 
 Turn = Sequence[Say | Think | Call]
+Cue = Turn | Callable[[dict[str, Any]], Turn]
+"""A turn, or a function that makes one from the request (to name an id that the program chose)."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,6 @@ class Request:
     body: dict[str, Any]
 
 
-class OutOfScript(AssertionError):
-    """A program asked for more turns than the script has."""
-
-
 @dataclass
 class ScriptedModel:
     """The server. Give it turns, start a program against `url`, then read `requests`."""
@@ -70,12 +70,12 @@ class ScriptedModel:
     surprises: list[str] = field(default_factory=list)
     input_tokens: int = 100
     """What the model claims the conversation costs: a large number makes a program compact by itself."""
-    _turns: dict[str, list[Turn]] = field(default_factory=dict)
+    _turns: dict[str, list[Cue]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _server: ThreadingHTTPServer | None = None
 
-    def play(self, *turns: Turn, to: str = "main") -> None:
+    def play(self, *turns: Cue, to: str = "main") -> None:
         """Add turns to the script: for the main conversation, or for the sub-agent whose prompt contains `to`."""
         with self._lock:
             self._turns.setdefault(to, []).extend(turns)
@@ -121,7 +121,8 @@ class ScriptedModel:
             if not waiting:
                 self.surprises.append(f"no turn left for {kind}: {json.dumps(body)[:2000]}")
                 return [Say("(the script has ended)")]
-            return waiting.pop(0)
+            cue = waiting.pop(0)
+            return cue(body) if callable(cue) else cue
 
     def _kind(self, api: str, body: dict[str, Any]) -> str:
         items = body.get("messages") if api == "anthropic" else body.get("input")
@@ -261,11 +262,6 @@ def _item(model: ScriptedModel, part: Say | Think | Call) -> dict[str, Any]:
         summary = [{"type": "summary_text", "text": part.text}]
         return {"type": "reasoning", "id": f"rs_{number:06d}", "summary": summary, "encrypted_content": part.signature}
     call_id = part.id or f"call_{number:06d}"
-    arguments = json.dumps(part.input)
-    return {
-        "type": "function_call",
-        "id": f"fc_{number:06d}",
-        "call_id": call_id,
-        "name": part.name,
-        "arguments": arguments,
-    }
+    item = {"type": "function_call", "id": f"fc_{number:06d}", "call_id": call_id, "name": part.name}
+    item |= {"namespace": part.namespace} if part.namespace else {}
+    return item | {"arguments": json.dumps(part.input)}

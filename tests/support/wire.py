@@ -7,6 +7,7 @@ those are told apart by how they begin, and left out. Everything else counts, on
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ class Item:
 
 # Texts Claude Code 2.1.325 puts in front of or behind the conversation by itself.
 CLAUDE_ADDS = ("<system-reminder>", "[SYSTEM NOTIFICATION")
+# A report of a background agent is conversation, though it goes out inside such a text.
+NOTIFICATION = re.compile(r"<task-notification>.*?</task-notification>", re.DOTALL)
 # And Codex 0.166.0.
 CODEX_ADDS = ("<environment_context>", "<permissions instructions>", "<skills_instructions>", "<user_instructions>")
 
@@ -44,7 +47,9 @@ def _anthropic(role: str, block: dict[str, Any]) -> list[Item]:
     match block["type"]:
         case "text":
             text = block["text"].strip("\n")
-            return [] if role == "user" and text.startswith(CLAUDE_ADDS) else [Item(role, text)]
+            if role == "user" and text.startswith(CLAUDE_ADDS):
+                return [Item(role, told) for told in NOTIFICATION.findall(text)]
+            return [Item(role, text)]
         case "tool_use":
             return [Item("call", block["name"], block["id"], _canonical(block["input"]))]
         case "tool_result":
