@@ -14,14 +14,15 @@ from harken.log import LoggedString, Session
 
 from . import actions, compaction, delivery, turn
 from .hooks import Hook, HookAgent, check_name
-from .models import DEFAULT_MODEL, Message, Model, open_model
-from .patience import Patience
+from .models import DEFAULT_MODEL, Message, Model
 from .tools import Tool, ToolFunction, current_call, make_tool
-from .turns import INTERRUPTED, Entry, call_name, is_pending, open_calls
+from .turns import INTERRUPTED, STOPPED, Entry, as_entry, call_name, is_pending, open_calls
 from .watching import Watcher, attach
+from .world import Subagents, World
 
 MAX_DEPTH = 12
 """How deep agents may make agents."""
+OURS = {tool.name: tool for tool in actions.TOOLS}
 
 
 class Agent:
@@ -37,34 +38,38 @@ class Agent:
         language_model: str | Model | None = None,
         tools: Iterable[ToolFunction | Tool] = (),
         hooks: Iterable[Hook | HookAgent] = (),
-        parent: Agent | None = None,
+        parent: Agent | str | None = None,
         role: str | None = None,
         agent_id: str | None = None,
-        patience: Patience | None = None,
     ) -> None:
+        """`parent` and `agent_id` are for bringing an agent back: `init_prompt` is then its transcript so far."""
         if name is not None:
             check_name(name)
         self.session = session
+        self.world = World.of(session)
         self.name = name
-        self.parent = parent
+        self.parent_id: str | None = parent.agent_id if isinstance(parent, Agent) else parent
         self.role = role or ("child" if parent else "root")
         self.transcript: list[Entry] = []
-        self.subagents: dict[str, Agent] = {}
+        self.subagents = Subagents(session)
         self.watchers: list[Watcher] = []
         self.speakers: list[str] | None = None
         self.listeners: list[str] | None = None
-        self.patience: Patience = patience or (parent.patience if parent else Patience())
-        self.missing_hooks: list[str] = []
-        """Function hooks that the log knows and the program did not pass again (on the root, after a load)."""
         self.turn = turn.Turn(self)
         self.turns = 0
         """How many messages it has produced, compacted ones included."""
-        self._models: dict[str, Model] = parent._models if parent else {}
         self.language_model = self._take_model(language_model)
-        self._tools = {tool.name: tool for tool in (*actions.TOOLS, *map(make_tool, tools))}
-        self._unlogged = _opening(system_prompt, init_prompt) if agent_id is None else []
-        self.agent_id = session.allocate_agent_id() if agent_id is None else agent_id
+        self._unlogged: list[Message] = []
+        if agent_id is not None and agent_id in session.agents:
+            past = session.entries(agent_id) if init_prompt is None else _opening(None, init_prompt)
+            self.transcript = [as_entry(entry) for entry in past]
+            self.turns = sum(1 for entry in self.transcript if entry.get("role") == "assistant")
+        else:
+            self._unlogged = _opening(system_prompt, init_prompt)
+        self.agent_id: str = agent_id or session.allocate_agent_id()
         session.attach(self.agent_id, self)
+        if given := [make_tool(tool) for tool in tools]:
+            self.world.tools[self.agent_id] = {tool.name: tool for tool in given}
         for hook in hooks:
             self.add_hook(hook)
 
@@ -76,29 +81,44 @@ class Agent:
         return self.name or ("root" if self.role == "root" else self.agent_id)
 
     @property
+    def parent(self) -> Agent | None:
+        """The agent above."""
+        above: Agent | None = self.session.agent(self.parent_id) if self.parent_id is not None else None
+        return above
+
+    @property
     def path(self) -> tuple[str, ...]:
         """Names from the root down to here."""
         return (*(self.parent.path if self.parent else ()), self.label)
 
     @property
     def tools(self) -> dict[str, Tool]:
-        """The tools it may use, by name; a hook has none."""
-        return {} if self.role == "hook" else self._tools
+        """The tools it may use, by name: ours, and its own or its parent's; a hook has none."""
+        if self.role == "hook":
+            return {}
+        above: Agent | None = self
+        while above is not None:
+            if above.agent_id in self.world.tools:
+                return OURS | self.world.tools[above.agent_id]
+            above = above.parent
+        return OURS
 
     @property
     def model(self) -> Model:
         """The model that speaks for it, opened when it is first needed."""
-        name = self.language_model
-        if name not in self._models:
-            self._models[name] = open_model(name, near=self.session.path.parent)
-        return self._models[name]
+        return self.world.model(self.language_model)
+
+    @property
+    def missing_hooks(self) -> list[str]:
+        """Function hooks that the log knows and the program has not passed again."""
+        return self.world.missing
 
     def _take_model(self, model: str | Model | None) -> str:
         if model is None:
-            return self.parent.language_model if self.parent else DEFAULT_MODEL
+            return self.parent.language_model if self.parent is not None else DEFAULT_MODEL
         if isinstance(model, str):
             return model
-        self._models[model.name] = model
+        self.world.models[model.name] = model
         return model.name
 
     # -- what it hears ---
@@ -164,6 +184,12 @@ class Agent:
                 count += 1
         return count
 
+    def stop(self) -> None:
+        """Give up the turn that was interrupted: its calls are answered so, and the agent hears that it was stopped."""
+        if self.is_pending:
+            self.interrupt("Error: stopped by the user.")
+            self.harken("[stopped by the user]", origin=STOPPED)
+
     async def compact(self, summary: str | None = None, *, keep: int = 1) -> bool:
         """Fold the oldest turns into a summary (asked of the model where none is given); False: nothing to fold."""
         return await compaction.compact(self, summary, keep=keep)
@@ -177,7 +203,7 @@ class Agent:
         *,
         cause: str | None = None,
         language_model: str | Model | None = None,
-        tools: Iterable[ToolFunction | Tool] | None = None,
+        tools: Iterable[ToolFunction | Tool] = (),
     ) -> Agent:
         """Make an agent below this one; it has the same model and tools unless others are given."""
         check_name(name)
@@ -186,18 +212,12 @@ class Agent:
         if len(self.path) >= MAX_DEPTH:
             raise BadRequest(f"agents may not be nested more than {MAX_DEPTH} deep")
         cause = cause or self.last_message_id()
-        child = Agent(
-            self.session,
-            name=name,
-            parent=self,
-            language_model=language_model,
-            tools=self._tools.values() if tools is None else tools,
-        )
+        child = Agent(self.session, name=name, parent=self, language_model=language_model, tools=tools)
         with self.session.batch():
             child.create(cause)
             if system_prompt is not None:
                 child.instruct(system_prompt, cause=cause)
-        self.subagents[name] = child
+        self.subagents.add(name, child.agent_id)
         return child
 
     def instruct(self, system_prompt: str, *, cause: str | None = None) -> None:
@@ -217,7 +237,7 @@ class Agent:
 
     def forget(self, name: str) -> None:
         """Take a subagent out of the tree and off the remembered lists."""
-        self.subagents.pop(name, None)
+        self.subagents.remove(name)
         for names in (self.speakers, self.listeners):
             if names is not None and name in names:
                 names[:] = [one for one in names if one != name]

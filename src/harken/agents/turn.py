@@ -131,7 +131,7 @@ class Turn:
             path=agent.path,
             turn=agent.turns,
         )
-        pauses = agent.patience.pauses()
+        pauses = agent.world.patience.pauses()
         while True:
             try:
                 return await agent.model.complete(request)

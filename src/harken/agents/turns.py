@@ -11,7 +11,17 @@ from typing import Any
 
 Entry = dict[str, Any]
 
+STOPPED = "stopped"
+"""The origin of the remark that a person has stopped a turn."""
 INTERRUPTED = "Error: interrupted before it finished; whether it had any effect is not known."
+
+
+_OF_THE_RECORD = frozenset({"event_type", "agent_id", "timestamp", "index", "api_id"})
+
+
+def as_entry(line: Entry) -> Entry:
+    """A line of the log as an entry of a transcript: the message, its id and its links."""
+    return {key: value for key, value in line.items() if key not in _OF_THE_RECORD}
 
 
 def calls_of(entry: Entry) -> list[Entry]:
@@ -108,6 +118,8 @@ def unheeded(entries: Sequence[Entry]) -> list[Entry]:
 def is_pending(entries: Sequence[Entry]) -> bool:
     """Whether a turn was begun and not ended: told but not answered, or in the middle of acting."""
     for entry in reversed(entries):
+        if entry.get("origin") in {STOPPED, "compaction"}:
+            return False
         if entry.get("role") in {"user", "tool"} or calls_of(entry):
             return True
         if entry.get("role") == "assistant":

@@ -49,18 +49,29 @@ class Ruling(msgspec.Struct, frozen=True):
 class Watcher:
     """A hook attached to an agent."""
 
-    def __init__(self, hook: Hook | HookAgent, hook_id: str, session: Session, agent: Agent | None = None) -> None:
+    def __init__(
+        self,
+        hook: Hook | HookAgent,
+        hook_id: str,
+        session: Session,
+        *,
+        past: Iterable[Entry] = (),
+    ) -> None:
         self.hook = hook
         self.hook_id = hook_id
         self.session = session
-        self.agent = agent
-        """The hook itself, where it is an agent."""
-        self._past, self._open = _past(session.entries(hook_id)) if hook_id in session.agents else ({}, None)
+        self._past, self._open = _past(past)
 
     @property
     def name(self) -> str:
         """The hook's name."""
         return self.hook.name
+
+    @property
+    def agent(self) -> Agent | None:
+        """The hook itself, where it is an agent."""
+        found: Agent | None = self.session.agent(self.hook_id) if isinstance(self.hook, HookAgent) else None
+        return found
 
     async def ask(self, moment: Moment) -> Ruling:
         """The verdict; one that the log already holds, because we crashed behind it, is not asked for again."""
@@ -69,8 +80,8 @@ class Watcher:
         if known is not None:
             answer = str(known.get("content") or "")
             return Ruling(settle_verdict(read_verdict(answer), moment.point), self, str(known["message_id"]))
-        if self.agent is not None:
-            return await self._ask_agent(self.agent, moment, asked)
+        if (agent := self.agent) is not None:
+            return await self._ask_agent(agent, moment, asked)
         return await self._ask_function(moment, asked)
 
     async def _ask_agent(self, agent: Agent, moment: Moment, asked: str) -> Ruling:
@@ -126,7 +137,7 @@ Question = tuple[str, str]
 """The message in question, and the wording."""
 
 
-def _past(entries: list[Entry]) -> tuple[dict[Question, Entry], Question | None]:
+def _past(entries: Iterable[Entry]) -> tuple[dict[Question, Entry], Question | None]:
     """Every question a hook has answered, with its reply, and the one it has not."""
     past: dict[Question, Entry] = {}
     asked: Question | None = None
@@ -190,6 +201,7 @@ def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
     session, cause = agent.session, agent.last_message_id()
     attributes: dict[str, Any] = {"watches": agent.agent_id, "points": list(hook.points), "tree": hook.tree}
     if isinstance(hook, Hook):
+        agent.world.hooks[hook.name] = hook
         hook_id = session.allocate_agent_id()
         attributes["kind"] = "function"
         session.log_agent_created(hook_id, cause, hook.name, role="hook", attributes=attributes)
@@ -199,7 +211,7 @@ def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
     with session.batch():
         watching.create(cause, attributes)
         instruct(watching, hook.instructions, cause)
-    return Watcher(hook, watching.agent_id, session, watching)
+    return Watcher(hook, watching.agent_id, session)
 
 
 def instruct(watching: Agent, instructions: str, cause: str | None = None) -> None:

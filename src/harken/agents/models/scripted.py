@@ -1,7 +1,8 @@
 """A model that plays from a script: no key, no network, and the same answer after a crash.
 
 A script is a JSON or TOML file. Under `agents` each agent has its part, named by its path from the root
-(`root/Jill/Inner`), by its name, by its id, or `*` for everybody else. A part is a list of lines, or a table:
+(`root/Jill/Inner`), by its name, by its id, `root` for whoever that is, or `*` for everybody else. A part is a list
+of lines, or a table:
 
     lines       said one after the other, one for each time the agent is asked
     rules       once the lines are used up: the first whose `when` occurs in what was last heard
@@ -68,7 +69,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def part(self, request: Request) -> Part | None:
         """The part of the agent that asks."""
-        for key in ("/".join(request.path), request.name, request.agent_id, "*"):
+        top = "root" if len(request.path) == 1 else ""
+        for key in ("/".join(request.path), request.name, request.agent_id, top, "*"):
             if key and key in self.agents:
                 found = self.agents[key]
                 return Part(lines=found) if isinstance(found, list) else found

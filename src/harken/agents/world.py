@@ -1,0 +1,174 @@
+"""What the agents of one session share, and how any of them is brought back from the log.
+
+The log has everything but what lives in the program: models, tools and function hooks. These are kept here, so that
+an agent that was let go (`session.evict`) or was never in this process comes back whole when somebody asks for it.
+Agents refer to each other by id through the session, so there is never more than one of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harken.errors import BadRequest
+from harken.log import AgentInfo, Session
+from harken.log.transcripts import entries_of_all
+
+from .hooks import POINTS, Hook, HookAgent, check_name
+from .models import Model, open_model
+from .patience import Patience
+from .tools import Tool
+from .turns import Entry, as_entry
+from .watching import Watcher, instruct
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+
+class World:
+    """The program's side of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.models: dict[str, Model] = {}
+        self.tools: dict[str, dict[str, Tool]] = {}
+        """The tools of each agent that is not content with those of its parent, by agent id."""
+        self.hooks: dict[str, Hook] = {}
+        """The function hooks by name."""
+        self.language_model: str | None = None
+        """A model that stands for every agent, whatever the log says."""
+        self.patience = Patience()
+        self.missing: list[str] = []
+        """Function hooks that the log knows and nobody has passed."""
+        self._past: dict[str, list[Entry]] = {}
+        self._spoken: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, session: Session) -> World:
+        """The world of a session; made when its first agent is."""
+        world = getattr(session.reviver, "__self__", None)
+        if not isinstance(world, cls):
+            world = cls(session)
+            session.reviver = world.revive
+        return world
+
+    def model(self, name: str) -> Model:
+        """A model by name, opened once."""
+        if name not in self.models:
+            self.models[name] = open_model(name, near=Path(self.session.path).parent)
+        return self.models[name]
+
+    # -- bringing agents back ---
+
+    def read(self, agent_ids: Iterable[str]) -> None:
+        """Take transcripts as they stand, and how much each agent has said, from one reading of the file."""
+        wanted = set(agent_ids)
+        self._spoken.update(dict.fromkeys(wanted, 0))
+
+        def counted() -> Iterator[Entry]:
+            for data in self.session.records():
+                agent_id = data.get("agent_id")
+                if agent_id in wanted and data.get("role") == "assistant" and not data.get("index"):
+                    self._spoken[agent_id] += 1
+                yield data
+
+        for agent_id, lines in entries_of_all(counted(), wanted).items():
+            self._past[agent_id] = [as_entry(line) for line in lines]
+
+    def revive(self, agent_id: str) -> Agent:
+        """Any agent of the session, a terminated one too, as the log has it."""
+        from .actions import remember
+        from .agent import Agent
+
+        info = self.session.agents[agent_id]
+        if agent_id not in self._past:
+            self.read([agent_id])
+        parent = info.parent if info.parent in self.session.agents else None
+        agent = Agent(
+            self.session,
+            init_prompt=self._past.pop(agent_id),
+            name=usable(info.name),
+            language_model=self.language_model or info.language_model or None,
+            parent=parent,
+            role=info.role or ("root" if agent_id == self.session.root else "child"),
+            agent_id=agent_id,
+        )
+        agent.turns = self._spoken.pop(agent_id)
+        if info.terminated or agent.role == "hook":
+            return agent
+        for child in self.session.children(agent_id):
+            if child.role != "hook":
+                agent.subagents.add(usable(child.name) or child.agent_id, child.agent_id)
+        remember(agent, agent.transcript)
+        agent.watchers.extend(self._watchers(agent_id))
+        return agent
+
+    def _watchers(self, agent_id: str) -> Iterator[Watcher]:
+        for info in list(self.session.agents.values()):
+            if info.role != "hook" or info.terminated or info.attributes.get("watches", info.parent) != agent_id:
+                continue
+            watcher = self._watcher(info)
+            if watcher is not None:
+                yield watcher
+            elif info.name not in self.missing:
+                self.missing.append(info.name)
+
+    def _watcher(self, info: AgentInfo) -> Watcher | None:
+        if info.attributes.get("kind") == "function":
+            hook = self.hooks.get(info.name)
+            if hook is None:
+                return None
+            if info.agent_id not in self._past:
+                self.read([info.agent_id])
+            return Watcher(hook, info.agent_id, self.session, past=self._past.pop(info.agent_id))
+        agent: Agent = self.session.agent(info.agent_id)
+        told = str(info.attributes.get("instructions", ""))
+        instruct(agent, told, info.cause)
+        points = tuple(point for point in POINTS if point in info.attributes.get("points", ()))
+        # A log of another program may not say where its hooks stand; reviewing is what all of them do.
+        seen = HookAgent(
+            name=agent.label,
+            points=points or ("finished",),
+            instructions=told,
+            tree=info.attributes.get("tree") is not False,
+        )
+        return Watcher(seen, info.agent_id, self.session, past=agent.transcript)
+
+
+class Subagents(Mapping[str, "Agent"]):
+    """The agents below one agent, by name; each is looked up in the session, which brings it back where it must."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ids: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> Agent:
+        agent: Agent = self._session.agent(self._ids[name])
+        return agent
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def add(self, name: str, agent_id: str) -> None:
+        """Put an agent under a name."""
+        self._ids[name] = agent_id
+
+    def remove(self, name: str) -> None:
+        """Take a name away, if it is there."""
+        self._ids.pop(name, None)
+
+    def __repr__(self) -> str:
+        return f"Subagents({self._ids!r})"
+
+
+def usable(name: str) -> str | None:
+    """A name from the log, if it can be one."""
+    try:
+        check_name(name)
+    except BadRequest:
+        return None
+    return name

@@ -1,0 +1,220 @@
+"""`harken chat`: a session with agents at the terminal, kept from the first word."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harken import clock
+from harken.errors import BadRequest, HarkenError, NotFound
+
+from . import ui
+
+if TYPE_CHECKING:
+    from harken.agents import Agent
+    from harken.events import Event
+    from harken.log import Session
+
+HELP = """\
+/agents            who is here, and who was
+/perspective NAME  what an agent heard, did and said
+/dialog A B …      what agents said to each other; without names, everybody
+/help              this list
+/quit              leave; the session is kept (so does Ctrl-D)
+Ctrl-C stops the turn that is running. Anything else is said to the root agent."""
+
+
+@click.command("chat")
+@click.option("--resume", "resume", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a session")
+@click.option("--model", metavar="M", help="A model LiteLLM knows, scripted:FILE, replay:LOG or demo (the default)")
+@click.option("--file", "file", type=click.Path(path_type=Path), metavar="F", help="Where to keep a new session")
+@click.option("--system-prompt", metavar="TEXT", help="Who the root agent is")
+def chat_command(resume: Path | None, model: str | None, file: Path | None, system_prompt: str | None) -> int:
+    """Talk with agents in a session that is kept
+
+    What you type is said to the root agent, which may make other agents and let them talk. Everything is in the log
+    before it is shown, so a chat that was killed is resumed where it stopped. A new chat writes
+    session_YYYYMMDD_HHMMSS.jsonl in the current folder. `/help` lists what can be typed.
+
+        harken chat --model scripted:examples/cafe/script.json
+    """
+    from harken.agents import load_session
+
+    path = _existing(resume) if resume is not None else _fresh(file)
+    root, session = load_session(path, language_model=model, system_prompt=system_prompt)
+    shown = _shown(path)
+    with session:
+        if root.language_model == "demo":
+            ui.note("the model is `demo`: a small built-in script, not a language model; --model names another")
+        chat = Chat(root, session)
+        failed = chat.run()
+    ui.note(f"the session is kept; resume it with: harken chat --resume {shown}")
+    return 1 if failed and not sys.stdin.isatty() else 0
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise NotFound(f"there is no session {str(path)!r}", hint="`harken chat` without --resume begins a new one")
+    return path
+
+
+def _fresh(path: Path | None) -> Path:
+    if path is None:
+        stem = clock.to_datetime(clock.now()).astimezone().strftime("session_%Y%m%d_%H%M%S")
+        names = (f"{stem}{suffix}.jsonl" for suffix in ("", *(f"_{n}" for n in range(2, 1000))))
+        return next(Path(name) for name in names if not Path(name).exists())
+    if path.exists():
+        raise BadRequest(f"{str(path)!r} exists already", hint=f"`harken chat --resume {path}` goes on with it")
+    return path
+
+
+def _shown(path: Path) -> str:
+    text = str(path)
+    return f"'{text}'" if " " in text else text
+
+
+class Chat:
+    """The loop: read a line, let the root agent answer or run a command."""
+
+    def __init__(self, root: Agent, session: Session) -> None:
+        self.root = root
+        self.session = session
+        self.failed = False
+        self._commands: dict[str, Callable[[list[str]], None]] = {
+            "/agents": self._agents,
+            "/perspective": self._perspective,
+            "/dialog": self._dialog,
+            "/help": lambda _: ui.line(HELP),
+        }
+        session.observers.append(self._overhear)
+
+    def run(self) -> bool:
+        """Until the input ends or somebody quits; whether a turn has failed."""
+        if self.root.is_pending:
+            ui.note("the last turn was not finished; going on with it (Ctrl-C stops it)")
+            self._turn()
+        for line in self._lines():
+            words = line.split()
+            if not words:
+                continue
+            if words[0] == "/quit":
+                break
+            if words[0].startswith("/"):
+                self._command(words)
+            else:
+                self._say(line)
+        return self.failed
+
+    def _lines(self) -> Iterator[str]:
+        if not sys.stdin.isatty():
+            yield from (line.rstrip("\n") for line in sys.stdin)
+            return
+        self._remember()
+        ui.note("type /help for what can be typed")
+        while True:
+            try:
+                yield input("you> ")
+            except KeyboardInterrupt:
+                ui.note("\n/quit or Ctrl-D leaves")
+            except EOFError:
+                ui.note("")
+                return
+
+    def _remember(self) -> None:
+        """Editing and history; what was said in a resumed session can be called up again."""
+        with contextlib.suppress(ImportError):
+            import readline
+
+            for entry in self.root.transcript:
+                if entry.get("role") == "user" and entry.get("source") != "injected":
+                    readline.add_history(ui.safe(str(entry.get("content") or "")).replace("\n", " "))
+
+    # -- a turn ---
+
+    def _say(self, text: str) -> None:
+        self.root.harken(text)
+        self._turn()
+
+    def _turn(self) -> None:
+        try:
+            reply = asyncio.run(self.root.resume())
+        except KeyboardInterrupt:
+            self.root.stop()
+            ui.note("stopped; the session is kept")
+        except HarkenError as problem:
+            self.failed = True
+            ui.failure(problem)
+        else:
+            if reply is not None:
+                ui.line(str(reply))
+                sys.stdout.flush()
+
+    def _overhear(self, events: list[Event]) -> None:
+        """Show what the agents below say to each other, as it is logged."""
+        from harken.events import Response
+
+        for event in events:
+            info = self.session.agents.get(event.agent_id)
+            if isinstance(event, Response) and event.content and info is not None and info.role == "child":
+                ui.note(f"  [{info.name or info.agent_id}]: {event.content}")
+
+    # -- commands ---
+
+    def _command(self, words: list[str]) -> None:
+        command = self._commands.get(words[0])
+        if command is None:
+            ui.note(f"there is no {words[0]}; /help lists what there is")
+            return
+        try:
+            command(words[1:])
+        except HarkenError as problem:
+            ui.failure(problem)
+        sys.stdout.flush()
+
+    def _agents(self, _: list[str]) -> None:
+        depths: dict[str | None, int] = {None: -1}
+        for info in self.session.agents.values():
+            depth = depths[info.agent_id] = depths.get(info.parent, -1) + 1
+            remarks = [info.agent_id, f"{info.entries} messages"]
+            remarks += [info.role] if info.role in {"root", "hook"} else []
+            remarks += ["terminated"] if info.terminated else []
+            ui.line(f"{'  ' * min(depth, 20)}{self._name(info.agent_id)} ({', '.join(remarks)})")
+
+    def _perspective(self, words: list[str]) -> None:
+        from harken.views import SessionViewer
+
+        if not words:
+            raise BadRequest("whose perspective?", hint="/perspective NAME; /agents lists the names")
+        viewer = SessionViewer(self.session.path)
+        ui.line(viewer.extract_agent_perspective(self._id(" ".join(words))))
+
+    def _dialog(self, words: list[str]) -> None:
+        from harken.views import SessionViewer
+
+        everybody = [info.agent_id for info in self.session.agents.values() if info.role != "hook"]
+        viewer = SessionViewer(self.session.path)
+        for said in viewer.extract_dialog([self._id(word) for word in words] or everybody):
+            ui.line(f"{self._name(said['agent_id'])}: {said['content']}")
+
+    def _name(self, agent_id: str | None) -> str:
+        info = self.session.agents.get(agent_id) if agent_id is not None else None
+        if info is None:
+            return "you" if agent_id is None else agent_id
+        return info.name or ("root" if info.agent_id == self.root.agent_id else info.agent_id)
+
+    def _id(self, name: str) -> str:
+        """The agent somebody means: by id, or the newest of that name."""
+        if name in self.session.agents:
+            return name
+        found = [info.agent_id for info in self.session.agents.values() if info.name == name]
+        if name == "root" and not found and self.session.root is not None:
+            return self.session.root
+        if not found:
+            raise NotFound(f"there is no agent {name!r}", hint="/agents lists the names")
+        return found[-1]
