@@ -1,0 +1,264 @@
+"""`harken view` and `harken trace` as a user meets them: drawn at any width, as JSON, and when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from harken.cli import main
+from support.sessions import cafe, created, entry, text, write_log
+
+VIEWS = {
+    "dialog": ["Jack", "Jill"],
+    "perspective": ["Jill", "Inner"],
+    "flow": [],
+    "tree": [],
+    "timeline": [],
+    "sequence": [],
+    "heard": ["m14"],
+    "interventions": [],
+    "knows": ["Jill", "m14"],
+}
+
+
+@pytest.fixture
+def log(tmp_path):
+    return str(write_log(tmp_path / "cafe.jsonl", cafe()))
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def harken(capsys):
+    """Runs a command: exit code, stdout, stderr."""
+
+    def run(*args):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main([str(arg) for arg in args])
+        out, err = capsys.readouterr()
+        return left.value.code or 0, out, err
+
+    return run
+
+
+class TestDrawing:
+    def test_the_dialog_names_each_speaker_and_says_each_thing_once(self, harken, log):
+        expected = """\
+root m11
+  You meet.
+Jack m14
+  Hello, my password: 1234 is easy
+Jill m23
+  *smiles*
+"""
+
+        assert (0, expected, "") == harken("view", "dialog", log, "Jack", "Jill")
+
+    def test_a_dialog_without_agents_is_everybodys(self, harken, log):
+        _, out, _ = harken("view", "dialog", log)
+
+        assert "Only smile." in out
+
+    def test_the_perspective_is_a_line_for_each_thing(self, harken, log):
+        _, out, _ = harken("view", "perspective", log, "Jill", "Inner")
+
+        assert "m21 Inner [Said]: Only smile.\nm22 Jill [Received]: Only smile.\n" in out
+
+    def test_a_changed_delivery_shows_what_went_and_what_came_without_colour(self, harken, log):
+        for view in (["heard", log, "m14"], ["interventions", log]):
+            _, out, _ = harken("view", *view)
+
+            assert "Hello, my password: [-1234-]{+[REDACTED]+} is easy" in out
+
+    def test_the_tree_is_set_in(self, harken, log):
+        _, out, _ = harken("view", "tree", log)
+
+        assert "\n  └ Jill jill, child, 6 messages\n    └ Inner inner, child, 2 messages\n" in out
+
+    def test_nothing_to_show_is_said_on_stderr(self, harken, tmp_path):
+        log = write_log(tmp_path / "log.jsonl", [created("m1", "a"), entry("m2", "a", "user", "hi")])
+
+        assert (0, "", "everything arrived as it was meant\n") == harken("view", "interventions", log)
+
+    @pytest.mark.parametrize("columns", ["20", "40", "200"])
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_no_line_is_wider_than_the_window(self, harken, log, monkeypatch, view, columns):
+        monkeypatch.setenv("COLUMNS", columns)
+
+        code, out, _ = harken("view", view, log, *VIEWS[view])
+
+        assert 0 == code
+        assert out
+        assert [] == [line for line in out.splitlines() if cell_len(line) > int(columns)]
+
+    def test_wide_characters_are_counted_as_wide(self, harken, tmp_path, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "40")
+        log = write_log(tmp_path / "log.jsonl", [entry("m1", "a", "assistant", "你好世界" * 30)])
+
+        for view in ("dialog", "timeline"):
+            _, out, _ = harken("view", view, log)
+            assert all(cell_len(line) <= 40 for line in out.splitlines())
+
+
+EVIL = "\x1b]0;owned\x07 \x1b[2J \u202egnp.exe \x9b31m [bold red]markup[/] [link=file:///etc]x[/link] \r back"
+
+
+@pytest.fixture
+def evil(tmp_path):
+    """Hostile words in every place that a view shows."""
+    name = f"E{EVIL}"
+    events = [
+        created(f"m1{EVIL}", f"a{EVIL}", name=name, role=EVIL, language_model=EVIL),
+        entry(f"m2{EVIL}", f"a{EVIL}", "assistant", EVIL, tool_calls=[{"id": "c", "function": {"name": EVIL}}]),
+        created(f"m3{EVIL}", f"b{EVIL}", cause=f"m2{EVIL}", name="Bob"),
+        text(f"m4{EVIL}", f"a{EVIL}", EVIL, f"m2{EVIL}"),
+        entry(f"m5{EVIL}", f"b{EVIL}", "user", f"[{name}]: changed {EVIL}", substance=f"m4{EVIL}", hook=EVIL),
+        entry(f"m6{EVIL}", f"a{EVIL}", "tool", f"Error: Action blocked by hook '{EVIL}': {EVIL}", tool_call_id="c"),
+        {"message_id": f"m7{EVIL}", "event_type": EVIL, "agent_id": f"a{EVIL}", "content": EVIL},
+    ]
+    return str(write_log(tmp_path / "evil.jsonl", events))
+
+
+class TestHostileText:
+    ARGUMENTS = VIEWS | {
+        "dialog": [],
+        "perspective": ["Bob", f"a{EVIL}"],
+        "heard": [f"m4{EVIL}"],
+        "knows": ["Bob", f"m4{EVIL}"],
+    }
+
+    @pytest.mark.parametrize("view", ARGUMENTS)
+    def test_comes_out_inert(self, harken, evil, view):
+        for options in ([], ["--json"]):
+            code, out, err = harken("view", view, evil, *self.ARGUMENTS[view], *options)
+
+            assert 0 == code
+            assert not set("\x1b\x07\x9b\u202e\r") & set(out + err)
+            assert "markup" in out or view in ("tree", "knows")
+
+    def test_markup_is_shown_as_it_was_written(self, harken, evil):
+        _, out, _ = harken("view", "dialog", evil)
+
+        assert "[bold red]markup[/]" in " ".join(out.split())
+
+    @pytest.mark.parametrize("view", ARGUMENTS)
+    def test_in_colour_there_are_no_sequences_but_those_of_colour(self, harken, evil, monkeypatch, view):
+        monkeypatch.delenv("NO_COLOR")
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("TERM", "xterm-256color")
+
+        _, out, _ = harken("view", view, evil, *self.ARGUMENTS[view])
+
+        assert "\x1b[1" in out
+        assert not set("\x1b\x07\x9b\u202e\r") & set(re.sub(r"\x1b\[[0-9;]*m", "", out))
+
+    def test_in_an_error_it_comes_out_inert_too(self, harken, evil):
+        code, _, err = harken("view", "dialog", evil, "Joan\x1b[2J")
+
+        assert 3 == code
+        assert "\x1b" not in err
+
+
+class TestJson:
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_is_one_object_per_line(self, harken, log, view):
+        code, out, err = harken("view", view, log, *VIEWS[view], "--json")
+
+        assert (0, "") == (code, err)
+        assert all(isinstance(json.loads(line), dict) for line in out.splitlines())
+        assert out
+
+    def test_of_the_dialog_is_the_dialog(self, harken, log):
+        _, out, _ = harken("view", "dialog", log, "jack", "jill", "--json")
+
+        assert {"message_id": "m11", "content": "You meet.", "agent_id": "root"} == json.loads(out.splitlines()[0])
+
+    def test_of_heard_is_a_line_for_each_hearer(self, harken, log):
+        _, out, _ = harken("view", "heard", log, "m14", "--json")
+
+        assert ["jill", "bob"] == [json.loads(line)["agent_id"] for line in out.splitlines()]
+
+
+class TestMistakes:
+    def test_no_view_is_a_question_of_usage(self, harken):
+        assert 2 == harken("view")[0]
+
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_no_session_is_a_question_of_usage(self, harken, view):
+        assert 2 == harken("view", view)[0]
+
+    def test_a_perspective_of_nobody_is_a_question_of_usage(self, harken, log):
+        assert 2 == harken("view", "perspective", log)[0]
+
+    def test_an_unknown_agent_lists_the_agents(self, harken, log):
+        code, out, err = harken("view", "dialog", log, "Joan")
+
+        assert (3, "") == (code, out)
+        assert "no agent 'Joan'" in err
+        assert "jill (Jill)" in err
+
+    def test_an_unknown_message_says_where_to_look(self, harken, log):
+        code, _, err = harken("view", "heard", log, "m999")
+
+        assert 3 == code
+        assert "timeline" in err
+
+    def test_a_file_that_is_not_there_is_not_found(self, harken, tmp_path):
+        assert 3 == harken("view", "tree", tmp_path / "none.jsonl")[0]
+
+    def test_a_folder_is_no_session(self, harken, tmp_path):
+        assert 2 == harken("view", "tree", tmp_path)[0]
+
+    def test_a_broken_line_is_a_remark_and_not_an_end(self, harken, tmp_path, log):
+        dirty = tmp_path / "dirty.jsonl"
+        dirty.write_bytes(b"{broken\n" * 5 + Path(log).read_bytes())
+
+        code, out, err = harken("view", "dialog", dirty, "Jack", "Jill")
+
+        assert 0 == code
+        assert out.startswith("root m11\n")
+        assert "line 1" in err
+        assert "2 more lines" in err
+
+    def test_a_file_of_something_else_is_a_remark(self, harken, tmp_path):
+        path = tmp_path / "other.jsonl"
+        path.write_text('{"type": "user", "message": {"content": "hi"}}\n', encoding="utf-8")
+
+        code, out, err = harken("view", "dialog", path)
+
+        assert (0, "") == (code, out)
+        assert "is it a session log?" in err
+
+
+class TestTrace:
+    def test_goes_back_and_on(self, harken, log):
+        _, out, _ = harken("trace", log, "m24", "--json")
+
+        assert [("before", "m23"), ("this", "m24"), ("after", "m25"), ("after", "m26")] == [
+            (step["step"], step["message_id"]) for step in map(json.loads, out.splitlines())
+        ]
+
+    def test_takes_the_session_either_way(self, harken, log):
+        assert harken("trace", log, "m24") == harken("trace", "m24", "--session", log)
+
+    def test_marks_the_message_itself(self, harken, log):
+        _, out, _ = harken("trace", log, "m24")
+
+        assert "** 2026-01-01 00:00:23 m24 Jack heard\n    [Jill]: *smiles*\n" in out
+
+    def test_without_a_session_is_a_question_of_usage(self, harken):
+        assert 2 == harken("trace", "m24")[0]
+        assert 2 == harken("trace")[0]
+
+    def test_of_an_unknown_message_is_not_found(self, harken, log):
+        assert 3 == harken("trace", log, "m999")[0]

@@ -1,0 +1,222 @@
+"""Laws of the views, held against slow and obvious versions of themselves on arbitrary sessions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harken.views import SessionViewer
+from harken.views.wording import Differ
+from support.sessions import calls, created, entry, text
+
+AGENTS = ("a", "b", "c")
+SIZE = 14
+NAMES = [f"m{n}" for n in range(SIZE)] + ["outside", "elsewhere"]
+WORDS = st.sampled_from(["", "hi", "[a]: hi", "ho", "password 1234"])
+
+
+@st.composite
+def events(draw, message_id):
+    agent = draw(st.sampled_from(AGENTS))
+    shape = draw(st.sampled_from(["said", "heard", "heard", "received", "system", "action", "text", "created"]))
+    link = draw(st.sampled_from(["substance", "substance", "cause", "causes", ""]))
+    links = {}
+    if link == "causes":
+        links = {"cause": draw(st.lists(st.sampled_from(NAMES), max_size=3))}
+    elif link:
+        links = {link: draw(st.sampled_from(NAMES))}
+    words = draw(WORDS)
+    match shape:
+        case "said" | "heard" | "system":
+            role = {"said": "assistant", "heard": "user", "system": "system"}[shape]
+            return entry(message_id, agent, role, words, **links)
+        case "received":
+            return entry(message_id, agent, "tool", words, tool_call_id=draw(st.sampled_from(["c1", "c2"])), **links)
+        case "action":
+            return entry(message_id, agent, "assistant", words, tool_calls=calls(("c1", "f"), ("c2", "g")))
+        case "text":
+            return text(message_id, agent, words, links.get("cause", "outside"))
+    return created(message_id, agent, name=agent.upper(), **{key: links[key] for key in links if key == "cause"})
+
+
+@st.composite
+def sessions(draw):
+    return [draw(events(f"m{n}")) for n in range(draw(st.integers(1, SIZE)))]
+
+
+def same_content(log):
+    """Groups of ids that substance connects, by merging until nothing changes."""
+    groups = [{event["message_id"]} | ({event["substance"]} if event.get("substance") else set()) for event in log]
+    changed = True
+    while changed:
+        changed = False
+        for one in groups:
+            for other in groups:
+                if one is not other and one & other:
+                    one |= other
+                    groups.remove(other)
+                    changed = True
+                    break
+            if changed:
+                break
+    return groups
+
+
+def group_of(log, message_id):
+    return next(group for group in same_content(log) if message_id in group)
+
+
+def is_dialog(event):
+    if event["event_type"] != "transcript_entry" or not event.get("content"):
+        return False
+    return event["role"] == "user" or (event["role"] == "assistant" and not event.get("tool_calls"))
+
+
+def chosen_events(log, agents):
+    return [event for event in log if event["agent_id"] in agents and is_dialog(event)]
+
+
+known = settings(max_examples=100, deadline=None)
+selections = st.lists(st.sampled_from(AGENTS), unique=True)
+
+
+def select(viewer, agents):
+    return [agent for agent in agents if agent in viewer.list_agents()]
+
+
+@known
+@given(sessions(), selections)
+def test_the_dialog_has_each_content_exactly_once(log, wanted):
+    viewer = SessionViewer.of(log)
+    agents = select(viewer, wanted)
+    told = {event["message_id"] for event in chosen_events(log, agents)}
+    expected = sum(1 for group in same_content(log) if group & told)
+
+    dialog = viewer.extract_dialog(agents)
+
+    assert expected == len(dialog) == len({line["message_id"] for line in dialog})
+    assert all(group_of(log, line["message_id"]) & told for line in dialog)
+
+
+@known
+@given(sessions(), selections)
+def test_the_dialog_is_made_of_texts_in_the_file_and_in_its_order(log, wanted):
+    viewer = SessionViewer.of(log)
+    by_id = {event["message_id"]: event for event in log}
+    places = {event["message_id"]: place for place, event in enumerate(log)}
+
+    dialog = viewer.extract_dialog(select(viewer, wanted))
+
+    for line in dialog:
+        group = group_of(log, line["message_id"])
+        assert line["content"] in {by_id[one]["content"] for one in group if by_id.get(one, {}).get("content")}
+    in_file = [places[line["message_id"]] for line in dialog if line["message_id"] in places]
+    assert sorted(in_file) == in_file
+
+
+@known
+@given(sessions(), st.sampled_from(NAMES))
+def test_who_heard_equals_a_search_through_the_whole_file(log, message_id):
+    viewer = SessionViewer.of(log)
+    if viewer.index.find(message_id) is None:
+        return
+    group = group_of(log, message_id)
+    expected = [
+        event["message_id"]
+        for event in log
+        if event["message_id"] in group
+        and event["event_type"] == "transcript_entry"
+        and (
+            event["role"] == "user"
+            or (event["role"] != "assistant" and event.get("substance") not in (None, event["message_id"]))
+        )
+    ]
+
+    heard = viewer.who_heard(message_id)
+
+    assert sorted(expected) == sorted(one["message_id"] for one in heard)
+    assert all(
+        one["agent_id"] == next(e for e in log if e["message_id"] == one["message_id"])["agent_id"] for one in heard
+    )
+
+
+@known
+@given(sessions(), st.sampled_from(NAMES))
+def test_a_trace_is_everything_reachable_by_the_causality_index(log, message_id):
+    viewer = SessionViewer.of(log)
+    if message_id not in {event["message_id"] for event in log}:
+        return
+    index = viewer.build_causality_index()
+    reached, pending = set(), [message_id]
+    while pending:
+        one = pending.pop()
+        if one not in reached:
+            reached.add(one)
+            links = index.get(one, [])
+            pending += links if isinstance(links, list) else [links]
+
+    traced = [event["message_id"] for event in viewer.trace_message_flow(message_id)]
+
+    assert [event["message_id"] for event in log if event["message_id"] in reached] == traced
+
+
+@known
+@given(sessions(), st.sampled_from(AGENTS), st.sampled_from(NAMES), st.integers(0, SIZE - 1))
+def test_knowing_never_ends_and_begins_with_the_entry_that_is_named(log, agent, message_id, place):
+    viewer = SessionViewer.of(log)
+    if agent not in viewer.list_agents() or viewer.index.find(message_id) is None:
+        return
+    later = viewer.knows(agent, message_id)
+    at = f"m{min(place, len(log) - 1)}"
+
+    then = viewer.knows(agent, message_id, at=at)
+
+    reached = later["knows"] and int(str(later["message_id"])[1:]) <= int(at[1:])
+    assert reached == then["knows"]
+    assert not then["knows"] or then == later
+
+
+@known
+@given(sessions(), st.sampled_from(AGENTS))
+def test_hearing_a_content_again_adds_nothing_to_the_dialog(log, agent):
+    viewer = SessionViewer.of(log)
+    if agent not in viewer.list_agents():
+        return
+    before = viewer.extract_dialog([agent])
+    again = [entry(f"n{n}", agent, "user", "again", substance=line["message_id"]) for n, line in enumerate(before)]
+
+    assert before == SessionViewer.of([*log, *again]).extract_dialog([agent])
+
+
+@known
+@given(sessions())
+def test_every_agent_is_in_the_tree_once_and_below_its_parent(log):
+    viewer = SessionViewer.of(log)
+    rows = viewer.agent_tree()
+    depths = {row["agent_id"]: row["depth"] for row in rows}
+
+    assert sorted(viewer.list_agents()) == sorted(row["agent_id"] for row in rows)
+    assert all(depths[row["parent"]] == row["depth"] - 1 for row in rows if row["depth"] and row["parent"])
+
+
+@known
+@given(st.text(alphabet="ab .\n", max_size=40), st.text(alphabet="ab .\n", max_size=40))
+def test_a_comparison_gives_back_both_texts(said, heard):
+    pieces = Differ().compare(said, heard)
+
+    assert said == "".join(piece["text"] for piece in pieces if piece["op"] != "added")
+    assert heard == "".join(piece["text"] for piece in pieces if piece["op"] != "removed")
+
+
+@pytest.mark.parametrize("changed", ["ho", "[b]: hi", "hi "])
+def test_a_change_is_an_intervention_and_a_label_is_not(changed):
+    log = [
+        created("m0", "a", name="Ann"),
+        entry("m1", "a", "assistant", "hi"),
+        entry("m2", "b", "user", "[Ann]: hi", substance="m1"),
+        entry("m3", "b", "user", "hi", substance="m1"),
+        entry("m4", "b", "user", changed, substance="m1"),
+    ]
+
+    assert ["m4"] == [one["message_id"] for one in SessionViewer.of(log).interventions()]
