@@ -22,7 +22,7 @@ class MissingHook(UserWarning):
 
 
 def load_session(
-    session_file: str | os.PathLike[str],
+    session_file: str | os.PathLike[str] | Session,
     *,
     language_model: str | Model | None = None,
     system_prompt: str | None = None,
@@ -37,9 +37,9 @@ def load_session(
     Agents and hook agents come back from the log. Functions live in the program: pass the tools and the function
     hooks again (a hook is known by its name; one that the log does not know is attached to the root). A model that
     is given stands for every agent; name and system prompt are for a root that is made. `options` are those of
-    `Session`.
+    `Session`, and a session that is open already (one that a repo keeps, say) may stand in place of the file.
     """
-    session = Session(session_file, **options)
+    session = session_file if isinstance(session_file, Session) else Session(session_file, **options)
     try:
         world = World.of(session)
         world.patience = patience or world.patience
