@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from support.conversations import HELD, heard, prompt
 from support.lab import Lab
 from support.scripted_model import Call, Say, Think
-from support.wire import anthropic_items, responses_items
+from support.wire import Item, anthropic_items, responses_items
 
 pytestmark = pytest.mark.runtimes
 
@@ -23,6 +24,7 @@ def test_claude_code_plays_a_turn_with_a_tool_and_resumes_it(lab: Lab) -> None:
     kinds = [(item.kind, item.text) for item in anthropic_items(lab.model.asked()[-1])]
     assert kinds == [
         ("user", "Please run it."),
+        ("thinking", "let me see"),
         ("assistant", "I will look."),
         ("call", "Bash"),
         ("result", "from the tool"),
@@ -42,6 +44,16 @@ def test_codex_plays_a_turn_with_a_tool_and_resumes_it(lab: Lab) -> None:
     assert [item.kind for item in items] == ["user", "assistant", "call", "result", "assistant", "user"]
     assert "from the tool" in items[3].text
     assert (items[0].text, items[-1].text) == ("Please run it.", "And what did it say?")
+
+
+@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+@pytest.mark.parametrize("conversation", HELD)
+def test_a_program_that_resumes_by_itself_knows_what_it_knew(lab: Lab, conversation: str, runtime: str) -> None:
+    """So its last request and the answer to it may stand for what a conversation amounts to."""
+    held = HELD[conversation](lab, runtime)
+    lab.model.play([Say("Yes.")])
+    prompt(lab, runtime, "Go on.", held.session)
+    assert heard(lab, runtime) == [*held.knew, Item("user", "Go on.")]
 
 
 def test_the_programs_have_loopback_and_no_other_network(lab: Lab) -> None:

@@ -132,7 +132,8 @@ class ScriptedModel:
             return "summary"
         if api == "anthropic" and not body.get("tools"):
             return "aside"
-        opening = json.dumps([item for item in items if item.get("role") == "user"][:3])
+        spoken = (at for at, item in enumerate(items) if item.get("role") not in ("user", "system", "developer"))
+        opening = json.dumps(items[: next(spoken, len(items))])
         for marker in self._turns:
             if marker not in ("main", "summary") and marker in opening:
                 return marker

@@ -61,8 +61,8 @@ def _anthropic(role: str, block: dict[str, Any]) -> list[Item]:
             return [Item("result", text, block["tool_use_id"]), *pictures]
         case "image":
             return [Item("image", block["source"].get("data", ""))]
-        case "thinking" | "redacted_thinking":
-            return []
+        case "thinking":
+            return [Item("thinking", block["thinking"], block["signature"])]
     return [Item(block["type"], json.dumps(block))]
 
 
@@ -92,7 +92,8 @@ def _responses(item: dict[str, Any]) -> list[Item]:
             pictures = [part for block in output if block["type"] == "input_image" for part in _part("user", block)]
             return [Item("result", text, item["call_id"]), *pictures]
         case "reasoning":
-            return []
+            text = "\n".join(part["text"] for part in item["summary"])
+            return [Item("thinking", text, item.get("encrypted_content") or "")]
     return [Item(item["type"], json.dumps(item))]
 
 
