@@ -51,6 +51,7 @@ class Work(msgspec.Struct, kw_only=True):
     reason: str
     fold: TranscriptEdit | tuple[Event, ...] | None = None
     """What the compaction commit is made from: an edit of the transcript, or the events that survive."""
+    failed: bool = False
 
 
 class Tracker:
@@ -198,13 +199,14 @@ class Tracker:
             try:
                 self._keep(work)
             except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agent goes on
+                work.failed = True
                 self._warn(f"a checkpoint failed and is made up for by the next: {problem}")
                 return
             self._queue.pop(0)
 
     def _merge(self) -> None:
         """What failed before becomes part of the next delta; a compaction keeps its place between two."""
-        while len(self._queue) > 1 and self._queue[0].fold is None:
+        while len(self._queue) > 1 and self._queue[0].failed and self._queue[0].fold is None:
             missed = self._queue.pop(0)
             self._queue[0].events[:0] = missed.events
 

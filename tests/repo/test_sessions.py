@@ -1,0 +1,251 @@
+"""A session log that a repo keeps: every agent's chain holds what that agent knew, whatever happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken.agents import load_session
+from harken.errors import BadRequest
+from harken.events import AgentCreated, PieceOfText, Prompt
+from harken.formats.session_log import events_of
+from harken.log import Session
+from harken.repo import Repo
+from harken.store import SessionRow
+from support.contexts import Ticking, heard, memory_repo
+
+CAFE = Path(__file__).parents[2] / "examples" / "cafe.toml"
+
+
+@pytest.fixture
+def repo() -> Repo:
+    return memory_repo()
+
+
+def tell(session: Session, agent: str, *roles: str) -> None:
+    for role in roles:
+        session.log_transcript_entry(agent, {"role": role, "content": f"{role} {session.registry.records}"})
+
+
+def logged(session: Any, agent_id: str) -> list[Any]:
+    """What the log says an agent's transcript is now, as events."""
+    return [event for data in session.entries(agent_id) for event in events_of(data)]
+
+
+def play(session: Session, *more: str) -> None:
+    """The café from its script: agents that make agents that talk to each other; then more is said to the root."""
+
+    async def talk() -> None:
+        root, _ = load_session(session, language_model=f"scripted:{CAFE}")
+        for text in ("Create Jack and Jill and let them meet in a café.", *more):
+            root.harken(text)
+            await root.response()
+
+    asyncio.run(talk())
+
+
+def tips(repo: Repo) -> dict[str, SessionRow]:
+    return {row.agent: row for row in repo.sessions()}
+
+
+def everything(repo: Repo) -> set[str]:
+    return {commit.id + commit.seal for commit in repo.store.commits()}
+
+
+class TestAgentsThatTalk:
+    def test_every_chain_holds_what_its_agent_knew(self, repo: Repo, tmp_path: Path) -> None:
+        """`load_session` and `materialize(tip)` agree, for the root and for every agent below it."""
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            play(session, "And then?", "Go on")
+
+        with Session(tmp_path / "cafe.jsonl", readonly=True) as again:
+            kept = tips(repo)
+
+            assert set(again.agents) == set(kept)
+            assert 4 == len(kept)
+            for agent_id, row in kept.items():
+                assert logged(again, agent_id) == heard(repo, row.tip)
+
+    def test_a_transcript_that_was_folded_is_folded_in_the_chain(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            play(session, "And then?", "Go on", "Is that all?")
+            root, _ = load_session(session, language_model=f"scripted:{CAFE}")
+            before = [event for event in session.events() if event.agent_id == root.agent_id]
+            assert asyncio.run(root.compact("a summary of the middle"))
+            root.harken("after the summary")
+            expected = logged(session, root.agent_id)
+
+        tip = tips(repo)[root.agent_id].tip
+        assert expected == heard(repo, tip)
+        assert "a summary of the middle" in [e.content for e in heard(repo, tip) if isinstance(e, Prompt)]
+        told = [event for event in before if not isinstance(event, (AgentCreated, PieceOfText))]
+        assert told == heard(repo, tip, stop="root")[: len(told)], "compaction hides, and never loses"
+
+    def test_a_compaction_is_a_delta_and_the_summary_behind_it(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "s.jsonl") as session:
+            tell(session, "agent_001", "user", "assistant", "user")
+            session.log_transcript_edit("agent_001", "compact", 2, start=1, content="in short")
+
+        newest, below = repo.history(session.session_id, limit=2)
+
+        assert ("compaction", "compaction") == (newest.commit_type, newest.checkpoint)
+        assert ("delta", "compaction") == (below.commit_type, below.checkpoint)
+
+    def test_a_transcript_that_was_cut_back_is_cut_back_in_the_chain(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "s.jsonl") as session:
+            tell(session, "agent_001", "system", "user", "assistant", "user", "assistant")
+            session.log_transcript_edit("agent_001", "truncate", 3)
+            tell(session, "agent_001", "user")
+
+            expected = logged(session, "agent_001")
+
+        assert expected == heard(repo, session.session_id)
+        assert 4 == len(expected)
+
+
+class TestSubAgents:
+    def test_a_chain_begins_where_its_agent_was_created(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "s.jsonl") as session:
+            session.log_agent_created("agent_001")
+            tell(session, "agent_001", "user")
+            calls = [{"id": "c1", "function": {"name": "task", "arguments": "{}"}}]
+            made = session.log_transcript_entry("agent_001", {"role": "assistant", "tool_calls": calls})
+            session.log_agent_created("agent_002", cause=made, name="Jill")
+            tell(session, "agent_002", "user", "assistant")
+            tell(session, "agent_001", "user", "assistant")
+
+        child = repo.history(f"{session.session_id}/agent_002")[-1]
+        origin = child.spawned_from or {}
+
+        assert "" == child.parent
+        assert (session.session_id, "c1", False) == (origin["session"], origin["call_id"], origin["inherits"])
+        assert repo.commit(f"{session.session_id}@{made}").id == origin["commit"]
+        assert ["agent_002", "agent_002"] == [e.agent_id for e in heard(repo, child)]
+
+    def test_what_is_in_nobodys_transcript_is_in_no_chain(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "s.jsonl") as session:
+            session.log_agent_created("agent_001")
+            session.log_piece_of_text("agent_001", "on its way", cause="msg_001")
+            tell(session, "agent_001", "user", "assistant")
+
+        assert ["prompt", "response"] == [event.kind for event in heard(repo, session.session_id)]
+
+    def test_a_terminated_agent_is_checkpointed(self, repo: Repo, tmp_path: Path) -> None:
+        session = repo.session(tmp_path / "s.jsonl")
+        tell(session, "agent_001", "user")
+        session.log_agent_terminated("agent_001")
+
+        assert ["session_end"] == [commit.checkpoint for commit in repo.history(session.session_id)]
+        session.close()
+
+
+class TestOpeningALogAgain:
+    def test_makes_no_commit_twice(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            play(session)
+        before = everything(repo)
+
+        with repo.session(tmp_path / "cafe.jsonl"):
+            pass
+
+        assert before == everything(repo)
+
+    def test_goes_on_where_the_chain_stopped(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "s.jsonl") as session:
+            tell(session, "agent_001", "user", "assistant")
+        with repo.session(tmp_path / "s.jsonl") as session:
+            tell(session, "agent_001", "user", "assistant")
+
+            assert logged(session, "agent_001") == heard(repo, session.session_id)
+        assert 2 == len(repo.history(session.session_id))
+
+    def test_makes_up_for_what_was_logged_without_the_repo(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "s.jsonl") as session:
+            tell(session, "agent_001", "user", "assistant")
+        with Session(tmp_path / "s.jsonl") as alone:
+            tell(alone, "agent_001", "user", "assistant", "user")
+        with repo.session(tmp_path / "s.jsonl") as again:
+            expected = logged(again, "agent_001")
+
+            assert expected[:-1] == heard(repo, again.session_id)
+        assert expected == heard(repo, again.session_id)
+
+    def test_a_log_kept_later_gives_the_commits_it_would_have_given_live(self, repo: Repo, tmp_path: Path) -> None:
+        """Ids are functions of content: the same events on two stores."""
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            play(session, "And then?")
+        late = memory_repo()
+
+        with late.session(tmp_path / "cafe.jsonl"):
+            pass
+
+        assert everything(repo) == everything(late)
+
+    def test_a_crash_between_any_two_records_changes_nothing(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            play(session)
+        lines = (tmp_path / "cafe.jsonl").read_bytes().splitlines(keepends=True)
+        halting = memory_repo()
+
+        for end in range(1, len(lines) + 1, 3):
+            (tmp_path / "cafe.jsonl").write_bytes(b"".join(lines[:end]))
+            crashed = halting.session(tmp_path / "cafe.jsonl")
+            Session.close(crashed)  # no last checkpoint: the process is gone
+        (tmp_path / "cafe.jsonl").write_bytes(b"".join(lines))
+        with halting.session(tmp_path / "cafe.jsonl"):
+            pass
+
+        assert everything(repo) == everything(halting)
+
+
+class TestTheName:
+    def test_comes_from_the_file_and_its_first_event(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            assert "" == session.session_id
+            tell(session, "agent_001", "user", "assistant")
+
+        assert session.session_id.startswith("cafe-")
+        assert repo.commit("cafe").id == repo.commit(session.session_id).id
+
+    def test_can_be_chosen(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "cafe.jsonl", session_id="evening") as session:
+            tell(session, "agent_001", "user", "assistant")
+
+        assert ["evening"] == [row.session for row in repo.sessions()]
+
+
+class TestFrequency:
+    @pytest.mark.parametrize(("frequency", "commits"), [("turn", 4), ("tool", 8), ("every=2", 2), ("end", 1)])
+    def test_says_how_often(self, tmp_path: Path, frequency: str, commits: int) -> None:
+        repo = memory_repo()
+        with repo.session(tmp_path / "s.jsonl", frequency=frequency) as session:
+            for _ in range(4):
+                session.log_transcript_entry("a", {"role": "user", "content": "go"})
+                calls = [{"id": "c", "function": {"name": "Read", "arguments": "{}"}}]
+                session.log_transcript_entry("a", {"role": "assistant", "tool_calls": calls})
+                session.log_transcript_entry("a", {"role": "tool", "tool_call_id": "c", "content": "done"})
+
+        at_the_end = frequency in ("turn", "every=2")
+        assert commits + at_the_end == len(repo.history(session.session_id))
+        assert 12 == len(heard(repo, session.session_id))
+
+    def test_an_unknown_one_is_refused(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "s.jsonl", frequency="often") as session, pytest.raises(BadRequest, match="often"):
+            tell(session, "agent_001", "user")
+
+
+def test_sqlite_keeps_the_same_as_memory(tmp_path: Path) -> None:
+    repo = memory_repo()
+    with repo.session(tmp_path / "cafe.jsonl") as session:
+        play(session)
+
+    with harken.open(tmp_path / "store.db", clock=Ticking()) as other:
+        with other.session(tmp_path / "cafe.jsonl"):
+            pass
+
+        assert everything(repo) == everything(other)
+        assert heard(repo, "cafe") == heard(other, "cafe")
