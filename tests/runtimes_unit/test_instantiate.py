@@ -1,0 +1,106 @@
+"""Where a resumed session is written, and that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+import pytest
+
+from harken.errors import BadRequest, HarkenError
+from harken.runtimes.instantiate import (
+    claude_config,
+    codex_home,
+    place,
+    slug,
+    time_ordered_uuid,
+    write_new,
+)
+
+NOON = 1_794_744_000_000_000  # 2026-11-15T12:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("/home/ada/my.project", "-home-ada-my-project"),
+        ("/srv/a_b c", "-srv-a-b-c"),
+        ("/tmp/naïve", "-tmp-na-ve"),
+        ("/", "-"),
+    ],
+)
+def test_a_folders_name_in_claude_code(folder: str, name: str) -> None:
+    assert slug(Path(folder)) == name
+
+
+def test_a_long_folder_is_cut_and_told_apart_by_a_hash() -> None:
+    """The program looks for a session in every folder, so only the first 200 characters have to be its own."""
+    long = "/" + "a" * 300
+    name = slug(Path(long))
+    assert name[:201] == "-" + "a" * 199 + "-"
+    assert name != slug(Path("/" + "a" * 301))
+    assert name[201:].isalnum()
+
+
+def test_claude_codes_place(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    found = place("claude-code", home=tmp_path / ".claude", cwd=work, now=lambda: NOON)
+    assert found.path == tmp_path / ".claude" / "projects" / slug(work) / f"{found.session}.jsonl"
+    assert found.command == ("claude", "--resume", found.session)
+    assert found.environment == {"CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
+    assert uuid.UUID(found.session).version == 4
+
+
+def test_codexs_place(tmp_path: Path) -> None:
+    found = place("codex", home=tmp_path, cwd=tmp_path, now=lambda: NOON, usual=True)
+    assert found.path == tmp_path / "sessions/2026/11/15" / f"rollout-2026-11-15T12-00-00-{found.session}.jsonl"
+    assert found.command == ("codex", "resume", found.session)
+    assert found.environment == {}
+
+
+def test_another_runtime_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest):
+        place("vim", home=tmp_path, cwd=tmp_path)
+
+
+def test_time_ordered_ids_are_what_they_say() -> None:
+    made = [uuid.UUID(time_ordered_uuid(NOON + step * 1000)) for step in range(50)]
+    assert {one.version for one in made} == {7}
+    assert {one.variant for one in made} == {uuid.RFC_4122}
+    assert [one.int >> 80 for one in made] == [NOON // 1000 + step for step in range(50)]
+    assert len(set(made)) == 50
+
+
+def test_a_home_may_be_the_users_or_the_runtimes(tmp_path: Path) -> None:
+    assert claude_config(tmp_path) == tmp_path / ".claude"
+    assert claude_config(tmp_path / ".claude") == tmp_path / ".claude"
+    (tmp_path / "projects").mkdir()
+    assert claude_config(tmp_path) == tmp_path
+    (tmp_path / ".claude").mkdir()
+    assert claude_config(tmp_path) == tmp_path / ".claude"
+    assert codex_home(tmp_path) == tmp_path
+    (tmp_path / ".codex").mkdir()
+    assert codex_home(tmp_path) == tmp_path / ".codex"
+
+
+def test_what_is_written_is_whole_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "session.jsonl"
+    write_new(path, b"line\n")
+    assert path.read_bytes() == b"line\n"
+    assert (os.stat(path).st_mode & 0o777, os.stat(path.parent).st_mode & 0o777) == (0o600, 0o700)
+    assert os.listdir(path.parent) == ["session.jsonl"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(HarkenError, match="could not be written"):
+        write_new(tmp_path / "file" / "session.jsonl", b"line\n")
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "session.jsonl").mkdir()
+    with pytest.raises(HarkenError):
+        write_new(tmp_path / "session.jsonl", b"line\n")
+    assert os.listdir(tmp_path) == ["session.jsonl"]
