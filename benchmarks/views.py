@@ -13,7 +13,7 @@ import orjson
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from harken.views import SessionViewer
-from support.sessions import long_session, write_log
+from support.viewed import long_session, write_log
 
 EVENTS = 100_000
 ROUNDS = 3

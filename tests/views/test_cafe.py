@@ -6,7 +6,7 @@ import pytest
 
 from harken.errors import Ambiguous, BadRequest, NotFound
 from harken.views import SessionViewer
-from support.sessions import cafe, entry, stamped, write_log
+from support.viewed import cafe, created, entry, stamped, write_log
 
 
 @pytest.fixture
@@ -284,6 +284,40 @@ class TestHearing:
             viewer.knows("bob", "m14", at="yesterday")
 
 
+def cut(message_id, agent, n, **more):
+    return {"message_id": message_id, "event_type": "transcript_edit", "agent_id": agent, "n": n, **more}
+
+
+class TestForgetting:
+    def test_what_was_cut_from_the_transcript_is_forgotten_and_was_known_before(self):
+        viewer = SessionViewer.of([*cafe(), cut("m30", "bob", 1)])
+
+        assert (True, False) == (viewer.knows("bob", "m14")["knows"], viewer.knows("bob", "m14")["forgotten"])
+        assert (True, True) == (viewer.knows("bob", "m23")["knows"], viewer.knows("bob", "m23")["forgotten"])
+        assert not viewer.knows("bob", "m23", at="m29")["forgotten"]
+
+    def test_what_was_folded_into_a_summary_is_forgotten_and_the_summary_is_known(self):
+        viewer = SessionViewer.of([*cafe(), cut("m30", "bob", 2, action="compact", start=0, content="They met.")])
+
+        assert viewer.knows("bob", "1234")["forgotten"]
+        assert ("reminded", False) == (
+            viewer.knows("bob", "they met")["how"],
+            viewer.knows("bob", "they met")["forgotten"],
+        )
+
+    def test_what_was_heard_again_after_the_cut_is_not_forgotten(self):
+        again = entry("m31", "bob", "user", "[Jill]: *smiles*", substance="m23")
+        viewer = SessionViewer.of([*cafe(), cut("m30", "bob", 0), again])
+
+        assert not viewer.knows("bob", "m23")["forgotten"]
+        assert viewer.knows("bob", "m14")["forgotten"]
+
+    def test_the_transcript_of_the_viewer_keeps_what_was_cut(self):
+        viewer = SessionViewer.of([*cafe(), cut("m30", "bob", 0)])
+
+        assert ["m16", "m25"] == ids(viewer.get_transcript("bob"))
+
+
 class TestInterventions:
     def test_are_every_changed_and_every_blocked_delivery(self, viewer):
         changed, blocked = viewer.interventions()
@@ -347,6 +381,37 @@ class TestInterventions:
         last = SessionViewer.of([*cafe(), *asked]).interventions()[-1]
 
         assert ("sent back", "[Guard]: No.") == (last["kind"], last["heard"])
+
+    def test_a_refused_prompt_is_blocked(self):
+        asked = [
+            entry("q0", "root", "user", "Burn it down"),
+            entry("q1", "guard", "user", "root has been told:\n\nBurn it down", cause="q0"),
+            entry("q2", "guard", "assistant", "DENY. Arson."),
+            entry("q3", "root", "assistant", "Error: Prompt blocked by hook 'Guard': Arson.", cause=["q2"]),
+        ]
+        last = SessionViewer.of([*cafe(), *asked]).interventions()[-1]
+
+        assert ("blocked", "root", "q0", None, "Burn it down", "Arson.") == tuple(
+            last[key] for key in ("kind", "agent_id", "original", "speaker", "said", "reason")
+        )
+        assert "Error: Prompt blocked by hook 'Guard': Arson." == last["heard"]
+
+    def test_a_result_that_gathers_other_words_after_a_hook_was_asked_is_a_change(self):
+        events = cafe()
+        events.insert(14, entry("q1", "guard", "user", "Jack is about to say: 1234", cause="m14"))
+        found = SessionViewer.of(events).interventions()
+
+        assert ["m15", "m26", "m28"] == ids(found)
+        assert ("Guard", "root", "m14") == (found[1]["hook"], found[1]["agent_id"], found[1]["original"])
+
+    def test_a_root_without_a_name_is_called_root_and_that_is_no_change(self):
+        told = [
+            created("q0", "agent_001", role="root"),
+            entry("q1", "agent_001", "assistant", "Be quiet."),
+            entry("q2", "jack", "user", "[root]: Be quiet.", substance="q1"),
+        ]
+
+        assert [] == SessionViewer.of(told).interventions()
 
     def test_what_a_hook_is_asked_about_a_text_is_no_change_of_it(self):
         asked = entry("q1", "guard", "user", "May this pass? *smiles*", substance="m23")

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from harken.cli import main
-from support.sessions import cafe, created, entry, text, write_log
+from support.viewed import cafe, created, entry, text, write_log
 
 VIEWS = {
     "dialog": ["Jack", "Jill"],

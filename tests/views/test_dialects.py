@@ -7,7 +7,7 @@ import json
 import pytest
 
 from harken.views import SessionViewer
-from support.sessions import calls, created, entry, text, write_log
+from support.viewed import calls, created, entry, text, write_log
 
 NEW = [
     created("1", "main", role="root"),

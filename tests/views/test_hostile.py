@@ -10,7 +10,7 @@ import pytest
 from harken.views import SessionViewer
 from harken.views.links import roots
 from harken.views.wording import Differ, split_label
-from support.sessions import cafe, calls, created, entry, text, write_log
+from support.viewed import cafe, calls, created, entry, text, write_log
 
 
 def every_view(viewer: SessionViewer) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harken.views import SessionViewer
 from harken.views.wording import Differ
-from support.sessions import calls, created, entry, text
+from support.viewed import calls, created, entry, text
 
 AGENTS = ("a", "b", "c")
 SIZE = 14

@@ -210,20 +210,31 @@ class Painter:
                 self.when(one["time"]),
             ]
             yield from self.row(*facts)
-            if one["kind"] == "changed" and one["message_id"] in by_id:
-                yield from self.row(self.who(one["speaker"]), "->", self.who(one["agent_id"]), indent=2)
-                yield from self.wrap(self.difference(by_id[one["message_id"]]), 4)
-            else:
-                yield from self.row(self.who(one["agent_id"]), "wanted", indent=2)
-                yield from self.words(one["said"], 4)
-                yield from self.row("was told", indent=2)
-                yield from self.wrap(ui.text(one["reason"] or one["heard"]), 4)
+            yield from self._intervention(one, by_id.get(one["message_id"]))
+
+    def _intervention(self, one: Intervention, comparison: Comparison | None) -> Iterator[Text]:
+        if one["kind"] == "changed":
+            yield from self.row(self.who(one["speaker"]), "->", self.who(one["agent_id"]), indent=2)
+            if comparison is not None:
+                yield from self.wrap(self.difference(comparison), 4)
+                return
+            yield from self.words(one["said"], 4)
+            yield from self.row("arrived in a tool result as", indent=2)
+            yield from self.words(one["heard"], 4)
+            return
+        verbs = {"blocked": "wanted", "withheld": "would have said", "sent back": "had said"}
+        heard = one["kind"] == "blocked" and one["speaker"] != one["agent_id"]
+        yield from self.row(self.who(one["agent_id"]), "was asked" if heard else verbs[one["kind"]], indent=2)
+        yield from self.words(one["said"], 4)
+        yield from self.row("and was refused:" if one["kind"] != "withheld" else "and nobody heard it:", indent=2)
+        yield from self.wrap(ui.text(one["reason"] or one["heard"]), 4)
 
     def knowledge(self, found: Knowledge) -> Iterator[Text]:
         answer = "knows it" if found["knows"] else "does not know it"
         remark = f"{found['how']} in {found['message_id']} {found['time'] or ''}" if found["knows"] else ""
         changed = ui.text("in other words", "bold red") if found["changed"] else None
-        yield from self.row(self.who(found["agent_id"]), ui.text(answer, "bold"), self.faint(remark), changed)
+        since = ui.text("and has forgotten it since", "bold red") if found["forgotten"] else None
+        yield from self.row(self.who(found["agent_id"]), ui.text(answer, "bold"), self.faint(remark), changed, since)
         for step in found["path"]:
             yield from self.row(
                 self.who(step["agent_id"]), self.faint(f"{step['message_id']} {step['kind']}"), indent=2

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import merge
 from typing import TypedDict
 
 from harken.clock import parse_instant
 from harken.errors import BadRequest
 
 from .agents import time_of
-from .index import ACTION, CREATED, HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
+from .index import ACTION, CREATED, EDITED, HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
+from .standing import standing
 from .wording import LABELS, split_label
 
 
@@ -51,15 +53,25 @@ class Knowledge(TypedDict):
     agent_id: str
     knows: bool
     how: str | None
-    """`said`, `made`, `heard`, `received`, `told` (its instructions) or `did`; None where it does not know."""
+    """`said`, `made`, `heard`, `received`, `did`, `told` (its instructions), `reminded` (a summary of its own past)."""
     message_id: str | None
     time: str | None
     changed: bool
+    forgotten: bool
+    """Whether all that brought it has since been cut from the agent's transcript, or folded into a summary."""
     path: list[Step]
     """From the original to the agent's own entry."""
 
 
-_HOW = {SAID: "said", TEXT: "made", HEARD: "heard", RECEIVED: "received", SYSTEM: "told", ACTION: "did"}
+_HOW = {
+    SAID: "said",
+    TEXT: "made",
+    HEARD: "heard",
+    RECEIVED: "received",
+    SYSTEM: "told",
+    ACTION: "did",
+    EDITED: "reminded",
+}
 
 
 def deliveries(index: Index, root: int) -> list[Heard]:
@@ -111,10 +123,16 @@ def _speakers(index: Index, at: int) -> set[str] | None:
         at = index.source[at]
         agent = (index.authors[at] or index.holders[at]) if at >= 0 else None
         if agent is not None:
-            names |= {agent, index.name(agent)}
+            names |= {agent, index.name(agent)} | ({"root"} if _is_nameless_root(index, agent) else set())
         if at < 0 or at == index.root[at]:
             break
     return names if at >= 0 and index.authors[at] is not None else None
+
+
+def _is_nameless_root(index: Index, agent_id: str) -> bool:
+    """A root without a name is called `root` by the runtime that delivers its words."""
+    found = index.agents.get(agent_id)
+    return found is not None and found.role == "root" and not found.name
 
 
 def compiled_into(index: Index, root: int) -> list[Compiled]:
@@ -149,25 +167,38 @@ def knows_message(index: Index, agent_id: str, position: int, until: int) -> Kno
         for at in index.effects.get(member, ())
         if index.holders[at] == agent_id and _carries(index, at, member)
     ]
-    first = min([(at, at) for at in own] + results, default=None)
-    if first is None or first[0] >= until:
+    reached = sorted(pair for pair in [*((at, at) for at in own), *results] if pair[0] < until)
+    if not reached:
         return _unknown(agent_id)
-    at, member = first
+    at, member = reached[0]
     way = _way(index, member)
-    return _known(index, agent_id, at, way if member == at else [*way, at])
+    changed = is_changed(index, at) if member == at else index.texts[member] not in index.texts[at]
+    found = _known(index, agent_id, at, way if member == at else [*way, at], changed=changed)
+    found["forgotten"] = _forgotten(index, agent_id, [place for place, _ in reached], until)
+    return found
 
 
 def knows_text(index: Index, agent_id: str, text: str, until: int) -> Knowledge:
     """Whether the words, in any case, were in anything the agent heard, received, was told or said itself."""
     wanted = text.casefold()
-    for at in index.transcripts.get(agent_id, ()):
-        if at >= until:
-            break
-        if index.kinds[at] in _HOW and wanted in index.texts[at].casefold():
-            compiled = [one for one in index.parents(at) if wanted in index.texts[one].casefold()]
-            before = _way(index, compiled[0]) if compiled and index.source[at] == at else []
-            return _known(index, agent_id, at, [*before, *_way(index, at)])
-    return _unknown(agent_id)
+    places = merge(index.transcripts.get(agent_id, ()), index.edits.get(agent_id, ()))
+    reached = [at for at in places if at < until and index.kinds[at] in _HOW and wanted in index.texts[at].casefold()]
+    if not reached:
+        return _unknown(agent_id)
+    at = reached[0]
+    gathered = [one for one in index.parents(at) if wanted in index.texts[one].casefold()]
+    before = _way(index, gathered[0]) if gathered and index.source[at] == at else []
+    found = _known(index, agent_id, at, [*before, *_way(index, at)], changed=is_changed(index, at))
+    found["forgotten"] = _forgotten(index, agent_id, reached, until)
+    return found
+
+
+def _forgotten(index: Index, agent_id: str, reached: list[int], until: int) -> bool:
+    """Text that an agent made for others stands in no transcript, so it cannot be cut from one."""
+    if agent_id not in index.edits:
+        return False
+    entries = [at for at in reached if index.kinds[at] != TEXT]
+    return bool(entries) and not standing(index, agent_id, until).intersection(entries)
 
 
 def _way(index: Index, at: int) -> list[int]:
@@ -181,14 +212,15 @@ def _way(index: Index, at: int) -> list[int]:
     return way[::-1]
 
 
-def _known(index: Index, agent_id: str, at: int, way: list[int]) -> Knowledge:
+def _known(index: Index, agent_id: str, at: int, way: list[int], *, changed: bool) -> Knowledge:
     return Knowledge(
         agent_id=agent_id,
         knows=True,
         how=_HOW[index.kinds[at]],
         message_id=index.ids[at],
         time=time_of(index, at),
-        changed=is_changed(index, at),
+        changed=changed,
+        forgotten=False,
         path=[_step(index, one) for one in way],
     )
 
@@ -205,7 +237,16 @@ def _step(index: Index, at: int) -> Step:
 
 
 def _unknown(agent_id: str) -> Knowledge:
-    return Knowledge(agent_id=agent_id, knows=False, how=None, message_id=None, time=None, changed=False, path=[])
+    return Knowledge(
+        agent_id=agent_id,
+        knows=False,
+        how=None,
+        message_id=None,
+        time=None,
+        changed=False,
+        forgotten=False,
+        path=[],
+    )
 
 
 def events_until(index: Index, moment: int | str | None) -> int:

@@ -29,13 +29,14 @@ THOUGHT = "thought"
 TEXT = "text"
 CREATED = "created"
 TERMINATED = "terminated"
+EDITED = "edited"
 OTHER = "other"
 
 PERSON = "user"
 """What one dialect calls the person at the keyboard where others name an agent."""
 
 _ROLES = {"user": HEARD, "tool": RECEIVED, "system": SYSTEM, "developer": SYSTEM}
-_TYPES = {"piece_of_text": TEXT, "agent_created": CREATED, "agent_terminated": TERMINATED}
+_TYPES = {"piece_of_text": TEXT, "agent_created": CREATED, "agent_terminated": TERMINATED, "transcript_edit": EDITED}
 
 
 class AgentInfo(msgspec.Struct, kw_only=True):
@@ -82,6 +83,8 @@ class Index(msgspec.Struct, kw_only=True):
     hook_hearings: dict[int, list[int]]
     """Root of a content: where hooks were shown it or asked about it, in file order."""
     transcripts: dict[str, list[int]]
+    edits: dict[str, list[int]]
+    """Where an agent's transcript was cut back or folded."""
     agents: dict[str, AgentInfo]
 
     def name(self, agent_id: str | None) -> str:
@@ -205,6 +208,7 @@ class _Reader:
         self.causes: dict[int, tuple[str, ...]] = {}
         self.answers: dict[int, int] = {}
         self.transcripts: dict[str, list[int]] = {}
+        self.edits: dict[str, list[int]] = {}
         self.agents: dict[str, AgentInfo] = {}
         self._called: dict[tuple[str | None, str], int] = {}
         self._open: dict[tuple[str | None, str], int] = {}
@@ -240,6 +244,8 @@ class _Reader:
             self._agent(agent).terminated = position
         elif kind == TEXT and agent is not None:
             self._makers.append(agent)
+        elif kind == EDITED and agent is not None:
+            self.edits.setdefault(agent, []).append(position)
 
     def _agent(self, agent_id: str) -> AgentInfo:
         found = self.agents.get(agent_id)
@@ -318,6 +324,7 @@ class _Reader:
             effects=effects,
             hook_hearings=self._hook_hearings(root),
             transcripts=self.transcripts,
+            edits=self.edits,
             agents=self.agents,
         )
         _settle_authors(index)

@@ -21,7 +21,7 @@ class Intervention(TypedDict):
     """One time that something did not arrive as it was meant."""
 
     kind: str
-    """`changed`; `blocked` (a call); `withheld` (a text that was not let through); `sent back` (to be said anew)."""
+    """`changed`; `blocked` (a call or a prompt); `withheld` (a text not let through); `sent back` (to be said anew)."""
     hook: str | None
     """The hook's name, as the log gives it or lets one see it."""
     agent_id: str
@@ -65,6 +65,8 @@ def interventions(index: Index) -> list[Intervention]:
             found.append(_changed(index, at))
         elif at in refusals:
             found.append(_refused(index, refusals[at], at, heard))
+        elif kind == RECEIVED:
+            found += [_gathered(index, at, cause) for cause in _reworded(index, at)]
     return found
 
 
@@ -86,23 +88,56 @@ def _refusals(index: Index) -> dict[int, int]:
 def _refused(index: Index, asked: int, at: int, known: dict[int, dict[str | None, int]]) -> Intervention:
     root = index.root[asked]
     speaker = index.authors[root] if root >= 0 else None
-    # A refusal that the speaker gets to hear asks for another try; else the text just goes no further.
-    pieces = [one for one in index.effects.get(at, ()) if index.kinds[one] == TEXT]
-    for one in pieces:
-        if one not in known:
-            known[one] = {index.holders[copy]: copy for copy in index.copies.get(one, ())}
-    heard = [known[one][speaker] for one in pieces if speaker in known[one]]
-    reason = _REFUSAL.sub("", index.texts[at])
+    if index.kinds[asked] == HEARD:  # a prompt: its hearer answers with the refusal instead of thinking
+        kind, agent = "blocked", index.holders[asked]
+        told = [one for one in index.effects.get(at, ()) if index.kinds[one] == SAID]
+    else:
+        # A refusal that the speaker gets to hear asks for another try; else the text just goes no further.
+        agent = speaker
+        pieces = [one for one in index.effects.get(at, ()) if index.kinds[one] == TEXT]
+        for one in pieces:
+            if one not in known:
+                known[one] = {index.holders[copy]: copy for copy in index.copies.get(one, ())}
+        told = [known[one][speaker] for one in pieces if speaker in known[one]]
+        kind = "sent back" if told else "withheld"
     return Intervention(
-        kind="sent back" if heard else "withheld",
+        kind=kind,
         hook=index.name(index.holders[at]),
-        agent_id=speaker or "",
+        agent_id=agent or "",
         message_id=index.ids[at],
         original=index.id_of(root),
         speaker=speaker,
         said=index.texts[asked],
-        heard=index.texts[heard[0]] if heard else "",
-        reason=reason,
+        heard=index.texts[told[0]] if told else "",
+        reason=_REFUSAL.sub("", index.texts[at], count=1),
+        time=time_of(index, at),
+    )
+
+
+def _reworded(index: Index, at: int) -> list[int]:
+    """The utterances that a result gathers in other words, after a hook had been asked about them."""
+    causes = index.parents(at)[:1000] if at in index.links and index.source[at] == at else ()
+    return [
+        cause
+        for cause in causes
+        if index.kinds[cause] in (SAID, TEXT)
+        and bisect_left(index.hook_hearings.get(index.root[cause], ()), at)
+        and index.texts[cause] not in index.texts[at]
+    ]
+
+
+def _gathered(index: Index, at: int, cause: int) -> Intervention:
+    seen = index.hook_hearings[index.root[cause]]
+    return Intervention(
+        kind="changed",
+        hook=index.name(index.holders[seen[bisect_left(seen, at) - 1]]),
+        agent_id=index.holders[at] or "",
+        message_id=index.ids[at],
+        original=index.ids[cause],
+        speaker=index.authors[cause],
+        said=index.texts[cause],
+        heard=index.texts[at],
+        reason=None,
         time=time_of(index, at),
     )
 

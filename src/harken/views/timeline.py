@@ -18,7 +18,8 @@ class Happening(TypedDict):
     time: str | None
     agent_id: str | None
     kind: str
-    """`said`, `heard`, `action`, `received`, `system`, `text`, `created`, `terminated`, or the event's own type."""
+    """`said`, `heard`, `action`, `received`, `system`, `thought`, `text`, `created`, `terminated`, `edited`, or the
+    event's own type."""
     content: str
     links: list[str]
 
