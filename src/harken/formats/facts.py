@@ -7,6 +7,8 @@ is that of the last closed cut, so that the tail, which will be read again, is n
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import msgspec
 
 from .base import Delta
@@ -20,6 +22,28 @@ class Tokens(msgspec.Struct, frozen=True, array_like=True):
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    nested: bool = False
+    """Known only from a record that embeds another agent's: it counts where its id is seen nowhere else."""
+
+    def beats(self, other: Tokens) -> bool:
+        """Whether these figures stand where both claim the same key."""
+        if self.nested != other.nested:
+            return other.nested
+        return self.output > other.output
+
+
+def merge_usage(tables: Iterable[Mapping[str, Tokens]]) -> dict[str, Tokens]:
+    """Several tables of usage as one in which everything counts once, whatever lines, files or forks it stands in."""
+    merged: dict[str, Tokens] = {}
+    for table in tables:
+        for key, tokens in table.items():
+            known = merged.get(key)
+            if known is None or tokens.beats(known):
+                merged[key] = tokens
+    seen = {key.split(" ", 1)[0] for key, tokens in merged.items() if not tokens.nested}
+    return {
+        key: tokens for key, tokens in merged.items() if not tokens.nested or key.split(" ", 1)[0] not in seen
+    }
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +63,7 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     forked_from: str = ""
     """The session whose records this one copies or builds on."""
     fork_base: int | None = None
-    """How many of that session's records, where the file says so instead of copying them."""
+    """How many bytes of that session's file come before this one's, where the file says so instead of copying them."""
     title: str = ""
     started: int | None = None
     ended: int | None = None
@@ -55,6 +79,12 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     tools: dict[str, int] = {}
     """How often each tool was called."""
     compactions: int = 0
+    calls: dict[str, str] = {}
+    """Sub-agent to the call that started it, as far as this file tells."""
+    sidechain: bool = False
+    """Whether the whole file is a sub-agent's."""
+    side_chains: bool = False
+    """Whether another agent's records stand between those of the file's own."""
     fingerprint: tuple[str, ...] = ()
     """Names of the first conversation records, the same in a copy under another session id."""
     deltas: tuple[Delta, ...] = ()

@@ -1,12 +1,25 @@
-"""`codex-v1`: the rollout files of Codex, one JSON object per line."""
+"""`codex-v1`: the rollout files of Codex, one JSON object per line.
+
+records     the lines, whatever their age and state
+cut         where a file falls into commits            scan     one pass for the importer
+classify    who speaks in the user's place             context  the conversation as it stands
+items       one item as events                         request  what goes to the model
+read        a file as events                           write    events as a file; rewrite: under another thread
+"""
 
 from __future__ import annotations
 
 from harken.formats.base import Format
 
+from .archive import unpack
 from .context import context
-from .cut import split
+from .cut import Splitter, split
 from .detect import detect
+from .read import read
+from .request import request_items
+from .rewrite import rewrite
+from .scan import record_names, scan
+from .write import write, write_session
 
 FORMAT = Format(
     name="codex-v1",
@@ -15,4 +28,22 @@ FORMAT = Format(
     split=split,
     context=context,
     detect=detect,
+    reader=read,
+    writer=write,
 )
+
+__all__ = [
+    "FORMAT",
+    "Splitter",
+    "context",
+    "detect",
+    "read",
+    "record_names",
+    "request_items",
+    "rewrite",
+    "scan",
+    "split",
+    "unpack",
+    "write",
+    "write_session",
+]

@@ -71,6 +71,18 @@ def marker_of(text: str) -> Marker | None:
     return None
 
 
+def provenance_of(item: Record) -> tuple[str, str] | None:
+    """`source` and `origin` of a message whose parts say themselves where they come from, as since 0.160."""
+    said = item.get("internal_chat_message_metadata_passthrough")
+    kinds = said.get("content_item_kinds") if isinstance(said, dict) else None
+    names = [kind for kind in kinds if isinstance(kind, str)] if isinstance(kinds, list) else []
+    if any(name.startswith("user.") for name in names):
+        return "user", ""
+    if not names or "unknown" in names:
+        return None
+    return "injected", names[0].rpartition(".")[2]
+
+
 def origin_of(content: object) -> str:
     """What kind of injected text a user message is; empty for one that a person may have written.
 

@@ -56,6 +56,8 @@ _EVENTS = {
     "agent_reasoning": SAID,
     "agent_reasoning_raw_content": SAID,
 }
+_SHOWN = {"UserMessage": HEARD, "AgentMessage": SAID, "Reasoning": SAID}
+"""What `item_completed` repeats for the screen."""
 _ITEMS = (
     dict.fromkeys(CALLS, CALL)
     | dict.fromkeys(OUTPUTS, OUTPUT)
@@ -74,6 +76,8 @@ def act_of(kind: str, payload: Record) -> str:
         return _ITEMS.get(name, ASIDE) if isinstance(name, str) else ASIDE
     if kind == EVENT:
         name = payload.get("type")
+        if name == "item_completed" and isinstance(item := payload.get("item"), dict):
+            return _SHOWN.get(text_of(item.get("type")), ASIDE)
         return _EVENTS.get(name, ASIDE) if isinstance(name, str) else ASIDE
     return _LINES.get(kind, ASIDE)
 

@@ -33,6 +33,7 @@ WRAPPED = frozenset(
         "inter_agent_communication",
         "inter_agent_communication_metadata",
         "security_risk_score",
+        "token_usage_record",
     }
 )
 

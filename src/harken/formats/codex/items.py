@@ -1,0 +1,184 @@
+"""One Responses item as events: the same table for `response_item` lines, old bare lines and replacement histories.
+
+The Responses API's own format reads its `input` with it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from harken.events import Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
+
+from .pictures import image_of
+from .records import Record, parts_of, text_of
+
+_NAMED = {
+    "local_shell_call": "local_shell",
+    "tool_search_call": "tool_search",
+    "web_search_call": "web_search",
+    "image_generation_call": "image_generation",
+}
+Fields = dict[str, Any]
+"""The envelope every event of the record gets."""
+
+
+class Speaker:
+    """What the reader knows besides the item: whose words a user message is, and which model answers."""
+
+    def __init__(self) -> None:
+        self.model = ""
+
+    def who(self, item: Record, text: str) -> tuple[str, str]:
+        """`source` and `origin` of a user message."""
+        return "user", ""
+
+
+def item_events(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    """The events of an item; none for one that nobody knows. Raises what a damaged item makes it raise."""
+    handler = _HANDLERS.get(text_of(item.get("type")))
+    if handler is None:
+        return []
+    if api_id := text_of(item.get("id")):
+        fields = {**fields, "api_id": api_id}
+    return handler(item, fields, speaker)
+
+
+def dump(value: object) -> bytes:
+    """A value as compact JSON text."""
+    if value is None:
+        return b""
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+
+
+def text_in(content: object) -> str:
+    """The words of a message's content, its parts on lines of their own."""
+    texts = (part.get("text", part.get("refusal")) for part in parts_of(content))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def images_in(content: object) -> tuple[Image, ...]:
+    """The pictures of a message's content."""
+    urls = (part.get("image_url") for part in parts_of(content) if part.get("type") in ("input_image", "image"))
+    return tuple(image_of(url["url"] if isinstance(url, dict) else url) for url in urls if isinstance(url, (str, dict)))
+
+
+def content_of(item: Record) -> object:
+    """A message's content; drifted files call it `message`."""
+    return item.get("content", item.get("message"))
+
+
+def _message(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    content = content_of(item)
+    text = text_in(content)
+    role = item.get("role")
+    if role == "assistant":
+        return [Response(content=text, model=speaker.model, **fields)]
+    if role in ("developer", "system"):
+        return [System(subtype="instructions", message=text, metadata=dump({"role": role}), **fields)]
+    source, origin = speaker.who(item, text)
+    return [Prompt(content=text, source=source, origin=origin, images=images_in(content), **fields)]
+
+
+def _reasoning(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    words = text_in(item.get("summary")) or text_in(item.get("content"))
+    return [Thinking(content=words, signature=text_of(item.get("encrypted_content")), **fields)]
+
+
+def name_of(item: Record) -> str:
+    """The name of the tool a call asks for."""
+    kind = text_of(item.get("type"))
+    if kind in _NAMED:
+        return _NAMED[kind]
+    function = item.get("function")
+    name = text_of(item.get("name")) or (text_of(function.get("name")) if isinstance(function, dict) else "")
+    if namespace := text_of(item.get("namespace")):
+        return namespace + name if name.startswith("_") else f"{namespace}__{name}"
+    return name
+
+
+def _function_call(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    arguments = item.get("arguments")
+    return [_call(item, arguments.encode(errors="replace") if isinstance(arguments, str) else dump(arguments), fields)]
+
+
+def _custom_call(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    return [_call(item, text_of(item.get("input")).encode(errors="replace"), fields)]
+
+
+def _shell_call(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    return [_call(item, dump(item.get("action")), fields)]
+
+
+def _tool_search(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    return [_call(item, dump(item.get("arguments")), fields, item.get("execution") == "server")]
+
+
+def _web_search(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    return [_call(item, dump(item.get("action")), fields, True)]
+
+
+def _image_generation(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    prompt = dump({"prompt": item.get("revised_prompt")})
+    call = _call(item, prompt, fields, True)
+    images = (Image(media_type="image/png", data=result),) if (result := text_of(item.get("result"))) else ()
+    answer = {**fields, "index": fields.get("index", 0) + 1}
+    return [call, ToolResult(id=call.id, name="image_generation", images=images, **answer)]
+
+
+def _call(item: Record, arguments: bytes, fields: Fields, server: bool = False) -> ToolCall:
+    call_id = text_of(item.get("call_id")) or text_of(item.get("id")) or fields["message_id"]
+    return ToolCall(id=call_id, name=name_of(item), input=arguments, server_tool=server, **fields)
+
+
+def _output(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    output = item.get("output")
+    failed = False
+    if isinstance(output, dict):
+        # A shape of the first versions: {"content": …, "success": …}.
+        failed = output.get("success") is False
+        output = output.get("content")
+    return [
+        ToolResult(
+            id=text_of(item.get("call_id")),
+            output=text_in(output),
+            is_error=failed,
+            name=text_of(item.get("name")),
+            images=images_in(output),
+            **fields,
+        )
+    ]
+
+
+def _search_output(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    found = dump(item.get("tools")).decode()
+    return [ToolResult(id=text_of(item.get("call_id")), output=found, name="tool_search", **fields)]
+
+
+def _agent_message(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    return [Prompt(content=text_in(item.get("content")), source="injected", origin="agent", **fields)]
+
+
+def _sealed(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
+    return [System(subtype="compact_summary", metadata=dump(item), **fields)]
+
+
+_HANDLERS: dict[str, Callable[[Record, Fields, Speaker], list[Event]]] = {
+    "message": _message,
+    "reasoning": _reasoning,
+    "function_call": _function_call,
+    "custom_tool_call": _custom_call,
+    "local_shell_call": _shell_call,
+    "tool_search_call": _tool_search,
+    "web_search_call": _web_search,
+    "image_generation_call": _image_generation,
+    "function_call_output": _output,
+    "custom_tool_call_output": _output,
+    "tool_search_output": _search_output,
+    "agent_message": _agent_message,
+    "compaction": _sealed,
+    "compaction_summary": _sealed,
+    "context_compaction": _sealed,
+}

@@ -1,0 +1,231 @@
+"""A rollout as events.
+
+`response_item` lines are the conversation. `event_msg` lines repeat it for the screen: they are kept as what they are,
+and speak for themselves only in a file that has no items of that role (some review threads). A `compacted` line says
+that the conversation was replaced; the replacement follows it as events of the same record, each naming the message it
+repeats as its `substance`, where that message is in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harken.clock import parse_instant
+from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking
+from harken.events.text import clean
+
+from .classify import origin_of, provenance_of
+from .context import message_between_agents
+from .items import Speaker, content_of, dump, item_events
+from .known import why_unknown
+from .records import (
+    COMPACTED,
+    EVENT,
+    ITEM,
+    SESSION_META,
+    TURN_CONTEXT,
+    Line,
+    Record,
+    iter_lines,
+    joined_text,
+    kind_of,
+    text_of,
+)
+from .usage import Meter
+
+_SPOKEN = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
+_FIRST_OPINION = 4096
+"""How much of a text is looked at to tell whether it is said again."""
+
+
+def read(data: bytes) -> list[Event]:
+    """Every event of the file, in its order."""
+    lines = list(iter_lines(data))
+    reader = _Reader(lines)
+    return [event for line in lines if not line.blank for event in reader.line(line, data[line.start : line.end])]
+
+
+class _Listener(Speaker):
+    """Knows what was typed, and whether another agent does the typing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.typed: set[str] = set()
+        self.spawned = False
+
+    def who(self, item: Record, text: str) -> tuple[str, str]:
+        """What was typed is the user's; what looks injected is; in a sub-agent's thread the user is its parent."""
+        source, origin = speaks(item)
+        if source == "injected" and text not in self.typed:
+            return source, origin
+        return ("injected", "agent") if self.spawned else ("user", "")
+
+
+class _Reader:
+    def __init__(self, lines: list[Line]) -> None:
+        self._listener = _Listener()
+        self._roles: set[str] = set()
+        self._said: dict[tuple[str, str], str] = {}
+        self._started = False
+        self._meter = Meter()
+        ahead = Meter()
+        for line in lines:
+            if line.record is not None:
+                self._foresee(*kind_of(line.record), ahead)
+        self._restarts = ahead.restarts
+
+    def _foresee(self, kind: str, payload: Record, meter: Meter) -> None:
+        if kind == ITEM:
+            self._roles.add(text_of(payload.get("role")) or text_of(payload.get("type")))
+        elif kind == EVENT:
+            meter.step(payload)
+            if (text := typed_text(payload)) is not None:
+                self._listener.typed.add(text)
+
+    def line(self, line: Line, raw: bytes) -> Iterator[Event]:
+        """The events of one line, at least one."""
+        raw = raw.rstrip(b"\r\n")
+        fields: dict[str, Any] = {"message_id": f"@{line.start}", "time": None}
+        if line.record is None:
+            yield Output(raw=raw, why="not one JSON object", **fields)
+            return
+        stamp = line.record.get("timestamp", line.record.get("created_at"))
+        fields["time"] = parse_instant(stamp)
+        kind, payload = kind_of(line.record)
+        try:
+            events = self._record(kind, payload, fields)
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as problem:
+            yield Output(raw=raw, why=f"damaged {kind or 'record'}: {type(problem).__name__}", **fields)
+            return
+        yield from events or [Output(raw=raw, why=why_unknown(kind, payload), **fields)]
+
+    def _record(self, kind: str, payload: Record, fields: dict[str, Any]) -> list[Event]:
+        if kind == ITEM:
+            return self._item(payload, fields)
+        if kind == EVENT:
+            return self._event(payload, fields)
+        if kind == COMPACTED:
+            return self._compacted(payload, fields)
+        if kind == SESSION_META:
+            return self._meta(payload, fields)
+        if kind == "inter_agent_communication":
+            return self._item(message_between_agents(payload), fields)
+        if kind == TURN_CONTEXT:
+            self._listener.model = text_of(payload.get("model")) or self._listener.model
+        return []
+
+    def _item(self, item: Record, fields: dict[str, Any]) -> list[Event]:
+        events = item_events(item, fields, self._listener)
+        for event in events:
+            if isinstance(event, Prompt | Response):
+                self._said[event.kind, event.content[:_FIRST_OPINION]] = event.message_id
+        return [_cleaned(event) for event in events]
+
+    def _meta(self, payload: Record, fields: dict[str, Any]) -> list[Event]:
+        self._meter.meet(payload)
+        known = {key: value for key, value in payload.items() if key not in ("base_instructions", "dynamic_tools")}
+        events: list[Event] = [System(subtype="init", metadata=dump(known), **fields)]
+        base = payload.get("base_instructions")
+        text = text_of(base.get("text")) if isinstance(base, dict) else text_of(payload.get("instructions"))
+        if text and not self._started:
+            events.append(System(subtype="instructions", message=clean(text), **{**fields, "index": 1}))
+        if not self._started:
+            self._listener.spawned = is_spawned(payload)
+        self._started = True
+        return events
+
+    def _compacted(self, payload: Record, fields: dict[str, Any]) -> list[Event]:
+        about = {key: value for key, value in payload.items() if key not in ("replacement_history", "message")}
+        summary = clean(text_of(payload.get("message")))
+        events: list[Event] = [
+            System(subtype="compact_boundary", message=summary, metadata=dump(about) if about else b"", **fields)
+        ]
+        replacement = payload.get("replacement_history")
+        for item in replacement if isinstance(replacement, list) else []:
+            if isinstance(item, dict):
+                events += self._again(item, {**fields, "index": len(events)})
+        return events
+
+    def _again(self, item: Record, fields: dict[str, Any]) -> list[Event]:
+        """An item of a replacement; where it was said before, it names the message."""
+        events = []
+        for event in item_events(item, fields, self._listener):
+            key = (event.kind, event.content[:_FIRST_OPINION]) if isinstance(event, Prompt | Response) else None
+            events.append(_cleaned(event.replace(substance=self._said.get(key) if key else None)))
+        return events
+
+    def _event(self, payload: Record, fields: dict[str, Any]) -> list[Event]:
+        name = text_of(payload.get("type"))
+        if name in _SPOKEN:
+            return [] if _SPOKEN[name] in self._roles else self._spoken(name, payload, fields)
+        if name == "token_count":
+            return self._metric(payload, fields)
+        if name in ("error", "stream_error"):
+            return [Error(message=clean(text_of(payload.get("message"))), **fields)]
+        if name in ("turn_aborted", "thread_rolled_back"):
+            reason = clean(text_of(payload.get("reason")))
+            return [System(subtype=name, message=reason, metadata=dump(payload), **fields)]
+        return []
+
+    def _spoken(self, name: str, payload: Record, fields: dict[str, Any]) -> list[Event]:
+        if name == "agent_reasoning":
+            return [Thinking(content=clean(text_of(payload.get("text"))), **fields)]
+        text = clean(text_of(payload.get("message")))
+        if name == "agent_message":
+            return [Response(content=text, model=self._listener.model, **fields)]
+        source, origin = self._listener.who({"content": text}, text)
+        return [Prompt(content=text, source=source, origin=origin, **fields)]
+
+    def _metric(self, payload: Record, fields: dict[str, Any]) -> list[Event]:
+        step = self._meter.step(payload)
+        if step is None or self._meter.restarts != self._restarts:
+            return []
+        key, tokens = step
+        return [
+            Metric(
+                input_tokens=tokens.input,
+                output_tokens=tokens.output,
+                cache_read_tokens=tokens.cache_read,
+                cache_write_tokens=tokens.cache_write,
+                model=self._listener.model,
+                request_id=key[1],
+                **{**fields, "api_id": key[0]},
+            )
+        ]
+
+
+def speaks(item: Record) -> tuple[str, str]:
+    """`source` and `origin` of a user message, as far as the message itself tells."""
+    if (said := provenance_of(item)) is not None:
+        return said
+    origin = origin_of(content_of(item))
+    return ("injected", origin) if origin else ("user", "")
+
+
+def typed_text(payload: Record) -> str | None:
+    """What a person typed, where the event says so."""
+    name = payload.get("type")
+    if name == "user_message":
+        return text_of(payload.get("message"))
+    item = payload.get("item")
+    if name == "item_completed" and isinstance(item, dict) and item.get("type") == "UserMessage":
+        return joined_text(item.get("content"))
+    return None
+
+
+def is_spawned(meta: Record) -> bool:
+    """Whether the thread is a sub-agent's."""
+    source = meta.get("source")
+    return bool(text_of(meta.get("parent_thread_id"))) or (isinstance(source, dict) and "subagent" in source)
+
+
+def _cleaned(event: Any) -> Event:
+    """The event with text that can be written as UTF-8; lone surrogates came through an escape."""
+    changes = {
+        name: clean(value)
+        for name in ("content", "message", "output", "id", "name", "signature")
+        if isinstance(value := getattr(event, name, None), str) and not value.isascii()
+    }
+    cleaned: Event = event.replace(**changes) if changes else event
+    return cleaned

@@ -1,0 +1,270 @@
+"""One pass over a rollout for the importer: cuts, counts, usage, links. No event is made, every line is parsed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from harken import ids
+from harken.clock import parse_instant
+from harken.errors import BadRequest
+from harken.formats.base import Delta
+from harken.formats.facts import FileFacts, Tokens
+
+from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
+from .items import content_of, name_of, text_in
+from .known import why_unknown
+from .read import is_spawned, speaks, typed_text
+from .records import EVENT, ITEM, SERVED, SESSION_META, Record, iter_lines, kind_of, text_of
+from .usage import ZERO, Meter, Totals, base_offset
+
+RUNTIME = "codex"
+NAMES = 16
+"""How many record names are handed out for finding copies."""
+_TITLE = 200
+_REQUEST = "## My request for Codex:"
+"""An editor puts what it knows before the user's words, and this line between."""
+
+
+class Counts(msgspec.Struct):
+    """What is known of a file up to a cut; the next scan goes on from it. JSON text through `msgspec.json`."""
+
+    rule: str = RULE
+    offset: int = 0
+    session: str = ""
+    parent: str = ""
+    agent: str = ""
+    forked_from: str = ""
+    fork_base: int | None = None
+    spawned: bool = False
+    title: str = ""
+    named: bool = False
+    """Whether somebody chose the title."""
+    started: int | None = None
+    ended: int | None = None
+    records: int = 0
+    opaque: int = 0
+    items: dict[str, int] = {}
+    """Messages by role, as items; the screen's copies of them under `shown_user` and `shown_assistant`."""
+    human: int = 0
+    injected: int = 0
+    results: int = 0
+    tools: dict[str, int] = {}
+    compactions: int = 0
+    names: list[str] = []
+    total: Totals = ZERO
+    threads: dict[str, str] = {}
+
+    def copy(self) -> Counts:
+        """The same counts, which may then go their own way."""
+        return msgspec.structs.replace(
+            self, items=dict(self.items), tools=dict(self.tools), names=list(self.names), threads=dict(self.threads)
+        )
+
+
+def scan(data: bytes, state: bytes = b"") -> FileFacts:
+    """The facts of a file, or of what was added since `state`: `data` begins at that state's offset."""
+    return _Scanner(_decode(state)).run(data)
+
+
+def _decode(state: bytes) -> Counts:
+    if not state:
+        return Counts()
+    try:
+        counts = msgspec.json.decode(state, type=Counts)
+    except msgspec.MsgspecError:
+        counts = None
+    if counts is None or counts.rule != RULE or counts.offset < 0:
+        raise BadRequest("what was remembered of the file is not understood", hint="import it again with --verify")
+    return counts
+
+
+class _Scanner:
+    def __init__(self, counts: Counts) -> None:
+        self.now = counts
+        self.base = counts.offset
+        self.cutter = Cutter(counts.offset)
+        self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base is not None)
+        self.deltas: list[Delta] = []
+        self.usage: dict[str, Tokens] = {}
+        self.calls: dict[str, str] = {}
+        self.lately = ""
+        """The last prompt that looked injected; the next event may say that a person typed it."""
+        self.closed = counts.copy()
+
+    def run(self, data: bytes) -> FileFacts:
+        cutter, base = self.cutter, self.base
+        for line in iter_lines(data):
+            start, end, record = line.start + base, line.end + base, line.record
+            if record is None:
+                self._broken(start, end, line.blank)
+                continue
+            kind, payload = kind_of(record)
+            act = act_of(kind, payload)
+            whole = data[line.end - 1] == 10
+            if whole and (delta := cutter.before(start, act)):
+                self._close((delta,))
+            cutter.add(start, end, act, record, payload)
+            self._note(kind, payload, act, record)
+            if len(self.now.names) < NAMES and act in (SAID, CALL, OUTPUT) and kind == ITEM:
+                self.now.names.append(_name(data[line.start : line.end]))
+            if whole and act == BOUNDARY and (pair := cutter.after(start, end, act)):
+                self._close(pair)
+        if tail := cutter.tail():
+            self.deltas.append(tail)
+        return self._facts()
+
+    def _broken(self, start: int, end: int, blank: bool) -> None:
+        if blank:
+            self.cutter.skip(end)
+            return
+        self.cutter.add(start, end, ASIDE, None, {})
+        self.now.records += 1
+        self.now.opaque += 1
+
+    def _close(self, deltas: tuple[Delta, ...]) -> None:
+        self.deltas += deltas
+        self.now.total, self.now.threads = self.meter.last, self.meter.parents
+        self.closed = self.now.copy()
+        self.closed.offset = self.cutter.start
+
+    def _note(self, kind: str, payload: Record, act: str, record: Record) -> None:
+        now = self.now
+        now.records += 1
+        if why_unknown(kind, payload):
+            now.opaque += 1
+        if (at := parse_instant(record.get("timestamp"))) is not None:
+            now.ended = at if now.ended is None or at > now.ended else now.ended
+            now.started = at if now.started is None or at < now.started else now.started
+        if kind == ITEM:
+            self._note_item(payload, act)
+        elif kind == EVENT:
+            self._note_event(payload)
+        elif kind == SESSION_META:
+            self._note_meta(payload)
+        elif act == BOUNDARY:
+            now.compactions += 1
+        elif act == HEARD:
+            now.injected += 1
+
+    def _note_item(self, item: Record, act: str) -> None:
+        now = self.now
+        if item.get("type") == "message":
+            role = text_of(item.get("role"))
+            now.items[role] = now.items.get(role, 0) + 1
+            if act == HEARD and role not in ("developer", "system"):
+                self._note_prompt(text_in(content_of(item)), speaks(item)[0] == "injected")
+        elif act == CALL or item.get("type") in SERVED:
+            name = name_of(item)
+            now.tools[name] = now.tools.get(name, 0) + 1
+            now.results += item.get("type") == "image_generation_call"
+        elif act == OUTPUT:
+            now.results += 1
+        elif act == HEARD:
+            now.injected += 1
+
+    def _note_prompt(self, text: str, injected: bool) -> None:
+        now = self.now
+        self.lately = text if injected else ""
+        if injected or now.spawned:
+            now.injected += 1
+        else:
+            now.human += 1
+            self._entitle(text)
+
+    def _note_event(self, payload: Record) -> None:
+        now = self.now
+        restarts = self.meter.restarts
+        step = self.meter.step(payload)
+        if self.meter.restarts != restarts:
+            self.usage.clear()
+        if step is not None:
+            self.usage[" ".join(step[0])] = step[1]
+        elif (text := typed_text(payload)) is not None:
+            if payload.get("type") == "user_message":
+                now.items["shown_user"] = now.items.get("shown_user", 0) + 1
+            if text and text == self.lately and not now.spawned:
+                now.human, now.injected, self.lately = now.human + 1, now.injected - 1, ""
+            if not now.spawned or not now.title:
+                self._entitle(text)
+        elif payload.get("type") == "agent_message":
+            now.items["shown_assistant"] = now.items.get("shown_assistant", 0) + 1
+        elif payload.get("type") == "thread_name_updated" and (name := text_of(payload.get("thread_name"))):
+            now.title, now.named = name[:_TITLE], True
+        elif payload.get("type") == "collab_agent_spawn_end":
+            self.calls[text_of(payload.get("new_thread_id"))] = text_of(payload.get("call_id"))
+
+    def _entitle(self, text: str) -> None:
+        if not self.now.title and not self.now.named:
+            self.now.title = " ".join(text[:100_000].rpartition(_REQUEST)[2].split())[:_TITLE]
+
+    def _note_meta(self, meta: Record) -> None:
+        self.meter.meet(meta)
+        now = self.now
+        if now.session:
+            return
+        now.session = text_of(meta.get("id"))
+        now.spawned = is_spawned(meta)
+        now.parent = _parent(meta)
+        now.agent = text_of(meta.get("agent_path")) or text_of(meta.get("agent_nickname"))
+        base = meta.get("history_base")
+        if isinstance(base, dict):
+            now.fork_base = base_offset(meta)
+            now.forked_from = text_of(base.get("thread_id"))
+        now.forked_from = text_of(meta.get("forked_from_id")) or now.forked_from
+
+    def _facts(self) -> FileFacts:
+        now, items = self.now, self.now.items
+        human, injected = now.human, now.injected
+        if "user" not in items:
+            shown = items.get("shown_user", 0)
+            human, injected = (human, injected + shown) if now.spawned else (human + shown, injected)
+        return FileFacts(
+            runtime=RUNTIME,
+            session=now.session,
+            agents=(now.agent,) if now.agent else (),
+            parent=now.parent,
+            inherits=bool(now.parent) and now.fork_base is not None,
+            forked_from=now.forked_from if now.forked_from != now.session else "",
+            fork_base=now.fork_base,
+            title=now.title,
+            started=now.started,
+            ended=now.ended,
+            records=now.records,
+            opaque=now.opaque,
+            messages=sum(items.get(role, items.get(f"shown_{role}", 0)) for role in ("user", "assistant")),
+            usage=self.usage,
+            prompts={"human": human, "injected": injected, "tool_result": now.results},
+            tools=now.tools,
+            compactions=now.compactions,
+            calls=self.calls,
+            sidechain=now.spawned,
+            fingerprint=tuple(now.names),
+            deltas=tuple(self.deltas),
+            offset=self.closed.offset,
+            state=msgspec.json.encode(self.closed),
+        )
+
+
+def _parent(meta: Record) -> str:
+    if parent := text_of(meta.get("parent_thread_id")):
+        return parent
+    node: object = meta.get("source")
+    for key in ("subagent", "thread_spawn", "parent_thread_id"):
+        node = node.get(key) if isinstance(node, dict) else None
+    return text_of(node)
+
+
+def _name(line: bytes) -> str:
+    """The name of a record: of what it says, not of when it was written down."""
+    return ids.artifact_id(line[line.find(b'"payload"') :].rstrip())[:16]
+
+
+def record_names(data: bytes) -> Iterator[str]:
+    """The names of the model's records in some bytes, which a copy under another thread shares."""
+    for line in iter_lines(data):
+        if line.record is not None:
+            kind, payload = kind_of(line.record)
+            if kind == ITEM and act_of(kind, payload) in (SAID, CALL, OUTPUT):
+                yield _name(data[line.start : line.end])

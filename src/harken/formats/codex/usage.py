@@ -1,0 +1,97 @@
+"""Tokens: Codex writes running totals, which must never be added up.
+
+A total becomes a step: the difference to the total before it, under a key made of the thread's family and of the total
+itself. Adding steps with different keys gives the last total again; a total that is repeated, or copied into a fork,
+has the same key and counts once. A total that falls begins anew: what came before it is no part of the last figure.
+"""
+
+from __future__ import annotations
+
+from harken.formats.facts import Tokens
+
+from .records import Record, text_of
+
+Key = tuple[str, str]
+"""The family (`codex:` and the thread everything in the file descends from), and the total."""
+Totals = tuple[int, int, int, int]
+"""Input, output, cached input, input written to the cache: the first includes the last two."""
+ZERO: Totals = (0, 0, 0, 0)
+_THREADS = 64
+"""How many threads one file may name before we stop taking notes."""
+_FIELDS = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens")
+
+
+def totals_of(payload: Record, name: str = "total_token_usage") -> Totals | None:
+    """The running total of a `token_count` event; None where it only speaks of limits."""
+    info = payload.get("info")
+    total = info.get(name) if isinstance(info, dict) else None
+    if not isinstance(total, dict):
+        return None
+    values = [total.get(field) for field in _FIELDS]
+    numbers = [value if isinstance(value, int) and 0 <= value < 2**53 else 0 for value in values]
+    return numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def tokens_of(totals: Totals) -> Tokens:
+    """The figures as Harken counts them: input without what came from the cache or went into it."""
+    given, output, read, written = totals
+    return Tokens(max(given - read - written, 0), output, read, written)
+
+
+class Meter:
+    """Turns running totals into steps."""
+
+    def __init__(
+        self, last: Totals = ZERO, parents: dict[str, str] | None = None, thread: str = "", based: bool = False
+    ) -> None:
+        self.last = last
+        self.based = based
+        """Whether the file goes on from another one, whose total its first total includes."""
+        self.parents = dict(parents or {})
+        """The threads the file has named so far, and which each was forked from."""
+        self.thread = thread
+        """The first one: the file's own."""
+        self.restarts = 0
+
+    def meet(self, meta: Record) -> None:
+        """Take note of a `session_meta`; a fork repeats those of the threads it comes from."""
+        thread = text_of(meta.get("id"))
+        if not self.thread:
+            self.thread, self.based = thread, base_offset(meta) is not None
+        if len(self.parents) < _THREADS:
+            self.parents.setdefault(thread, text_of(meta.get("forked_from_id")))
+
+    @property
+    def family(self) -> str:
+        """The thread that everything in the file descends from: forks of one thread share its totals."""
+        thread, seen = self.thread, set[str]()
+        while thread not in seen and (parent := self.parents.get(thread)):
+            seen.add(thread)
+            thread = parent
+        return f"codex:{thread}"
+
+    def step(self, payload: Record) -> tuple[Key, Tokens] | None:
+        """What was used since the last total; None where the event says nothing of it."""
+        if payload.get("type") != "token_count" or (total := totals_of(payload)) is None or total == self.last:
+            return None
+        before = self._base(payload, total) if self.last == ZERO and self.based else self.last
+        self.last = total
+        if any(now < then for now, then in zip(total, before, strict=True)):
+            self.restarts += 1
+            before = ZERO
+        if total == ZERO:
+            return None
+        given, output, read, written = (max(now - then, 0) for now, then in zip(total, before, strict=True))
+        return (self.family, "-".join(map(str, total))), tokens_of((given, output, read, written))
+
+    def _base(self, payload: Record, total: Totals) -> Totals:
+        """The total before the file's first request."""
+        last = totals_of(payload, "last_token_usage") or total
+        return total[0] - last[0], total[1] - last[1], total[2] - last[2], total[3] - last[3]
+
+
+def base_offset(meta: Record) -> int | None:
+    """How many bytes of another thread's file come before this one's, where the file says so."""
+    base = meta.get("history_base")
+    end = base.get("end_byte_offset") if isinstance(base, dict) else None
+    return end if isinstance(end, int) and end >= 0 else None
