@@ -46,6 +46,9 @@ MAX_STEPS = 200
 MAX_REVIEWS = 3
 """How often an utterance may be sent back in one turn; the next one stands."""
 
+MAX_RESULT = 1_000_000
+"""How many characters of a tool's result are kept."""
+
 _FATAL = (ModelFailed, Poisoned, Locked)
 # The agents that are in the middle of a turn, outermost first: one that would wait for itself is an error.
 _speaking: ContextVar[tuple[str, ...]] = ContextVar("harken_speaking", default=())
@@ -216,7 +219,7 @@ class Turn:
             answer = Answer(content=f"Error: {type(problem).__name__}: {problem}", is_error=True)
         agent.answer(
             call,
-            answer.content,
+            bounded(answer.content),
             substance=answer.substance,
             cause=list(answer.cause) if answer.cause else None,
             is_error=answer.is_error,
@@ -260,6 +263,13 @@ def as_answer(value: Any) -> Answer:
     if isinstance(value, Answer):
         return value
     return Answer(content=as_text(value), substance=getattr(value, "message_id", None))
+
+
+def bounded(text: str) -> str:
+    """A result that a model can be expected to read, and the log to keep."""
+    if len(text) <= MAX_RESULT:
+        return text
+    return f"{text[:MAX_RESULT]}\n[{len(text) - MAX_RESULT} more characters were left out]"
 
 
 def _message(reply: Reply) -> Message:

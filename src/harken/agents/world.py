@@ -69,7 +69,8 @@ class World:
         def counted() -> Iterator[Entry]:
             for data in self.session.records():
                 agent_id = data.get("agent_id")
-                if agent_id in wanted and data.get("role") == "assistant" and not data.get("index"):
+                said = data.get("role") == "assistant" and not data.get("index")
+                if said and isinstance(agent_id, str) and agent_id in wanted:
                     self._spoken[agent_id] += 1
                 yield data
 
