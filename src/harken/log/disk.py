@@ -25,10 +25,9 @@ from harken.errors import BadRequest, HarkenError, Locked, NotFound, Poisoned
 
 Ack = Literal["disk", "os"]
 
-CHUNK = 1024 * 1024
+CHUNK = 64 * 1024
 SYNC_AFTER_SECONDS = 0.05
 SYNC_AFTER_LINES = 256
-_LARGEST_WRITE = 1 << 30  # the kernel takes a little under 2 GiB at once
 
 _sync = getattr(os, "fdatasync", os.fsync)
 
@@ -133,12 +132,16 @@ class Writer:
         self.ack = ack
         self._lock = Lock(path)
         self._pid = os.getpid()
+        self._forks = _forks
         self._poison: str | None = None
-        self._syncer: _Syncer | None = None
         self._fd = -1
+        self._syncer = _Syncer()
         try:
-            self._fd = self._open()
+            self._fd = self._syncer.fd = self._open()
             self.size = os.fstat(self._fd).st_size
+            if self.size == 0:  # new, or left by somebody who died before the folder knew of it
+                os.fsync(self._fd)
+                self._sync_folder()
         except OSError as problem:
             self.close()
             raise _unopened(path, problem) from problem
@@ -152,14 +155,7 @@ class Writer:
             return _regular(os.open(self.path, flags), self.path)
         except FileNotFoundError:
             pass
-        fd = os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.fsync(fd)
-            self._sync_folder()
-        except OSError as problem:
-            os.close(fd)
-            raise _unopened(self.path, problem) from problem
-        return fd
+        return os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
 
     def _sync_folder(self) -> None:
         folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -176,47 +172,58 @@ class Writer:
         """Whether the file ends in the middle of a line."""
         return self.size > 0 and os.pread(self._fd, 1, self.size - 1) != b"\n"
 
+    def last_line(self) -> int:
+        """Where the last line begins."""
+        end = self.size
+        while end > 0:
+            start = max(0, end - CHUNK)
+            if (at := _read(self._fd, end - start, start).rfind(b"\n")) >= 0:
+                return start + at + 1
+            end = start
+        return 0
+
     def append(self, lines: bytes, count: int = 1) -> None:
         """Put whole lines at the end; when this returns they are acknowledged."""
-        self._check()
-        view = memoryview(lines)
+        if self._poison is not None or self._fd < 0 or self._syncer.failure is not None or self._forks != _forks:
+            self._refuse()
         try:
-            while view:
-                view = view[self._write(view) :]
+            written = os.write(self._fd, lines)
+            self.size += written
+            if written != len(lines):
+                self._write_on(memoryview(lines)[written:])
             if self.ack == "disk":
                 _sync(self._fd)
         except OSError as problem:
             raise self._poisoned(problem) from problem
         if self.ack == "os":
-            if self._syncer is None:
-                self._syncer = _Syncer(self._fd)
             self._syncer.wrote(count)
 
-    def _write(self, view: memoryview) -> int:
-        written = os.write(self._fd, view[:_LARGEST_WRITE])
-        self.size += written
-        # A short write may go on only where the file agrees about how much of it arrived.
-        if written < len(view) and os.fstat(self._fd).st_size != self.size:
-            raise OSError(errno.EIO, f"{written} of {len(view)} bytes were said to be written, but are not there")
-        return written
+    def _write_on(self, rest: memoryview) -> None:
+        """After a short write, go on only where the file agrees about how much of it arrived."""
+        while rest:
+            if os.fstat(self._fd).st_size != self.size:
+                raise OSError(errno.EIO, "fewer bytes arrived than were said to be written")
+            written = os.write(self._fd, rest)
+            self.size += written
+            rest = rest[written:]
 
     def flush(self) -> None:
         """Return when everything appended so far is on disk."""
-        self._check()
-        if self._syncer is not None:
-            try:
-                self._syncer.flush()
-            except OSError as problem:
-                raise self._poisoned(problem) from problem
+        self._refuse()
+        try:
+            self._syncer.flush()
+        except OSError as problem:
+            raise self._poisoned(problem) from problem
 
-    def _check(self) -> None:
-        if self._poison is None and self._syncer is not None and self._syncer.failure is not None:
+    def _refuse(self) -> None:
+        """Raise what stands in the way of writing, if anything does."""
+        if self._poison is None and self._syncer.failure is not None:
             raise self._poisoned(self._syncer.failure)
         if self._poison is not None:
             raise Poisoned(self._poison, hint=_AGAIN)
         if self._fd < 0:
             raise BadRequest(f"the session {self.path} is closed")
-        if self._pid != os.getpid():
+        if self._forks != _forks:
             raise Locked(
                 f"{self.path} is being written by process {self._pid}, from which this one was forked",
                 hint="open the session in the process that writes it",
@@ -228,20 +235,30 @@ class Writer:
 
     def close(self) -> None:
         """Put what is left on disk and let others write; harmless when done twice."""
-        mine = self._pid == os.getpid()
+        mine = self._forks == _forks
         try:
             if mine and self._fd >= 0 and self._poison is None:
                 self.flush()
         finally:
-            if self._syncer is not None and mine:
+            if mine:
                 self._syncer.stop()
-                self._syncer = None
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
             if mine:
                 self._lock.release()
 
+
+_forks = 0
+"""How often this process was forked from one like it; cheaper to compare than a process id, which is a system call."""
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
 
 _AGAIN = "nothing acknowledged is lost; close this session and load the file again to go on"
 
@@ -252,9 +269,9 @@ class _Syncer:
     Only the writer changes `_written` and only the thread changes `_synced`, so no lock is taken per line.
     """
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self) -> None:
+        self.fd = -1
         self.failure: OSError | None = None
-        self._fd = fd
         self._written = 0
         self._synced = 0
         self._awake = False
@@ -262,8 +279,7 @@ class _Syncer:
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._done = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="harken-sync", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def wrote(self, count: int) -> None:
         """Lines were written."""
@@ -271,6 +287,9 @@ class _Syncer:
         if not self._awake:
             self._awake = True
             self._wake.set()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="harken-sync", daemon=True)
+                self._thread.start()
         if self._written - self._synced >= SYNC_AFTER_LINES and not self._hurry.is_set():
             self._hurry.set()
 
@@ -290,7 +309,8 @@ class _Syncer:
         self._stopped = True
         self._hurry.set()
         self._wake.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         while not self._stopped and self.failure is None:
@@ -306,7 +326,7 @@ class _Syncer:
 
     def _sync(self, goal: int) -> None:
         try:
-            _sync(self._fd)
+            _sync(self.fd)
         except OSError as problem:
             self.failure = problem
         else:

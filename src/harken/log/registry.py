@@ -7,20 +7,24 @@ exactly what the one that wrote it knew.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import orjson
 
-from harken.formats.session_log import BLANK, ENTRY, KINDS, ROLES, Record, as_id
+from harken.formats.session_log import BLANK, ENTRY, HEAD, KINDS, ROLES, Group, Record, as_id
 
 Data = dict[str, Any]
 
 MAX_REPORT = 1000
 """Problems are told one by one up to this many; `Registry.counts` goes on counting."""
 _RECENT = 64
+_ROLES = frozenset(ROLES)
+_OF_AN_AGENT = frozenset({ENTRY, "agent_created", "agent_terminated", "transcript_edit"})
 _MAX_CLIMB = 10_000
 _NUMBERED = re.compile(r"(?:msg_)?([0-9]{1,18})")
+_PLAIN_ID = re.compile(r"msg_[1-9][0-9]{0,17}")
 _NUMBERED_AGENT = re.compile(r"agent_([0-9]{1,18})")
 _ID_IN_RUINS = re.compile(rb'"(?:message_id|substance|cause)"\s*:\s*"((?:msg_)?[0-9]{1,18})"')
 _AGENT_IN_RUINS = re.compile(rb'"(?:agent_id|parent)"\s*:\s*"(agent_[0-9]{1,18})"')
@@ -80,14 +84,22 @@ class Registry:
         self.report: list[Problem] = []
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
-        self.records = 0
-        self._open: dict[tuple[str, str], OpenCall] = {}
+        self._open: dict[tuple[str, str], tuple[str, Data]] = {}
         self._answered: set[tuple[str, str]] = set()
         self._first_use: dict[str, tuple[int, int]] = {}
-        self._dangling: list[tuple[int, int, str, str]] = []
+        self._dangling: list[tuple[tuple[int, int], str, str]] = []
+        # Where the line stands that is being taken in: known outright, or as a line of a group.
+        self._place = (0, 0)
+        self._group: Group | None = None
+        self._at = 0
         self._last_message = 0
         self._last_agent = 0
         self._blank: Problem | None = None
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.messages)
 
     @property
     def root(self) -> str | None:
@@ -103,7 +115,10 @@ class Registry:
     @property
     def open_calls(self) -> list[OpenCall]:
         """Calls that still wait for a result, oldest first."""
-        return list(self._open.values())
+        return [
+            OpenCall(agent_id, message_id, call_id, _text(function.get("name")), function.get("arguments"))
+            for (agent_id, call_id), (message_id, function) in self._open.items()
+        ]
 
     def children(self, agent_id: str) -> list[AgentInfo]:
         """Agents made by this one that are still in the tree."""
@@ -111,127 +126,157 @@ class Registry:
 
     # One record
 
-    def see(self, record: Record) -> None:
-        """Take in a record of the file."""
-        if record.problem is not None:
-            self._odd(record)
-        if record.data is not None:
-            self.take(record.data, record.line, record.offset)
+    def read(self, groups: Iterable[Group]) -> None:
+        """Take in a whole file."""
+        for group in groups:
+            if group.plain is not None:
+                self._take_plain(group)
+                continue
+            self._group = None
+            for record in group.records():
+                self._place = (record.line, record.offset)
+                if record.problem is not None:
+                    self._odd(record)
+                if record.data is not None:
+                    self.take(record.data)
+        self._group, self._place = None, (0, 0)
+        self.finish()
 
-    def take(self, data: Data, line: int = 0, offset: int = 0) -> None:
+    def _take_plain(self, group: Group) -> None:
+        """What `take` does, in a hurry, for entries that hold no surprise; any other line is handed on to it."""
+        self._group = group
+        agents, messages = self.agents, self.messages
+        for self._at, data in enumerate(group.plain or ()):
+            try:
+                message_id, info, role = data["message_id"], agents[data["agent_id"]], data["role"]
+                plain = (
+                    data["event_type"] == ENTRY
+                    and type(message_id) is str
+                    and message_id not in messages
+                    and "index" not in data
+                    and "cause" not in data
+                    and role in _ROLES
+                    and ("substance" not in data or data["substance"] in messages)
+                )
+            except (KeyError, TypeError):
+                plain = False
+            if not plain:
+                self.take(data)
+                continue
+            messages[message_id] = info.agent_id
+            info.entries += 1
+            if role == "tool":
+                self._result(info.agent_id, data)
+            elif "tool_calls" in data and role == "assistant":
+                self._calls(info.agent_id, data["tool_calls"], message_id)
+
+    def take(self, data: Data) -> None:
         """Take in one line (with the keys of v2)."""
-        self.records += 1
-        kind = data.get("event_type")
-        agent_id = data.get("agent_id")
+        kind, agent_id, message_id = data.get("event_type"), data.get("agent_id"), data.get("message_id")
+        if type(message_id) is not str:
+            message_id = self._unnamed(message_id)
         if type(agent_id) is not str:
             agent_id = as_id(agent_id) or ""
-        message_id = data.get("message_id")
-        if type(message_id) is not str:
-            message_id = self._unnamed(message_id, line, offset)
-        info = self.agents.get(agent_id)
-        if info is not None:
-            agent_id = info.agent_id  # one copy of the id serves every message
-        if message_id in self.messages:
-            if not data.get("index"):
-                self.note(line, offset, "message id used twice", message_id)
-        elif message_id:
+        met = False
+        if (info := self.agents.get(agent_id)) is not None:
+            agent_id = info.agent_id  # one copy of the id serves all its messages
+        elif type(kind) is str and kind in _OF_AN_AGENT:
+            info, met = self._meet(agent_id), True
+        first = not data.get("index")
+        if message_id not in self.messages:
             self.messages[message_id] = agent_id
-        if data.get("substance") is not None or data.get("cause") is not None:
-            self._follow(data, message_id, line, offset)
-        if kind == ENTRY:
-            if info is None:
-                info = self._meet(agent_id, line, offset)
-            self._entry(info, data, message_id, line, offset)
-        elif kind == "agent_created":
-            self._created(agent_id, data, message_id, line, offset)
-        elif kind == "agent_terminated":
-            info = info or self._meet(agent_id, line, offset)
+        elif first:
+            self.note("message id used twice", message_id)
+        if "substance" in data or "cause" in data:
+            self._follow(data, message_id)
+        if kind == ENTRY and info is not None:
+            if first:
+                info.entries += 1
+            role = data.get("role")
+            if role == "assistant" and "tool_calls" in data:
+                self._calls(agent_id, data["tool_calls"], message_id)
+            elif role == "tool":
+                self._result(agent_id, data)
+            elif type(role) is not str or role not in _ROLES:
+                self.note("unknown role", repr(role)[:80])
+        else:
+            self._other(kind, info, data, message_id, met)
+
+    def _other(self, kind: Any, info: AgentInfo | None, data: Data, message_id: str, met: bool) -> None:
+        if kind == "agent_created" and info is not None:
+            self._created(info, data, message_id, met)
+        elif kind == "agent_terminated" and info is not None:
             info.terminated = True
             info.reason = _text(data.get("reason"))
-        elif kind not in KINDS:
-            self.note(line, offset, "unknown event type", repr(kind)[:80])
-        elif info is None and kind == "transcript_edit":
-            self._meet(agent_id, line, offset)
+        elif type(kind) is not str or kind not in KINDS:
+            self.note("unknown event type", repr(kind)[:80])
 
-    def _unnamed(self, message_id: Any, line: int, offset: int) -> str:
-        self.note(line, offset, "no message id", "" if message_id is None else repr(message_id)[:80])
-        return as_id(message_id) or ""
+    def _unnamed(self, message_id: Any) -> str:
+        self.note("no message id", "" if message_id is None else repr(message_id)[:80])
+        return as_id(message_id) or f"@{self._here()[1]}"
 
-    def _meet(self, agent_id: str, line: int, offset: int) -> AgentInfo:
+    def _meet(self, agent_id: str) -> AgentInfo:
         if (info := self.agents.get(agent_id)) is None:
             info = self.agents[agent_id] = AgentInfo(agent_id)
-            self._first_use[agent_id] = (line, offset)
+            self._first_use[agent_id] = self._here()
         return info
 
     # Links
 
-    def _follow(self, data: Data, message_id: str, line: int, offset: int) -> None:
+    def _follow(self, data: Data, message_id: str) -> None:
         substance, cause = data.get("substance"), data.get("cause")
         if substance is not None and cause is not None:
-            self.note(line, offset, "substance and cause on one line", message_id)
+            self.note("substance and cause on one line", message_id)
         for target in (substance, *(cause if isinstance(cause, list) else (cause,))):
             if target is None:
                 continue
             if (name := as_id(target)) is None:
-                self.note(line, offset, "a link that is not an id", repr(target)[:80])
+                self.note("a link that is not an id", repr(target)[:80])
             elif name not in self.messages:
-                self._dangling.append((line, offset, message_id, name))
+                self._dangling.append((self._here(), message_id, name))
 
-    # Transcript entries and calls
+    # Calls
 
-    def _entry(self, info: AgentInfo, data: Data, message_id: str, line: int, offset: int) -> None:
-        if not data.get("index"):
-            info.entries += 1
-        role = data.get("role")
-        if role == "assistant":
-            if (calls := data.get("tool_calls")) is not None:
-                self._calls(info.agent_id, calls, message_id, line, offset)
-        elif role == "tool":
-            self._result(info.agent_id, data, line, offset)
-        elif role not in ROLES:
-            self.note(line, offset, "unknown role", repr(role)[:80])
-
-    def _calls(self, agent_id: str, calls: Any, message_id: str, line: int, offset: int) -> None:
-        for call in calls if isinstance(calls, list) else [calls]:
-            function = call.get("function") if isinstance(call, dict) else None
-            if not isinstance(function, dict):
-                self.note(line, offset, "not a tool call", message_id)
+    def _calls(self, agent_id: str, calls: Any, message_id: str) -> None:
+        if calls is None:
+            return
+        for call in calls if type(calls) is list else [calls]:
+            if type(call) is not dict or type(call.get("function")) is not dict:
+                self.note("not a tool call", message_id)
                 continue
-            call_id = as_id(call.get("id")) or ""
-            key = (agent_id, call_id)
+            call_id = call.get("id")
+            key = (agent_id, call_id if type(call_id) is str else as_id(call_id) or "")
             self._answered.discard(key)
-            self._open[key] = OpenCall(
-                agent_id, message_id, call_id, _text(function.get("name")), function.get("arguments")
-            )
+            self._open[key] = (message_id, call["function"])
 
-    def _result(self, agent_id: str, data: Data, line: int, offset: int) -> None:
-        call_id = as_id(data.get("tool_call_id")) or ""
+    def _result(self, agent_id: str, data: Data) -> None:
+        call_id = data.get("tool_call_id")
+        if type(call_id) is not str:
+            call_id = as_id(call_id) or ""
         key = (agent_id, call_id)
         if self._open.pop(key, None) is not None:
             self._answered.add(key)
         elif key in self._answered:
-            self.note(line, offset, "several results for one call", call_id)
+            self.note("several results for one call", call_id)
         else:
-            self.note(line, offset, "a result without its call", call_id)
+            self.note("a result without its call", call_id)
 
     # Agents
 
-    def _created(self, agent_id: str, data: Data, message_id: str, line: int, offset: int) -> None:
-        known = agent_id in self.agents
-        info = self._meet(agent_id, line, offset)
+    def _created(self, info: AgentInfo, data: Data, message_id: str, met: bool) -> None:
         if info.created:
-            self.note(line, offset, "agent created twice", agent_id)
+            self.note("agent created twice", info.agent_id)
             return
-        self._first_use.pop(agent_id, None)
+        self._first_use.pop(info.agent_id, None)
         info.created = message_id
         info.name = _text(data.get("name"))
         info.language_model = _text(data.get("language_model"))
         info.role = _text(data.get("role"))
         attributes = data.get("attributes")
         info.attributes = attributes if isinstance(attributes, dict) else {}
-        self._adopt(info, data, known, line, offset)
+        self._adopt(info, data, met)
 
-    def _adopt(self, info: AgentInfo, data: Data, known: bool, line: int, offset: int) -> None:
+    def _adopt(self, info: AgentInfo, data: Data, met: bool) -> None:
         cause = data.get("cause")
         causes = [name for item in (cause if isinstance(cause, list) else [cause]) if (name := as_id(item))]
         info.cause = causes[0] if causes else None
@@ -239,21 +284,21 @@ class Registry:
             (self.messages[name] for name in causes if self.messages.get(name)), None
         )
         if parent is None and info.role != "root":
-            parent = self._infer(info, line, offset)
+            parent = self._infer(info)
         if parent is None:
             if len(self.agents) > 1 and info.role != "root":
-                self.note(line, offset, "no parent found", info.agent_id)
+                self.note("no parent found", info.agent_id)
             return
-        if parent == info.agent_id or (known and self._is_below(parent, info.agent_id)):
-            self.note(line, offset, "an agent below itself", info.agent_id)
+        if parent == info.agent_id or (not met and self._is_below(parent, info.agent_id)):
+            self.note("an agent below itself", info.agent_id)
             return
-        info.parent = self._meet(parent, line, offset).agent_id
+        info.parent = self._meet(parent).agent_id
 
-    def _infer(self, info: AgentInfo, line: int, offset: int) -> str | None:
+    def _infer(self, info: AgentInfo) -> str | None:
         """As in v1: an agent is made between a call and its result, and its name is in the arguments."""
         if not self._open:
             return None
-        recent = list(self._open.values())[-_RECENT:][::-1]
+        recent = self.open_calls[-_RECENT:][::-1]
         call = next((call for call in recent if info.name and _names(call.arguments, info.name)), None)
         call = call or next((call for call in recent if call.name == "task"), None) or recent[0]
         if call.agent_id == info.agent_id:
@@ -261,7 +306,7 @@ class Registry:
         if info.cause is None:
             info.cause = call.message_id
         info.inferred = True
-        self.note(line, offset, "parent inferred", f"{info.agent_id} from {call.message_id}")
+        self.note("parent inferred", f"{info.agent_id} from {call.message_id}")
         return call.agent_id
 
     def _is_below(self, agent_id: str, ancestor: str) -> bool:
@@ -277,23 +322,27 @@ class Registry:
 
     # What is odd
 
-    def note(self, line: int, offset: int, what: str, detail: str = "") -> None:
-        """Put a problem on the list."""
+    def note(self, what: str, detail: str = "", place: tuple[int, int] | None = None) -> None:
+        """Put a problem on the list; without a place it is about the line that is being taken in."""
         count = self.counts[what] = self.counts.get(what, 0) + 1
         if count <= MAX_REPORT:
-            self.report.append(Problem(line, offset, what, detail))
+            self.report.append(Problem(*(place or self._here()), what, detail))
+
+    def _here(self) -> tuple[int, int]:
+        return self._place if self._group is None else self._group.place(self._at)
 
     def _odd(self, record: Record) -> None:
-        if record.problem == BLANK:
+        problem = record.problem or ""
+        if problem == BLANK:
             self.counts[BLANK] = self.counts.get(BLANK, 0) + 1
-            self._blank = self._blank or Problem(record.line, record.offset, BLANK)
+            self._blank = self._blank or Problem(*self._place, BLANK)
             return
-        what, _, detail = (record.problem or "").partition(":")
-        self.note(record.line, record.offset, what, detail.strip())
-        if record.data is None:
-            for found in _ID_IN_RUINS.findall(record.raw):
+        what, _, detail = problem.partition(":")
+        self.note(what, detail.strip())
+        if record.data is None:  # an id in a broken line may have been given to somebody
+            for found in _ID_IN_RUINS.findall(record.raw[:HEAD]):
                 self._reserve_message(found.decode())
-            for found in _AGENT_IN_RUINS.findall(record.raw):
+            for found in _AGENT_IN_RUINS.findall(record.raw[:HEAD]):
                 self._reserve_agent(found.decode())
 
     def finish(self) -> None:
@@ -302,25 +351,25 @@ class Registry:
             at = self._blank
             self.report.append(Problem(at.line, at.offset, BLANK, f"{self.counts[BLANK]} in all, the first one here"))
             self._blank = None
-        for line, offset, message_id, target in self._dangling:
+        for place, message_id, target in self._dangling:
             if target not in self.messages:
                 self._reserve_message(target)
-                self.note(line, offset, "a link outside the file", f"{message_id} to {target}")
+                self.note("a link outside the file", f"{message_id} to {target}", place)
         self._dangling.clear()
-        for agent_id, (line, offset) in self._first_use.items():
-            self.note(line, offset, "agent used but never created", agent_id)
+        for agent_id, place in self._first_use.items():
+            self.note("agent used but never created", agent_id, place)
         self.report.sort(key=lambda problem: problem.offset)
 
     # Ids
 
     def next_message_number(self) -> int:
         """A number above that of every message id seen, named or only mentioned."""
-        last = self._last_message
-        match = _NUMBERED.fullmatch
-        for message_id in self.messages:
-            if (found := match(message_id)) and (number := int(found[1])) > last:
-                last = number
-        return last + 1
+        longest = max(map(len, self.messages), default=0)
+        last = max((name for name in self.messages if len(name) == longest), default="")
+        if _PLAIN_ID.fullmatch(last):  # no shorter id of this form can be larger
+            return max(self._last_message, int(last[4:])) + 1
+        numbers = (int(found[1]) for name in self.messages if (found := _NUMBERED.fullmatch(name)))
+        return max(self._last_message, max(numbers, default=0)) + 1
 
     def next_agent_number(self) -> int:
         """A number above that of every agent id seen."""

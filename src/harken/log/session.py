@@ -23,6 +23,7 @@ from harken.formats.session_log import (
     Record,
     encode,
     events_of,
+    read_groups,
     read_records,
     record_of,
     runs,
@@ -59,6 +60,8 @@ class Session:
         self.reviver: Callable[[str], Any] | None = None
         """Makes an agent out of its id; the room `agents` sets it."""
         self.registry = Registry()
+        self._next_message = 0  # looked for when the first one is needed
+        self._next_agent = 0
         self._clock = clock
         self._stamp_second = -1
         self._stamp_prefix = ""
@@ -82,28 +85,31 @@ class Session:
         return cls(session_file, **options)
 
     def _load(self) -> None:
-        torn: Record | None = None
-        size = 0
-        for record in self.scan():
-            self.registry.see(record)
-            torn, size = record, record.offset + record.length
-        self.registry.finish()
-        self._next_message = self.registry.next_message_number()
-        self._next_agent = self.registry.next_agent_number()
-        if self._writer is not None and self._writer.is_torn() and torn is not None:
-            self._heal(torn, size)
+        if self._writer is not None:
+            self.registry.read(read_groups(self._writer.chunks()))
+        else:
+            fd = open_to_read(self.path)
+            try:
+                self.registry.read(read_groups(chunks(fd)))
+            finally:
+                os.close(fd)
+        if self._writer is not None and self._writer.is_torn():
+            self._heal(self._writer)
 
-    def _heal(self, torn: Record, size: int) -> None:
+    def _heal(self, writer: Writer) -> None:
         """Close a torn line by appending; what is there of it stays."""
-        length = size - torn.offset
+        start = writer.last_line()
         event = Recovery(
-            message_id=self._allocate(), time=self._clock(), offset=torn.offset, length=length, reason="torn last line"
+            message_id=self._allocate(),
+            time=self._clock(),
+            offset=start,
+            length=writer.size - start,
+            reason="torn last line",
         )
         data = record_of([event])
-        assert self._writer is not None
-        self._writer.append(b"\n" + encode(data))
+        writer.append(b"\n" + encode(data))
         self.registry.take(data)
-        self._tell([data])
+        self._tell((data,))
 
     # What there is
 
@@ -192,6 +198,8 @@ class Session:
     def allocate_agent_id(self) -> str:
         """An id no agent of this log ever had."""
         with self._lock:
+            if not self._next_agent:
+                self._next_agent = self.registry.next_agent_number()
             while True:
                 agent_id = f"agent_{self._next_agent:03d}"
                 self._next_agent += 1
@@ -228,12 +236,14 @@ class Session:
         role = message.get("role")
         if role not in ROLES:
             raise BadRequest(f"no role is called {role!r}", hint="there are " + ", ".join(ROLES))
-        if reserved := ENVELOPE & message.keys():
-            raise BadRequest(f"a message cannot bring its own {sorted(reserved)[0]}", hint="pass it as an argument")
-        data = {key: value for key, value in message.items() if value is not None and value != []}
-        if role == "assistant" and data.get("content") == "" and "tool_calls" in data:
-            del data["content"]  # some providers send empty words beside a call; nobody said anything
-        return self._log(ENTRY, agent_id, data, substance=substance, cause=cause)
+        if not ENVELOPE.isdisjoint(message):
+            own = sorted(ENVELOPE & message.keys())[0]
+            raise BadRequest(f"a message cannot bring its own {own}", hint="pass it as an argument")
+        if role == "assistant":
+            message = _without_nothing(message)
+        elif None in message.values():
+            message = {key: value for key, value in message.items() if value is not None}
+        return self._log(ENTRY, agent_id, message, substance=substance, cause=cause)
 
     def log_piece_of_text(self, agent_id: str, content: str, cause: Cause) -> str:
         """Log text made for others to hear; it is in nobody's transcript until somebody hears it."""
@@ -270,7 +280,7 @@ class Session:
         with self._lock:
             named = self._named(list(events))
             records = [record_of(run) for run in runs(named)]
-            self._commit(records)
+            self._commit(b"".join(map(encode, records)), records)
         return list(dict.fromkeys(event.message_id for event in named))
 
     def _named(self, events: list[Event]) -> list[Event]:
@@ -292,6 +302,8 @@ class Session:
         return named
 
     def _allocate(self) -> str:
+        if not self._next_message:
+            self._next_message = self.registry.next_message_number()
         while True:
             message_id = f"msg_{self._next_message:03d}"
             self._next_message += 1
@@ -328,7 +340,7 @@ class Session:
                 data["cause"] = cause if isinstance(cause, str) else list(cause)
             if last:
                 data.update((key, value) for key, value in last.items() if value is not None)
-            self._commit([data])
+            self._commit(encode(data), (data,))
         return message_id
 
     def _timestamp(self) -> str:
@@ -338,24 +350,21 @@ class Session:
             self._stamp_prefix = clocks.format_instant(second * clocks.SECOND)[:20]
         return f"{self._stamp_prefix}{micros:06d}Z"
 
-    def _commit(self, records: list[dict[str, Any]]) -> None:
+    def _commit(self, lines: bytes, records: Sequence[dict[str, Any]]) -> None:
         """Put records on disk, then believe them, then tell the observers."""
         if self._writer is None:
             raise BadRequest(f"{self.path} was opened for reading only", hint="open it without readonly=True")
-        lines = [encode(data) for data in records]
-        if self._batch is not None:
-            self._batch.extend(lines)
+        if self._batch is None:
+            self._writer.append(lines, len(records))
+        else:
+            self._batch.append(lines)
             self._batched.extend(records)
-            for data in records:
-                self.registry.take(data)
-            return
-        self._writer.append(lines[0] if len(lines) == 1 else b"".join(lines), len(lines))
         for data in records:
             self.registry.take(data)
-        if self.observers:
+        if self.observers and self._batch is None:
             self._tell(records)
 
-    def _tell(self, records: list[dict[str, Any]]) -> None:
+    def _tell(self, records: Sequence[dict[str, Any]]) -> None:
         if not self.observers:
             return
         events = [event for data in records for event in events_of(data)]
@@ -381,7 +390,7 @@ class Session:
                     lines, records = self._batch, self._batched
                     self._batch, self._batched = None, []
                     if lines and self._writer is not None:
-                        self._writer.append(b"".join(lines), len(lines))
+                        self._writer.append(b"".join(lines), len(records))
                         self._tell(records)
 
     def flush(self) -> None:
@@ -406,6 +415,17 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({str(self.path)!r}, agents={len(self.agents)}, records={self.registry.records})"
+
+
+def _without_nothing(message: dict[str, Any]) -> dict[str, Any]:
+    """An assistant's message without the keys under which nothing stands; some providers send them all."""
+    data = {key: value for key, value in message.items() if value is not None}
+    if "tool_calls" in data:
+        if not data["tool_calls"]:
+            del data["tool_calls"]
+        elif data.get("content") == "":
+            del data["content"]  # empty words beside a call: nobody said anything
+    return data
 
 
 def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Iterator[Record]:

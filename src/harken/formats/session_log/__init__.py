@@ -14,7 +14,7 @@ from harken.events import Event, Output
 from harken.formats.base import Format, Written
 
 from .dialects import dialect, normalise
-from .lines import BLANK, MAX_LINE, Record, look_closer, read_records
+from .lines import BLANK, HEAD, MAX_LINE, Group, Record, look_closer, read_groups, read_records
 from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, events_of, instant_of
 from .writing import encode, record_of, records_of, runs
 
@@ -68,9 +68,11 @@ __all__ = [
     "BLANK",
     "ENTRY",
     "FORMAT",
+    "HEAD",
     "KINDS",
     "MAX_LINE",
     "ROLES",
+    "Group",
     "Record",
     "as_cause",
     "as_id",
@@ -83,6 +85,7 @@ __all__ = [
     "look_closer",
     "normalise",
     "read",
+    "read_groups",
     "read_records",
     "record_of",
     "records_of",
