@@ -99,10 +99,15 @@ def _by_session(store: Store, ref: str) -> Commit | None:
 
 
 def _by_session_prefix(store: Store, ref: str) -> Commit | None:
-    tips = [row for row in store.sessions(prefix=ref) if row.tip and not row.parent]
-    if len(tips) > 1:
-        raise Ambiguous(f"several sessions begin with {ref!r}", hint=_listing([row.session for row in tips]))
-    return store.get_commit(tips[0].tip) if tips else None
+    """As `_by_session`, where the beginning of a session's id is enough to tell it from all others."""
+    start, at, message = ref.rpartition("@")
+    for text, wanted in ((ref, ""), (start, message if at else "")):
+        rows = [row for row in store.sessions(prefix=text) if row.tip and not row.parent] if text else []
+        if len(rows) > 1:
+            raise Ambiguous(f"several sessions begin with {text!r}", hint=_listing([row.session for row in rows]))
+        if rows:
+            return _by_message(store, rows[0], wanted) if wanted else store.get_commit(rows[0].tip)
+    return None
 
 
 def _by_message(store: Store, row: SessionRow, message: str) -> Commit:

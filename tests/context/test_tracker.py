@@ -1,0 +1,229 @@
+"""The tracker: events in, commits out, and never in the agent's way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from harken.context import Tracker
+from harken.errors import HarkenError
+from harken.events import Event, Prompt, Response, System, ToolCall, ToolResult
+from harken.repo import Repo
+from harken.store import Store, Writer
+from support.contexts import START, heard, keep, memory_repo, turn
+
+
+@pytest.fixture
+def repo() -> Repo:
+    return memory_repo()
+
+
+def tracker(repo: Repo, **facts: object) -> Tracker:
+    return Tracker(repo, session_id="live", principal="me", template="t", **facts)  # type: ignore[arg-type]
+
+
+class Broken:
+    """A store whose disk is full until it is mended."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.failing = False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    @contextmanager
+    def write(self) -> Iterator[Writer]:
+        with self._store.write() as writer:
+            yield writer
+            if self.failing:
+                raise HarkenError("no space left")
+
+
+class TestWhereTheAgentStands:
+    def test_is_nowhere_before_the_first_checkpoint(self, repo: Repo) -> None:
+        assert "" == tracker(repo).current
+
+    def test_is_settled_before_its_tools_run(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed([Prompt(content="go", message_id="m1")])
+        live.feed([ToolCall(id="c", name="Read", message_id="m2")])
+
+        assert live.current == repo.commit("live").short
+        assert 2 == len(heard(repo, "live"))
+
+    def test_can_be_asked_for_at_any_moment(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed([Prompt(content="go", message_id="m1")])
+
+        assert live.checkpoint() == live.current
+        assert ["explicit"] == [commit.checkpoint for commit in repo.history("live")]
+
+    def test_does_not_change_where_nothing_is_new(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed(turn(1))
+        before = live.current
+
+        live.checkpoint()
+        live.close()
+
+        assert before == live.current
+
+    def test_waits_while_a_message_goes_on(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed([Response(content="let me", api_id="a")], more=True)
+
+        assert "" == live.current
+        live.feed([ToolCall(name="Read", api_id="a")])
+        assert 1 == len(repo.history("live"))
+
+
+class TestCommits:
+    def test_carry_what_the_tracker_was_told(self, repo: Repo) -> None:
+        live = tracker(repo, ticket_id="tkt-1", thread_id="th-1", machine="box")
+        live.feed(turn(1))
+
+        tip = live.tip
+        assert tip is not None
+        assert ("live", "me", "t", "tkt-1", "th-1", "box", "events-v1") == (
+            tip.session_id,
+            tip.principal,
+            tip.template,
+            tip.ticket_id,
+            tip.thread_id,
+            tip.machine,
+            tip.format,
+        )
+
+    def test_are_named_after_the_events_and_not_after_the_clock(self) -> None:
+        names = []
+        for _ in range(2):
+            repo = memory_repo()
+            repo.clock()
+            live = tracker(repo)
+            live.feed(turn(1, time=START))
+            live.feed(turn(2, time=START - 60_000_000))
+            names.append([commit.id for commit in repo.history("live")])
+
+        assert names[0] == names[1]
+
+    def test_never_go_back_in_time(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed(turn(1, time=START))
+        live.feed(turn(2, time=START - 60_000_000))
+
+        times = [commit.time for commit in repo.history("live")]
+        assert sorted(times, reverse=True) == times
+
+    def test_go_on_from_the_commit_they_were_given(self, repo: Repo) -> None:
+        base = keep(repo, turn(1))
+        live = tracker(repo, parent=base.id, forked_from=base.id)
+        live.feed(turn(2))
+
+        assert [*turn(1), *turn(2)] == heard(repo, "live")
+        assert ["", base.id, ""] == [commit.forked_from for commit in repo.history("live")]
+
+    def test_fill_the_sessions_row(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed(turn(1, time=START))
+
+        row = repo.sessions()[0]
+        assert ("live", START, START + 3_000_000, 4) == (row.session, row.started, row.ended, row.messages)
+
+
+class TestWhenTheStoreFails:
+    def test_the_agent_goes_on_and_is_told(self, repo: Repo) -> None:
+        warnings: list[str] = []
+        repo.store = broken = Broken(repo.store)  # type: ignore[assignment]
+        live = tracker(repo, on_warning=warnings.append)
+        broken.failing = True
+
+        live.feed(turn(1))
+
+        assert ["a checkpoint failed and is made up for by the next: no space left"] == warnings
+        assert ("", 4) == (live.current, live.pending)
+
+    def test_the_next_checkpoint_holds_what_was_missed(self, repo: Repo) -> None:
+        repo.store = broken = Broken(repo.store)  # type: ignore[assignment]
+        live = tracker(repo)
+        live.feed(turn(1))
+        broken.failing = True
+        live.feed(turn(2))
+        broken.failing = False
+        live.feed([Prompt(content="and now?", message_id="m9"), Response(content="well", message_id="m10")])
+
+        assert [*turn(1), *turn(2)] == heard(repo, "live")[:8]
+        assert (10, 0) == (len(heard(repo, "live")), live.pending)
+
+    def test_a_compaction_keeps_its_place(self, repo: Repo) -> None:
+        repo.store = broken = Broken(repo.store)  # type: ignore[assignment]
+        live = tracker(repo)
+        broken.failing = True
+        summary = Prompt(content="in short", source="injected", message_id="m5")
+        live.feed([*turn(1), System(subtype="compact_boundary", message_id="m4"), summary])
+        live.feed(turn(2))
+        broken.failing = False
+        live.close()
+
+        assert ["m4", "m5", *(event.message_id for event in turn(2))] == [e.message_id for e in heard(repo, "live")]
+        assert 10 == len(heard(repo, "live", stop="root"))
+
+
+class TestARuntimeThatCompacts:
+    def test_its_summary_stands_for_what_was_before(self, repo: Repo) -> None:
+        live = tracker(repo)
+        boundary = System(subtype="compact_boundary", message_id="m4")
+        summary = Prompt(content="in short", source="injected", message_id="m5")
+        live.feed([*turn(1), boundary])
+        live.feed([summary])
+        live.feed(turn(2))
+
+        assert [boundary, summary, *turn(2)] == heard(repo, "live")
+        assert [*turn(1), boundary, summary, *turn(2)] == heard(repo, "live", stop="root")
+
+    def test_one_that_does_not_show_its_summary_hides_nothing(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed([*turn(1), System(subtype="microcompact_boundary", message_id="m4"), *turn(2)])
+
+        assert 9 == len(heard(repo, "live"))
+
+
+class TestFeedingAgain:
+    def test_skips_what_is_kept(self, repo: Repo) -> None:
+        stream: list[Event] = [*turn(1), *turn(2), *turn(3)]
+        first = tracker(repo)
+        first.feed(stream[:6])
+        again = tracker(repo)
+        again.feed(stream)
+
+        assert stream == heard(repo, "live")
+
+    def test_a_state_nobody_can_read_is_no_state(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed(turn(1))
+        row = repo.sessions()[0]
+        with repo.store.write() as writer:
+            writer.save_session(type(row)(session=row.session, runtime="", state=b"\xff not ours"))
+
+        assert 0 == tracker(repo).kept
+
+
+def test_several_threads_may_feed_and_ask(repo: Repo) -> None:
+    live = tracker(repo, frequency="tool")
+
+    def feed(base: int) -> None:
+        for number in range(20):
+            live.feed([ToolResult(id=f"{base}-{number}", output="x", message_id=f"{base}-{number}")])
+            assert live.current
+
+    threads = [threading.Thread(target=feed, args=(base,)) for base in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    live.close()
+
+    assert 80 == len({event.message_id for event in heard(repo, "live")})

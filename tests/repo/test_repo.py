@@ -1,0 +1,343 @@
+"""The sentences of `Repo`, on the store in memory and on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+import harken
+from harken.errors import BadRecord, BadRequest, Conflict, NotFound
+from harken.events import Metric, Prompt, Response
+from harken.events.cbor import encode_events
+from harken.repo import Repo, default_location
+from support.contexts import START, Ticking, chain, flat, heard, keep, turn
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Repo]:
+    where = "memory:" if request.param == "memory" else tmp_path / "store.db"
+    with harken.open(where, clock=Ticking()) as opened:
+        yield opened
+
+
+class TestOpening:
+    def test_without_a_place_is_the_users_own_store(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+        with harken.open() as repo:
+            keep(repo, turn(1))
+
+        assert tmp_path / "harken" / "store.db" == default_location()
+        assert default_location().exists()
+
+    @pytest.mark.parametrize("value", ["", "relative/path"])
+    def test_a_data_folder_that_is_no_absolute_path_does_not_count(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: str
+    ) -> None:
+        monkeypatch.setenv("XDG_DATA_HOME", value)
+        monkeypatch.setenv("HOME", str(tmp_path))
+
+        assert tmp_path / ".local" / "share" / "harken" / "store.db" == default_location()
+
+
+class TestCheckpoint:
+    def test_keeps_every_fact(self, repo: Repo) -> None:
+        commit = repo.checkpoint(
+            encode_events(turn(1)),
+            format="events-v1",
+            checkpoint="turn_boundary",
+            created_at="2026-11-15T11:30:00.250+01:00",
+            template="t",
+            principal="p",
+            machine="m",
+            session_id="s",
+            ticket_id="tkt-1",
+            thread_id="th-1",
+            summary="said at once",
+            message_count=7,
+            token_count=99,
+            spawned_from={"session": "other", "call_id": "c", "inherits": False},
+        )
+
+        shown = repo.show(commit)
+        assert ("2026-11-15T10:30:00Z", 7, 99, False) == (
+            shown.created_at,
+            shown.message_count,
+            shown.token_count,
+            shown.approximate,
+        )
+        assert ("t", "p", "m", "s", "tkt-1", "th-1", "said at once") == (
+            shown.template,
+            shown.principal,
+            shown.machine,
+            shown.session_id,
+            shown.ticket_id,
+            shown.thread_id,
+            shown.summary,
+        )
+        assert {"session": "other", "call_id": "c", "inherits": False} == shown.spawned_from
+
+    def test_counts_where_nobody_did(self, repo: Repo) -> None:
+        said = [Prompt(content="x" * 40, message_id="a"), Response(content="y" * 40, message_id="b")]
+
+        commit = keep(repo, said)
+
+        assert (2, 20, True) == (commit.message_count, commit.token_count, commit.approximate)
+
+    def test_believes_usage(self, repo: Repo) -> None:
+        commit = keep(repo, [Response(content="y" * 4000, message_id="b"), Metric(output_tokens=9, message_id="b")])
+
+        assert (9, False) == (commit.token_count, commit.approximate)
+
+    def test_takes_an_artifact_in_place_of_data(self, repo: Repo) -> None:
+        artifact = repo.put(encode_events(turn(1)))
+
+        commit = repo.checkpoint(artifact=f"art-{artifact[:12]}", format="events-v1")
+
+        assert (artifact, 4) == (commit.artifact, commit.message_count)
+        assert turn(1) == heard(repo, commit)
+
+    @pytest.mark.parametrize(
+        "how", [{}, {"data": b""}, {"data": b"x", "artifact": "art-0"}, {"data": b"x", "commit_type": "wish"}]
+    )
+    def test_refuses_what_makes_no_sense(self, repo: Repo, how: dict[str, object]) -> None:
+        with pytest.raises(BadRequest):
+            repo.checkpoint(format="morse-v1", **how)  # type: ignore[arg-type]
+
+    def test_refuses_bytes_that_could_never_be_joined(self, repo: Repo) -> None:
+        with pytest.raises(BadRecord):
+            repo.checkpoint(b"not cbor", format="events-v1")
+
+    def test_refuses_a_parent_that_is_not_there(self, repo: Repo) -> None:
+        with pytest.raises(NotFound):
+            keep(repo, turn(1), "ctx-00000000")
+
+    def test_moves_the_branch_it_is_made_on(self, repo: Repo) -> None:
+        repo.fork(chain(repo, [1]), "b")
+
+        tip = keep(repo, turn(2), "b")
+
+        assert tip.id == repo.commit("b").id
+        assert ["fork"] == [move.why.split()[0] for move in repo.store.moves("b")], "tips advance by themselves"
+
+    def test_does_not_move_a_tag(self, repo: Repo) -> None:
+        root = chain(repo, [1])
+        repo.tag(root, "v1")
+
+        keep(repo, turn(2), "v1")
+
+        assert root.id == repo.commit("v1").id
+
+    def test_the_same_commit_twice_is_one(self, repo: Repo) -> None:
+        first, second = (keep(repo, turn(1), created_at=START) for _ in range(2))
+
+        assert first.id == second.id
+        assert 1 == len(repo.store.commits())
+
+
+class TestArtifacts:
+    def test_are_found_by_any_of_their_names(self, repo: Repo) -> None:
+        name = repo.put(b"hello world")
+
+        assert {b"hello world"} == {repo.get(ref) for ref in (name, f"art-{name[:12]}", name[:6])}
+
+    @pytest.mark.parametrize("ref", ["art-000000000000", "nonsense", "", "0" * 64])
+    def test_that_are_not_there_are_not_found(self, repo: Repo, ref: str) -> None:
+        with pytest.raises(NotFound):
+            repo.get(ref)
+
+
+class TestResolve:
+    def test_is_the_newest_commit_at_or_before_the_instant(self, repo: Repo) -> None:
+        first = keep(repo, turn(1), principal="p", created_at="2026-01-01T10:00:00Z")
+        second = keep(repo, turn(2), first, principal="p", created_at="2026-01-01T11:00:00Z")
+
+        found = {
+            time: commit.id if (commit := repo.resolve("p", time)) else None
+            for time in (
+                "2026-01-01T09:59:59Z",
+                "2026-01-01T10:00:00Z",
+                "2026-01-01T10:59:59.999Z",
+                "2026-01-01T12:00:00+01:00",
+                "2026-01-01T12:00:00+02:00",
+            )
+        }
+
+        assert [None, first.id, first.id, second.id, first.id] == list(found.values()), "instants, not strings"
+
+    def test_takes_a_datetime(self, repo: Repo) -> None:
+        commit = keep(repo, turn(1), principal="p", created_at=datetime(2026, 1, 1, 10, tzinfo=UTC))
+        east = timezone(timedelta(hours=2))
+
+        found = repo.resolve("p", datetime(2026, 1, 1, 12, tzinfo=east))
+
+        assert found is not None
+        assert commit.id == found.id
+
+    def test_knows_nothing_of_a_stranger(self, repo: Repo) -> None:
+        keep(repo, turn(1), principal="p")
+
+        assert repo.resolve("q") is None
+
+    def test_a_time_that_is_none_is_refused(self, repo: Repo) -> None:
+        with pytest.raises(BadRequest, match="is no time"):
+            repo.resolve("p", "yesterday")
+
+
+class TestWords:
+    def test_a_commit_nobody_described_has_a_line_all_the_same(self, repo: Repo) -> None:
+        shown = repo.show(chain(repo, [1]))
+
+        assert ("question 1 → Read → answer 1", True) == (shown.summary, shown.derived)
+
+    def test_the_newest_summary_is_shown_and_the_older_ones_stay(self, repo: Repo) -> None:
+        commit = chain(repo, [1])
+        repo.annotate(commit, "first thought")
+        repo.annotate(commit, "a label", key="label")
+        repo.annotate(commit, "better thought", who="me")
+
+        shown = repo.show(commit)
+
+        assert ("better thought", False) == (shown.summary, shown.derived)
+        assert ["first thought", "a label", "better thought"] == [note.value for note in shown.annotations]
+
+    def test_an_unknown_format_has_a_line_too(self, repo: Repo) -> None:
+        assert "delta in morse-v1, 4 bytes" == repo.show(repo.checkpoint(b"dash", format="morse-v1")).summary
+
+    def test_an_evicted_commit_still_shows(self, repo: Repo) -> None:
+        commit = chain(repo, [1])
+        with repo.store.write() as writer:
+            writer.evict(commit.artifact)
+
+        assert "its bytes have been let go" in repo.show(commit).summary
+        assert [commit.id] == [c.id for c in repo.history(commit)]
+        with pytest.raises(NotFound, match="let go"):
+            repo.materialize(commit)
+
+    def test_nothing_cannot_be_said(self, repo: Repo) -> None:
+        with pytest.raises(BadRequest):
+            repo.annotate(chain(repo, [1]), "  ")
+
+
+class TestNames:
+    def test_a_fork_must_be_new(self, repo: Repo) -> None:
+        commit = chain(repo, [1])
+        repo.fork(commit, "b")
+
+        with pytest.raises(Conflict):
+            repo.fork(commit, "b")
+
+    def test_a_move_is_undone_and_the_undoing_too(self, repo: Repo) -> None:
+        first, second = chain(repo, [1]), chain(repo, [2])
+        repo.fork(first, "b")
+        repo.move("b", second, kind="branch", who="me", why="better")
+
+        repo.undo("b")
+        assert first.id == repo.commit("b").id
+        repo.undo("b")
+        assert second.id == repo.commit("b").id
+        assert ["undo of move 3", "undo of move 2", "better"] == [move.why for move in repo.store.moves("b")[:3]]
+
+    def test_undoing_the_first_move_takes_the_name_away(self, repo: Repo) -> None:
+        repo.fork(chain(repo, [1]), "b")
+
+        repo.undo()
+
+        assert repo.store.find_name("b") is None
+
+    def test_a_move_that_was_overtaken_is_not_undone(self, repo: Repo) -> None:
+        repo.fork(chain(repo, [1]), "b")
+        keep(repo, turn(2), "b")
+
+        with pytest.raises(Conflict):
+            repo.undo("b")
+
+    def test_there_may_be_nothing_to_undo(self, repo: Repo) -> None:
+        with pytest.raises(NotFound):
+            repo.undo()
+
+
+class TestCompact:
+    def test_moves_the_branch_and_nothing_else(self, repo: Repo) -> None:
+        tip = chain(repo, range(3))
+        repo.fork(tip, "a")
+        repo.fork(tip, "b")
+
+        repo.compact("a", "in short")
+
+        assert 1 == len(heard(repo, "a"))
+        assert flat(range(3)) == heard(repo, "b") == heard(repo, tip)
+
+    def test_again_puts_the_better_summary_beside_the_old_one(self, repo: Repo) -> None:
+        repo.fork(chain(repo, range(3)), "b")
+        first = repo.compact("b", "in short")
+        second = repo.compact("b", "in better words")
+
+        assert first.parent == second.parent
+        assert ["in short", "in better words"] == [
+            event.content for ref in (first, "b") for event in heard(repo, ref) if isinstance(event, Prompt)
+        ]
+
+    def test_without_a_summary_makes_one_of_its_own_words(self, repo: Repo) -> None:
+        folded = repo.compact(chain(repo, range(3)))
+
+        assert "First request: question 0" in str(heard(repo, folded)[0])
+        assert repo.show(folded).summary.startswith("Summary of the conversation so far (12 messages)")
+
+    def test_refuses_to_hide_everything_behind_nothing(self, repo: Repo) -> None:
+        with pytest.raises(BadRequest):
+            repo.compact(chain(repo, [1]), "  ")
+
+    def test_of_a_format_nobody_reads_needs_a_summary(self, repo: Repo) -> None:
+        commit = repo.checkpoint(b"dash", format="morse-v1")
+
+        with pytest.raises(BadRequest, match="nobody here can read"):
+            repo.compact(commit)
+        assert "SOS" in str(heard(repo, repo.compact(commit, "SOS"))[0])
+
+
+class TestDiff:
+    def test_says_what_each_side_knows_alone(self, repo: Repo) -> None:
+        base = chain(repo, [1])
+        here, there = chain(repo, [2], base), chain(repo, [3, 4], base)
+
+        found = repo.diff(here, there)
+
+        assert found.ancestor is not None
+        assert (base.id, turn(2), flat([3, 4])) == (found.ancestor.id, list(found.here), list(found.there))
+
+    def test_of_a_commit_and_itself_is_nothing(self, repo: Repo) -> None:
+        tip = chain(repo, [1, 2])
+
+        assert ((), ()) == (repo.diff(tip, tip).here, repo.diff(tip, tip).there)
+
+    def test_a_copy_with_commits_of_its_own_knows_the_same(self, repo: Repo) -> None:
+        original = chain(repo, [1, 2])
+        copy = keep(repo, turn(3), keep(repo, flat([1, 2]), template="copy"))
+
+        found = repo.diff(original, copy)
+
+        assert (None, (), turn(3)) == (found.ancestor, found.here, list(found.there))
+
+    def test_looks_through_compactions(self, repo: Repo) -> None:
+        base = chain(repo, [1])
+        there = chain(repo, [3], repo.compact(chain(repo, [2], base), "in short"))
+
+        assert flat([2, 3]) == list(repo.diff(base, there).there)
+
+    def test_counts_what_nobody_can_read(self, repo: Repo) -> None:
+        base = chain(repo, [1])
+
+        assert 1 == repo.diff(base, repo.checkpoint(b"dash", format="morse-v1", parent=base)).unread
+
+
+def test_history_goes_to_the_root_and_past_compactions(repo: Repo) -> None:
+    tip = chain(repo, [3], repo.compact(chain(repo, [1, 2]), "in short"))
+
+    assert ["delta", "compaction", "delta", "delta"] == [commit.commit_type for commit in repo.history(tip)]
+    assert [tip.id] == [commit.id for commit in repo.history(tip, limit=1)]
+    with pytest.raises(BadRequest):
+        repo.history(tip, limit=-1)
