@@ -267,6 +267,10 @@ class TestHearing:
     def test_knows_only_what_had_reached_it_by_then(self, viewer, at, expected):
         assert expected == viewer.knows("bob", "m14", at=at)["knows"]
 
+    def test_knows_only_the_words_that_had_reached_it_by_then(self, viewer):
+        assert not viewer.knows("bob", "1234", at="m15")["knows"]
+        assert viewer.knows("bob", "1234", at="m16")["knows"]
+
     def test_an_event_without_a_time_stands_with_the_one_before(self):
         events = cafe()
         del events[15]["timestamp"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harken.views import SessionViewer
 from harken.views.wording import Differ
-from support.viewed import calls, created, entry, text
+from support.viewed import calls, created, entry, text, write_log
 
 AGENTS = ("a", "b", "c")
 SIZE = 14
@@ -220,3 +220,39 @@ def test_a_change_is_an_intervention_and_a_label_is_not(changed):
     ]
 
     assert ["m4"] == [one["message_id"] for one in SessionViewer.of(log).interventions()]
+
+
+def disguised(log):
+    """The same session with every tool under another name and with other arguments."""
+    masks = [{"name": "whisper", "arguments": "\x00{"}, {"arguments": None}, {"name": 7}, {"arguments": {"to": "b"}}]
+    found = []
+    for n, event in enumerate(log):
+        if event.get("tool_calls"):
+            mask = masks[n % len(masks)]
+            event = event | {"tool_calls": [{"id": call["id"], "function": mask} for call in event["tool_calls"]]}
+        found.append(event)
+    return found
+
+
+@known
+@given(sessions())
+def test_no_view_depends_on_which_tools_were_used(log):
+    plain, masked = SessionViewer.of(log), SessionViewer.of(disguised(log))
+    agents = list(plain.list_agents())
+
+    assert plain.extract_dialog(agents) == masked.extract_dialog(agents)
+    assert plain.build_causality_index() == masked.build_causality_index()
+    assert plain.flow() == masked.flow()
+    assert plain.agent_tree() == masked.agent_tree()
+    assert plain.interventions() == masked.interventions()
+
+
+@settings(max_examples=30, deadline=None)
+@given(sessions())
+def test_a_session_from_a_file_looks_like_the_events_themselves(tmp_path_factory, log):
+    path = write_log(tmp_path_factory.mktemp("logs") / "log.jsonl", log)
+    filed, held = SessionViewer(path), SessionViewer.of(log)
+
+    assert [] == filed.problems
+    assert held.timeline() == filed.timeline()
+    assert held.flow() == filed.flow()
