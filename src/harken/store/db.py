@@ -69,11 +69,10 @@ class Database:
 
     def connection(self) -> sqlite3.Connection:
         """This thread's connection."""
-        found: sqlite3.Connection | None = getattr(self.local, "connection", None)
-        if found is None:
+        try:
+            found: sqlite3.Connection = self.local.connection
+        except AttributeError:
             found = self.local.connection = self._connect()
-        elif os.getpid() != self._process:
-            raise BadRequest("a store does not survive a fork of its process", hint="open it again in the child")
         return found
 
     def _connect(self) -> sqlite3.Connection:
@@ -145,6 +144,8 @@ class Database:
 
     def begin(self) -> None:
         """Queue for the right to write, then take it."""
+        if os.getpid() != self._process:
+            raise BadRequest("a store does not survive a fork of its process", hint="open it again in the child")
         connection = self.connection()
         if connection.in_transaction:
             raise BadRequest("this thread is already inside a transaction of this store")
@@ -177,7 +178,18 @@ class Database:
         except sqlite3.Error:
             connection.close()
             self._all.remove(connection)
-            self.local.connection = None
+            del self.local.connection
+        finally:
+            self.lock.release()
+
+    def alone(self, statement: str) -> None:
+        """Run a statement that is a transaction by itself and takes many steps, with nobody else writing."""
+        connection = self.connection()
+        self.lock.acquire()
+        try:
+            connection.executescript(statement)
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
         finally:
             self.lock.release()
 

@@ -20,7 +20,7 @@ FRAME_SIZE = 1 << 20
 LIMIT = 4 << 20
 """No frame has more content than this, so reading one takes bounded memory whatever it claims."""
 
-LIVE, BULK, PACKED = 3, 3, 9
+LIVE, BULK, PACKED = 1, 3, 9
 """Levels of compression: a checkpoint and an import want speed, packing happens once and wants room."""
 
 _WINDOW = 23  # a prefix and a frame, both at their largest, lie inside one window

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import mmap
 import os
 import struct
 import threading
@@ -25,7 +26,7 @@ _BASE = 64  # bytes below are the number itself
 # Open-file-description locks belong to the open file, not to the process, so that threads count as well.
 _SETLK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
 _FLOCK = struct.Struct("hhqqi4x")
-_FAIR = os.uname().sysname == "Linux"  # elsewhere the structure differs, and the door itself is the lock
+_FAIR = os.uname().sysname == "Linux"  # elsewhere the structure differs, and the whole file is the lock
 _BUSY = (errno.EAGAIN, errno.EACCES)
 
 
@@ -37,6 +38,9 @@ class FairLock:
         self.patience = patience
         self._inside = threading.Lock()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if os.fstat(self._file).st_size < _NUMBER.size:
+            os.pwrite(self._file, _NUMBER.pack(0), 0)
+        self._next = mmap.mmap(self._file, _NUMBER.size)
 
     def acquire(self) -> None:
         """Wait for our turn; `Locked` when patience runs out."""
@@ -44,22 +48,45 @@ class FairLock:
         if not self._inside.acquire(timeout=self.patience):
             raise self._too_long()
         try:
-            self._close_door(deadline)
             if _FAIR:
                 self._await_turn(self._draw(), deadline)
+            else:
+                self._await_door(deadline)
         except BaseException:
-            self._leave()
+            self.release()
             raise
 
     def release(self) -> None:
         """Let the next one go."""
-        self._leave()
+        try:
+            if _FAIR:
+                self._byte(fcntl.F_UNLCK, 0, 0)
+            else:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+        finally:
+            self._inside.release()
 
     def close(self) -> None:
         """Let go of the file."""
+        self._next.close()
         os.close(self._file)
 
-    def _close_door(self, deadline: float) -> None:
+    def _draw(self) -> int:
+        """The next number whose byte nobody holds. Two who read the same number cannot both lock its byte."""
+        number = _NUMBER.unpack_from(self._next)[0] % _WRAP
+        while True:
+            try:
+                self._byte(fcntl.F_WRLCK, _BASE + number, 1)
+                break
+            except OSError as error:
+                if error.errno not in _BUSY:
+                    raise
+                number += 1
+        if number >= _NUMBER.unpack_from(self._next)[0] % _WRAP:
+            _NUMBER.pack_into(self._next, 0, number + 1)
+        return int(number)
+
+    def _await_door(self, deadline: float) -> None:
         pause = 0.00002
         while True:
             try:
@@ -67,27 +94,6 @@ class FairLock:
                 return
             except OSError as error:
                 pause = self._pause(error, pause, deadline)
-
-    def _draw(self) -> int:
-        """Take the next number and its byte, then open the door again."""
-        try:
-            held = os.pread(self._file, _NUMBER.size, 0)
-            number = self._first_free(_NUMBER.unpack(held)[0] % _WRAP if len(held) == _NUMBER.size else 0)
-            os.pwrite(self._file, _NUMBER.pack(number + 1), 0)
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
-        return number
-
-    def _first_free(self, number: int) -> int:
-        """That number's byte, or the next that nobody holds: the file may have been damaged or put back."""
-        while True:
-            try:
-                self._byte(fcntl.F_WRLCK, _BASE + number, 1)
-                return number
-            except OSError as error:
-                if error.errno not in _BUSY:
-                    raise
-                number += 1
 
     def _await_turn(self, number: int, deadline: float) -> None:
         """Go ahead once every lower byte is free. Asked for as a read lock, which those behind us may share."""
@@ -106,15 +112,6 @@ class FairLock:
             raise self._too_long()
         time.sleep(pause)
         return min(pause * 1.5, 0.001)
-
-    def _leave(self) -> None:
-        try:
-            if _FAIR:
-                self._byte(fcntl.F_UNLCK, 0, 0)
-            else:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
-        finally:
-            self._inside.release()
 
     def _byte(self, kind: int, start: int, length: int) -> None:
         fcntl.fcntl(self._file, _SETLK, _FLOCK.pack(kind, os.SEEK_SET, start, length, 0))

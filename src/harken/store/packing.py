@@ -1,8 +1,8 @@
 """Packing: small frames of one chain become a large one, which takes a fraction of the room.
 
 Content is read and compressed before anybody has to wait; then one transaction checks that nothing changed meanwhile,
-adds the large frame, moves the slices and drops the small frames. Whoever reads at that moment sees either state.
-Frames are never changed and their numbers never used again, so a race is noticed by a frame that is gone.
+adds the large frame and moves the slices. Whoever reads at that moment sees either state. The slot of a small frame
+is free when no artifact points at it any more; nothing is written to say so, and the next small frame goes there.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ _FREE_PAGES = 64
 
 
 class Loose(NamedTuple):
-    """A loose frame: the chain it belongs to and the rows of artifacts it holds."""
+    """A loose frame: its slot, the chain it belongs to and the rows of artifacts it holds."""
 
-    n: int
-    chain: int
+    slot: int
+    hash: bytes
     size: int
+    chain: int
     first: int
     last: int
 
@@ -46,6 +47,8 @@ class Packer:
         self._store = store
         self._loose: dict[int, list[int]] | None = None  # chain -> [bytes, frames]
         self._touched: set[int] = set()
+        self.free: list[int] = []
+        """Slots that were free when we last looked; whoever takes one looks again."""
 
     def after(self, writer: SqliteWriter) -> None:
         """After a transaction: pack what has become enough. The transaction is done, whatever happens here."""
@@ -71,6 +74,7 @@ class Packer:
             # Called after the transaction, so its own frames are among the rows; they are added again by the caller,
             # which makes the count a little high once, and the packing a little early.
             self._loose = {chain: [size, count] for chain, size, count in rows}
+            self.free = [slot for (slot,) in self._store.db.all(sql.FREE_SLOTS)]
         return self._loose
 
     def pack(self, chain: int | None) -> int:
@@ -98,41 +102,46 @@ class Packer:
             content, frame = self._gather(group)
             self._swap(group, content, frame, next_frame)
             next_frame += 1
-        left = [(row[0],) for row in self._store.db.all(sql.LOOSE_OF, (chain,))]
-        self._store.db.many(sql.SETTLE_LOOSE, left)
-        self._store.db.many(sql.DROP_LOOSE, left)
+        for row in self._store.db.all(sql.LOOSE_OF, (chain,)):
+            self._settle_one(Loose(*row), next_frame)
+            next_frame += 1
         self._loose = None
         return next_frame
 
+    def _settle_one(self, loose: Loose, number: int) -> None:
+        """Inside a transaction: make a loose frame an ordinary one, as it is."""
+        db = self._store.db
+        slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
+        db.do(sql.SETTLE, (number, loose.slot))
+        db.many(sql.PLACE_ARTIFACT, [(number, start, artifact) for artifact, start, _ in slices])
+
     def _gather(self, group: list[Loose]) -> tuple[int, Frame]:
-        content = b"".join(self._store.frame(loose.n) for loose in group)
+        content = b"".join(self._store.frame(-loose.slot) for loose in group)
         return len(content), seal_frame(content, level=PACKED)
 
     def _swap(self, group: list[Loose], size: int, frame: Frame, number: int | None) -> int:
         """Inside a transaction: put the large frame in the place of the small ones, unless something changed."""
         db, start, moves = self._store.db, 0, []
+        next_frame, next_slot, *_ = db.one(sql.NEXT) or (1, 1)
+        number = next_frame if number is None else number
         for loose in group:
-            if db.one(sql.LOOSE_ROW, (loose.n,)) != tuple(loose):
+            if db.one(sql.LOOSE_ROW, (loose.slot,)) != tuple(loose):
                 return 0
-            slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, loose.n))
+            slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
             if sum(row[2] for row in slices) != loose.size:
-                # Some of it was evicted: the frame stays as it is until gc writes it anew.
-                db.do(sql.SETTLE_LOOSE, (loose.n,))
-                db.do(sql.DROP_LOOSE, (loose.n,))
+                if slices:  # some of it was evicted: the frame stays as it is until gc writes it anew
+                    self._settle_one(loose, number)
                 return 0
             moves += [(artifact, start + offset) for artifact, offset, _ in slices]
             start += loose.size
-        if number is None:
-            row = db.one(sql.NEXT)
-            number = int(row[0]) if row else 1
-        db.many(sql.PLACE_ARTIFACT, [(number, offset, artifact) for artifact, offset in moves])
-        db.many(sql.DROP_LOOSE, [(loose.n,) for loose in group])
         chains = {loose.chain for loose in group}
-        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4:  # room for more of the same chain
+        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and number == next_frame:  # room for more of the chain
             rows = (min(loose.first for loose in group), max(loose.last for loose in group))
-            db.do(sql.ADD_LOOSE, (number, frame.hash, frame.size, chains.pop(), *rows, frame.data))
+            db.do(sql.FILL_SLOT, (next_slot, frame.hash, frame.size, chains.pop(), *rows, frame.data))
+            number = -next_slot
         else:
             db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
+        db.many(sql.PLACE_ARTIFACT, [(number, offset, artifact) for artifact, offset in moves])
         return len(group)
 
     def at_close(self) -> None:
@@ -148,17 +157,20 @@ class Packer:
 
 def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES) -> int:
     """Give pages that packing or gc left empty back to the file system; the answer is how many."""
+    if len(store.db.all(sql.FREE_SLOTS)) >= FEW:
+        store.db.begin()
+        try:
+            store.db.do(sql.DROP_FREE_SLOTS)
+        except BaseException:
+            store.db.rollback()
+            raise
+        store.db.commit()
+        store.packer.free.clear()
     row = store.db.one("PRAGMA freelist_count")
     free = int(row[0]) if row else 0
     if free < at_least:
         return 0
-    store.db.begin()
-    try:
-        store.db.all("PRAGMA incremental_vacuum")
-    except BaseException:
-        store.db.rollback()
-        raise
-    store.db.commit()
+    store.db.alone("PRAGMA incremental_vacuum")
     return free
 
 

@@ -12,7 +12,7 @@ FIRST = """
 CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, time INTEGER NOT NULL, sum BLOB NOT NULL);
 CREATE TABLE frames (n INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT NULL,
   prefix INTEGER REFERENCES frames, data BLOB NOT NULL);
-CREATE TABLE loose (n INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT NULL, chain INTEGER NOT NULL,
+CREATE TABLE loose (slot INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT NULL, chain INTEGER NOT NULL,
   first INTEGER NOT NULL, last INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE artifacts (n INTEGER PRIMARY KEY, id BLOB NOT NULL, frame INTEGER, start INTEGER,
   size INTEGER NOT NULL);
@@ -76,7 +76,7 @@ ADD_VERSION = "INSERT INTO migrations (version, name, time, sum) VALUES (?, ?, ?
 
 ARTIFACT = "SELECT n, frame, start, size FROM artifacts WHERE substr(id, 1, 8) = ? AND id = ?"
 ARTIFACTS_FROM = "SELECT id FROM artifacts WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?"
-ADD_ARTIFACT = "INSERT INTO artifacts (id, frame, start, size) VALUES (?, ?, ?, ?)"
+ADD_ARTIFACT = "INSERT INTO artifacts (n, id, frame, start, size) VALUES (?, ?, ?, ?, ?)"
 PLACE_ARTIFACT = "UPDATE artifacts SET frame = ?, start = ? WHERE n = ?"
 DROP_ARTIFACT = "DELETE FROM artifacts WHERE n = ?"
 PARTS = "SELECT frame, size FROM parts WHERE artifact = ? ORDER BY part"
@@ -86,22 +86,26 @@ POLICY = "SELECT policy, expires FROM policies WHERE artifact = ?"
 SET_POLICY = "INSERT OR REPLACE INTO policies (artifact, policy, expires, sum) VALUES (?, ?, ?, ?)"
 DROP_POLICY = "DELETE FROM policies WHERE artifact = ?"
 FRAME = "SELECT hash, size, prefix, data FROM frames WHERE n = ?"
-LOOSE_FRAME = "SELECT hash, size, NULL, data FROM loose WHERE n = ?"
+LOOSE_FRAME = "SELECT hash, size, NULL, data FROM loose WHERE slot = ?"
 FRAME_PREFIX = "SELECT prefix FROM frames WHERE n = ?"
 ADD_FRAME = "INSERT INTO frames (n, hash, size, prefix, data) VALUES (?, ?, ?, ?, ?)"
 DROP_FRAME = "DELETE FROM frames WHERE n = ?"
-ADD_LOOSE = "INSERT INTO loose (n, hash, size, chain, first, last, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
-DROP_LOOSE = "DELETE FROM loose WHERE n = ?"
-SETTLE_LOOSE = "INSERT INTO frames (n, hash, size, data) SELECT n, hash, size, data FROM loose WHERE n = ?"
-LOOSE_CHAIN = "SELECT chain FROM loose WHERE n = ?"
-LOOSE_OF = "SELECT n, chain, size, first, last FROM loose WHERE chain = ? ORDER BY n"
-LOOSE_ALL = "SELECT n, chain, size, first, last FROM loose ORDER BY chain, n"
-LOOSE_ROW = "SELECT n, chain, size, first, last FROM loose WHERE n = ?"
-LOOSE_SUMS = "SELECT chain, sum(size), count(*) FROM loose GROUP BY chain"
+# A slot is overwritten in place: that changes one page, where a row that comes and goes changes four.
+FILL_SLOT = "INSERT OR REPLACE INTO loose (slot, hash, size, chain, first, last, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_IN_USE = "EXISTS (SELECT 1 FROM artifacts a WHERE a.n BETWEEN l.first AND l.last AND a.frame = -l.slot)"
+_LOOSE = "SELECT slot, hash, size, chain, first, last FROM loose l"
+LOOSE_OF = f"{_LOOSE} WHERE chain = ? AND {_IN_USE} ORDER BY first"
+LOOSE_ALL = f"{_LOOSE} WHERE {_IN_USE} ORDER BY chain, first"
+LOOSE_ROW = f"{_LOOSE} WHERE slot = ?"
+SLOT_IN_USE = f"SELECT 1 FROM loose l WHERE slot = ? AND {_IN_USE}"
+FREE_SLOTS = f"SELECT slot FROM loose l WHERE NOT {_IN_USE} ORDER BY slot DESC"
+DROP_FREE_SLOTS = f"DELETE FROM loose AS l WHERE NOT {_IN_USE}"
+SETTLE = "INSERT INTO frames (n, hash, size, data) SELECT ?, hash, size, data FROM loose WHERE slot = ?"
+LOOSE_SUMS = f"SELECT chain, sum(size), count(*) FROM loose l WHERE {_IN_USE} GROUP BY chain"
 SLICES_BETWEEN = "SELECT n, start, size FROM artifacts WHERE n BETWEEN ? AND ? AND frame = ? ORDER BY n"
 NEXT = (
-    "SELECT max((SELECT coalesce(max(n), 0) FROM frames), (SELECT coalesce(max(n), 0) FROM loose)) + 1, "
-    "(SELECT coalesce(max(n), 0) >> 32 FROM commits) + 1"
+    "SELECT (SELECT coalesce(max(n), 0) FROM frames) + 1, (SELECT coalesce(max(slot), 0) FROM loose) + 1, "
+    "(SELECT coalesce(max(n), 0) FROM artifacts) + 1, (SELECT coalesce(max(n), 0) >> 32 FROM commits) + 1"
 )
 
 # -- commits ---------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from . import naming, sql
 from .base import Annotation, ArtifactInfo, Commit, Link, Move, Name, SessionRow, Sighting
 from .cache import Cache
 from .db import Database, Steps, text, untext
-from .frames import FRAME_SIZE, Frame, open_frame
+from .frames import Frame, open_frame
 from .packing import Packer
 from .sqlite_writer import SqliteWriter
 
@@ -96,13 +96,13 @@ class SqliteStore:
         number, content = 0, b""
         for artifact in artifacts:
             frame, start, size = self._places.get(artifact) or self._locate(artifact)[1:]
-            if frame is None or start is None:
+            if frame is None or frame < 0 or start is None:
                 yield b"".join(self._pieces(artifact))
                 continue
             if frame != number:
                 try:
                     number, content = frame, self.frame(frame)
-                except NotFound:  # it was packed into another since we looked
+                except NotFound:  # gc wrote what was in it anew since we looked
                     self._places.clear()
                     yield b"".join(self._pieces(artifact))
                     continue
@@ -122,19 +122,23 @@ class SqliteStore:
     def has(self, artifact: str) -> bool:
         """Whether its bytes are here."""
         with contextlib.suppress(NotFound):
+            if self._pending(artifact) is not None:
+                return True
             number, frame, _, _ = self._locate(artifact)
             return frame is not None or self.db.one(sql.PARTS, (number,)) is not None
         return False
 
     def info(self, artifact: str) -> ArtifactInfo:
         """What is known of it without reading it."""
+        self._see_own_writes()
         number, frame, _, size = self._locate(artifact)
-        evicted = frame is None and self.db.one(sql.PARTS, (number,)) is None
+        evicted = frame is None and not self.has(artifact)
         policy, expires = self.db.one(sql.POLICY, (number,)) or ("default", None)
         return ArtifactInfo(id=artifact, size=size, policy=policy, expires=expires, evicted=evicted)
 
     def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Full names that begin with these hex digits."""
+        self._see_own_writes()
         found = sorted(id.hex() for (id,) in self.db.all(sql.ARTIFACTS_FROM, span(prefix)))
         return [name for name in found if name.startswith(prefix)][:limit]
 
@@ -153,24 +157,26 @@ class SqliteStore:
         return found
 
     def _pieces(self, artifact: str) -> Iterator[bytes]:
-        """The bytes as they lie: one slice, or the parts of something large. Looks again if a frame was packed."""
+        """The bytes as they lie: one slice, or the parts of something large. Looks again if they were moved."""
         if (pending := self._pending(artifact)) is not None:
             yield pending
             return
-        number, frame, start, size = self._locate(artifact)
-        if frame is None:
-            yield from self._parts(artifact, number)
-            return
-        try:
-            content = self.frame(frame)
-        except NotFound:
-            _, moved, start, size = self._locate(artifact)
-            if moved == frame:
-                raise
-            content = self.frame(moved)
-        if start + size > len(content):
-            raise _not_its_bytes(artifact)
-        yield content[start : start + size]
+        place: Row = self._locate(artifact)
+        while place[1] is not None:
+            before = place
+            _, frame, start, size = place
+            try:
+                data = self.frame(frame)[start : start + size]
+                # A slot may have been filled anew since we looked where the artifact is; a frame never changes.
+                if len(data) == size and (frame > 0 or ids.artifact_id(data) == artifact):
+                    yield data
+                    return
+                problem: HarkenError = _not_its_bytes(artifact)
+            except NotFound as error:
+                problem = error
+            if (place := self._locate(artifact)) == before:
+                raise problem
+        yield from self._parts(artifact, place[0])
 
     def _parts(self, artifact: str, number: int) -> Iterator[bytes]:
         parts = self.db.all(sql.PARTS, (number,))
@@ -188,17 +194,25 @@ class SqliteStore:
         writer = getattr(self.db.local, "writer", None)
         return writer.pending(artifact) if writer is not None else None
 
+    def _see_own_writes(self) -> None:
+        """Let this thread's open transaction write down what it has only noted, before we look."""
+        writer = getattr(self.db.local, "writer", None)
+        if writer is not None:
+            writer.note_rows()
+
     def frame(self, number: int) -> bytes:
-        """The content of a frame, its hash checked; the last few are kept, since a number is never used again."""
+        """The content of a frame (a negative number is a slot of `loose`), its hash checked.
+
+        The last few are kept, since a frame never changes and its number is never used again."""
         if (kept := self._frames.get(number)) is not None:
             return kept
-        row = self.db.one(sql.FRAME, (number,)) or self.db.one(sql.LOOSE_FRAME, (number,))
+        row = self.db.one(sql.FRAME, (number,)) if number > 0 else self.db.one(sql.LOOSE_FRAME, (-number,))
         if row is None:
             raise NotFound(f"no frame {number}", hint="`harken fsck` says what is lost")
         hash, size, prefix, data = row
         before = self.frame(prefix) if prefix is not None else None
         content = open_frame(Frame(hash, size, data), name=f"frame {number}", prefix=before)
-        if len(content) >= FRAME_SIZE // 16:
+        if number > 0:
             self._frames[number] = content
             if len(self._frames) > _FRAMES_KEPT:
                 with contextlib.suppress(KeyError):  # another thread was faster
@@ -209,6 +223,7 @@ class SqliteStore:
 
     def get_commit(self, commit: str) -> Commit:
         """The commit of that full name."""
+        self._see_own_writes()
         row = self.db.one(sql.COMMIT_BY_N, (self.number(commit),))
         if row is None:
             raise NotFound(f"no commit {ids.commit_ref(commit)}")
@@ -228,6 +243,7 @@ class SqliteStore:
 
     def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
         """Commits whose name begins with these hex digits, newest first."""
+        self._see_own_writes()
         if not prefix:
             rows = self.db.all(sql.COMMITS_NEWEST, (-1 if limit is None else limit,))
             return [self._commit(row) for row in rows]
@@ -272,6 +288,7 @@ class SqliteStore:
 
     def _scan(self, statement: str, commit: str, limit: int | None, *, parent: int) -> Iterator[Row]:
         """The rows of a walk, newest first: one cursor for each chain that the walk passes."""
+        self._see_own_writes()
         number: int | None = self.number(commit)
         left = limit if limit is not None else -1
         while number is not None and left != 0:
@@ -290,11 +307,13 @@ class SqliteStore:
 
     def children(self, commit: str) -> list[Commit]:
         """The commits that name it as their parent."""
+        self._see_own_writes()
         number = self.number(commit)
         return [self._commit(row) for row in self.db.all(sql.CHILDREN, (number + 1, number))]
 
     def latest(self, principal: str, time: int) -> Commit | None:
         """The principal's newest commit at or before the instant; sightings count."""
+        self._see_own_writes()
         best: Row | None = None
         for (number,) in self.db.all(sql.PRINCIPAL_ROWS, (text(principal),)):
             for statement in (sql.LATEST_COMMIT, sql.LATEST_SIGHTING):

@@ -36,8 +36,7 @@ class SqliteWriter:
             raise BadRequest("this thread is already inside a transaction of this store")
         self._db.local.writer = self
         self._begun = False
-        self._next_frame = self._next_chain = 0
-        self._artifacts: dict[str, int] = {}
+        self._next_frame = self._next_slot = self._next_artifact = self._next_chain = 0
         self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
         self._bases: dict[int, int | None] = {}
         self._chain = 0
@@ -49,9 +48,11 @@ class SqliteWriter:
 
     def _reset_buffer(self) -> None:
         self._buffer: dict[str, bytes] = {}
-        self._size = self._frame = self._first = self._last = 0
+        self._size = 0
         self._prefix: int | None = None
-        self._scattered = False  # holds an artifact whose row is older than this frame
+        self._numbers: dict[str, int] = {}  # of the artifacts in the buffer, whose rows are yet to be written
+        self._noted: set[str] = set()  # those of them that have a row nevertheless
+        self._scattered = False  # one of them was evicted before, so its row is not next to the others
 
     # -- the transaction ---------------------------------------------------------------------------------------
 
@@ -59,7 +60,8 @@ class SqliteWriter:
         if not self._begun:
             self._db.begin()
             self._begun = True
-            self._next_frame, self._next_chain = self._db.one(sql.NEXT) or (1, 1)
+            numbers = self._db.one(sql.NEXT) or (1, 1, 1, 1)
+            self._next_frame, self._next_slot, self._next_artifact, self._next_chain = numbers
 
     def finish(self) -> None:
         """Write what is left in the buffer and make everything durable."""
@@ -93,38 +95,35 @@ class SqliteWriter:
             return self.put_stream((data,), policy=policy, expires=expires)
         name = ids.artifact_id(data)
         self._begin()
-        found = self._store.find_artifact(name)
-        if found is None or (found[1] is None and not self._store.has(name)):
-            number = self._place(name, data, like, found)
-            if policy != "default" and found is None:
-                self._set_policy(number, policy, expires)
-        if found is not None:
-            self._strengthen(found[0], policy, expires)
+        number = self._numbers.get(name)
+        if number is None:
+            found = self._store.find_artifact(name)
+            if found is None or (found[1] is None and not self._store.has(name)):
+                self._place(name, data, like, found)
+                if found is None and policy != "default":
+                    self._set_policy(self._numbers[name], policy, expires)
+            number = found[0] if found is not None else None
+        if number is not None:
+            self._strengthen(number, policy, expires)
         return name
 
-    def _place(self, name: str, data: bytes, like: str, found: tuple[Any, ...] | None) -> int:
-        """Put new bytes into the buffer, and the row that says where they will be into the table."""
+    def _place(self, name: str, data: bytes, like: str, found: tuple[Any, ...] | None) -> None:
+        """Put new bytes into the buffer; a full one, or one that leans on another frame, is written first."""
         base = self._base(like) if like else self._prefix
         if self._buffer and (
             self._size + len(data) > FRAME_SIZE or (self._prefix is not None and base != self._prefix)
         ):
             self._flush()
             base = self._base(like) if like else None
-        if not self._buffer:
-            self._frame, self._next_frame = self._next_frame, self._next_frame + 1
         self._prefix = base
         if found is None:
-            number = self._db.do(sql.ADD_ARTIFACT, (bytes.fromhex(name), self._frame, self._size, len(data)))
-            self._first = self._first or number
-            self._last = number
+            self._numbers[name], self._next_artifact = self._next_artifact, self._next_artifact + 1
         else:
-            number = found[0]
-            self._db.do(sql.PLACE_ARTIFACT, (self._frame, self._size, number))
+            self._numbers[name] = found[0]
+            self._noted.add(name)
             self._scattered = True
-        self._artifacts[name] = number
         self._buffer[name] = data
         self._size += len(data)
-        return number
 
     def _flush(self) -> None:
         """Make the buffer a frame. A small one is loose until it is gathered with its neighbours."""
@@ -135,26 +134,57 @@ class SqliteWriter:
         content = b"".join(self._buffer.values())
         frame = seal_frame(content, level=LIVE if small else BULK, prefix=prefix)
         if small and prefix is None and not self._scattered:
-            rows = (self._chain, self._first, self._last)
-            self._db.do(sql.ADD_LOOSE, (self._frame, frame.hash, frame.size, *rows, frame.data))
+            slot = self._take_slot()
+            rows = (min(self._numbers.values()), max(self._numbers.values()))
+            self._db.do(sql.FILL_SLOT, (slot, frame.hash, frame.size, self._chain, *rows, frame.data))
             self.loosened.append((self._chain, frame.size))
+            number = -slot
         else:
-            self._db.do(sql.ADD_FRAME, (self._frame, frame.hash, frame.size, self._prefix, frame.data))
+            number, self._next_frame = self._next_frame, self._next_frame + 1
+            self._db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, self._prefix, frame.data))
+        start, fresh = 0, []
+        for name, data in self._buffer.items():
+            if name in self._noted:
+                self._db.do(sql.PLACE_ARTIFACT, (number, start, self._numbers[name]))
+            else:
+                fresh.append((self._numbers[name], bytes.fromhex(name), number, start, len(data)))
+            start += len(data)
+        if len(fresh) == 1:
+            self._db.do(sql.ADD_ARTIFACT, fresh[0])
+        else:
+            self._db.many(sql.ADD_ARTIFACT, fresh)
         self._reset_buffer()
+
+    def note_rows(self) -> None:
+        """Write the rows of what is in the buffer, though it is not known yet where it will lie."""
+        for name in self._numbers.keys() - self._noted:
+            self._db.do(
+                sql.ADD_ARTIFACT, (self._numbers[name], bytes.fromhex(name), None, None, len(self._buffer[name]))
+            )
+            self._noted.add(name)
+
+    def _take_slot(self) -> int:
+        """A slot whose frame has been packed, or a new one."""
+        free = self._store.packer.free
+        while free:
+            if self._db.one(sql.SLOT_IN_USE, (slot := free.pop(),)) is None and slot < self._next_slot:
+                return slot
+        self._next_slot += 1
+        return self._next_slot - 1
 
     def _base(self, like: str) -> int | None:
         """The frame to compress against: the one that holds `like`, or the one that one was compressed against."""
         found = self._store.find_artifact(like)
-        if found is None or found[1] is None or found[1] == self._frame:
+        if found is not None and (found[1] or 0) < 0:
+            # A frame that others lean on must not be packed away, so what is loose is gathered for good first.
+            self._flush()
+            loose = self._db.one(sql.LOOSE_ROW, (-found[1],))
+            self._next_frame = self._store.packer.settle(loose[3] if loose else 0, self._next_frame)
+            found = self._store.find_artifact(like)
+        if found is None or found[1] is None:
             return None
         frame = int(found[1])
         if frame not in self._bases:
-            if (loose := self._db.one(sql.LOOSE_CHAIN, (frame,))) is not None:
-                # A frame that others lean on must not be packed away, so what is loose is gathered for good first.
-                self._flush()
-                self._next_frame = self._store.packer.settle(loose[0], self._next_frame)
-                found = self._store.find_artifact(like)
-                frame = int(found[1]) if found else frame
             prefix = self._db.one(sql.FRAME_PREFIX, (frame,))
             self._bases[frame] = prefix[0] if prefix and prefix[0] is not None else frame
         return self._bases[frame]
@@ -181,7 +211,11 @@ class SqliteWriter:
             self._db.many(sql.DROP_FRAME, [(frame,) for frame, _ in frames])
         else:
             size = sum(size for _, size in frames)
-            number = found[0] if found else self._db.do(sql.ADD_ARTIFACT, (bytes.fromhex(name), None, None, size))
+            if found is not None:
+                number = found[0]
+            else:
+                number, self._next_artifact = self._next_artifact, self._next_artifact + 1
+                self._db.do(sql.ADD_ARTIFACT, (number, bytes.fromhex(name), None, None, size))
             self._db.many(sql.ADD_PART, [(number, n, *row) for n, row in enumerate(frames)])
             if found is None and policy != "default":
                 self._set_policy(number, policy, expires)
@@ -199,7 +233,7 @@ class SqliteWriter:
         """How long the artifact must stay."""
         naming.check_policy(policy, expires)
         self._begin()
-        self._set_policy(self._artifact(artifact)[0], policy, expires)
+        self._set_policy(self._numbers.get(artifact) or self._artifact(artifact)[0], policy, expires)
 
     def evict(self, artifact: str) -> None:
         """Let the bytes go and keep the name."""
@@ -242,7 +276,7 @@ class SqliteWriter:
         if len(draft.parent) > naming.FULL:  # a first commit may be named with its seal too
             draft = msgspec.structs.replace(draft, parent=self._store.get_commit(draft.parent).id)
         parent = self._parent(draft.parent)
-        artifact = self._artifacts.get(draft.artifact) or self._artifact(draft.artifact)[0]
+        artifact = self._numbers.get(draft.artifact) or self._artifact(draft.artifact)[0]
         created_at = clock.format_seconds(draft.time)
         name = naming.commit_name(draft, created_at)
         seal = naming.seal_of(draft, created_at, parent[1] if parent else "")
