@@ -447,6 +447,15 @@ def test_a_trace_shows_what_led_to_a_message_and_what_came_of_it(viewer):
     assert [("before", "m23"), ("this", "m24"), ("after", "m25"), ("after", "m26")] == steps
 
 
+def test_a_trace_leaves_out_bookkeeping():
+    from harken.views.trace import trace
+
+    metric = {"message_id": "m30", "event_type": "metric", "agent_id": "root", "cause": "m29"}
+    viewer = SessionViewer.of([*cafe(), metric])
+
+    assert ["m29"] == [step["event"]["message_id"] for step in trace(viewer.index, viewer.find_message("m29"))]
+
+
 def test_a_trace_of_a_call_shows_what_it_made():
     from harken.views.trace import trace
 

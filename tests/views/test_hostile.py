@@ -249,6 +249,27 @@ def test_a_hostile_shape_costs_no_more_than_its_length(build):
 
 
 class TestWording:
+    def test_content_that_is_no_text_is_shown_as_it_is(self):
+        viewer = SessionViewer.of([entry("a", "x", "assistant") | {"content": {"mood": "gay"}}])
+
+        assert ['{"mood": "gay"}'] == [line["content"] for line in viewer.extract_dialog(["x"])]
+
+    def test_content_in_parts_is_the_text_of_the_parts(self):
+        parts = [{"type": "text", "text": "one"}, {"type": "image_url", "image_url": {"url": "x"}}, "two"]
+        viewer = SessionViewer.of([entry("a", "x", "user") | {"content": parts}])
+
+        assert ["one\ntwo"] == [line["content"] for line in viewer.extract_dialog(["x"])]
+
+    def test_content_nested_beyond_measure_breaks_nothing(self):
+        deep: list = []
+        for _ in range(100_000):
+            deep = [deep]
+        viewer = SessionViewer.of([entry("a", "x", "user") | {"content": {"deep": deep}, "cause": deep}])
+
+        assert [] == viewer.extract_dialog(["x"])
+        while deep:  # taken apart by hand, since the interpreter would do it by recursion
+            deep = deep.pop()
+
     def test_a_label_that_was_part_of_what_was_said_is_kept(self):
         assert ("", "[Jack]: hi") == split_label("[Jack]: hi", "[Jack]: hi", {"Jack"})
         assert ("[Jack]: ", "[Jack]: hi") == split_label("[Jack]: [Jack]: hi", "[Jack]: hi", {"Jack"})

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def open_session(text: str) -> SessionViewer:
-    """The views of the session that the word names: today the path of a log file."""
+    """The views of the session that the word names: today the path of a log file.
+
+    A session from elsewhere can be looked at as `SessionViewer.of(harken.log.records_of(events))`.
+    """
     from harken.views import SessionViewer
 
     path = Path(text)

@@ -186,7 +186,7 @@ def heard(session: str, message: str, as_json: bool) -> None:
     viewer = open_session(session)
     one = viewer.content_flow(message)
     drawn = Painter(viewer, full=True).heard(one, [] if as_json else viewer.said_vs_heard(message))
-    show(one["heard"], drawn, as_json=as_json)
+    show(one["heard"], drawn, as_json=as_json, nothing="nobody heard it" if as_json else "")
 
 
 @view_command.command("interventions")

@@ -202,7 +202,7 @@ class Painter:
     def interventions(self, found: Iterable[Intervention], comparisons: Iterable[Comparison]) -> Iterator[Text]:
         by_id = {one["message_id"]: one for one in comparisons}
         for one in found:
-            hook = ui.text(f"by {one['hook']}" if one["hook"] else "by an unnamed hook")
+            hook = ui.text(f"by {one['hook']}" if one["hook"] else "on the way")
             facts = [
                 ui.text(one["kind"], "bold red"),
                 hook,

@@ -161,6 +161,10 @@ def _name(value: object) -> str | None:
     return None
 
 
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _instant(stamp: object) -> int | None:
     """When it happened: RFC 3339 text, or a number of seconds."""
     if isinstance(stamp, str):
@@ -282,9 +286,9 @@ class _Reader:
         if info.created is not None:
             return  # the first creation stands; an id is never given twice
         info.created = position
-        info.name = text_of(event.get("name"))
-        info.role = text_of(event.get("role"))
-        info.language_model = text_of(event.get("language_model"))
+        info.name = _word(event.get("name"))
+        info.role = _word(event.get("role"))
+        info.language_model = _word(event.get("language_model"))
         info.parent = _name(event.get("parent"))
         if info.parent is None and info.role != "root" and position not in self.causes and self._open:
             self.answers[position] = self._open[next(reversed(self._open))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from .flow import ancestry
-from .index import Index
+from .index import OTHER, Index
 from .timeline import Happening, happening
 
 
@@ -31,4 +31,5 @@ def _after(index: Index, position: int) -> set[int]:
     content = set(index.group(index.content_root(position)))
     caused = {at for member in content for at in index.effects.get(member, ())}
     answers = {at for at, call in index.answers.items() if call in content}
-    return content | caused | answers
+    # Bookkeeping (a metric, say) is caused by messages too, but nothing comes of it.
+    return {at for at in content | caused | answers if index.kinds[at] != OTHER}

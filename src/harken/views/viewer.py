@@ -103,7 +103,7 @@ class SessionViewer:
     def knows(self, agent_id: str, what: str, *, at: int | str | datetime | None = None) -> Knowledge:
         """Whether a message (by id) or some words had reached an agent by then, and by which path.
 
-        `at` is a time, or the id of the last message that counts.
+        `at` is a time, or the id of the last message that counts. Words that are an id mean the message.
         """
         until = hearing.events_until(self.index, from_datetime(at) if isinstance(at, datetime) else at)
         agent = self.find_agent(agent_id)
@@ -148,8 +148,8 @@ class SessionViewer:
         return agents.find_agent(self.index, text)
 
     def find_message(self, message_id: str) -> int:
-        """The position of a message; negative for one that the file names but does not have."""
-        found = self.index.find(message_id)
+        """The position of a message, by its id or by a string that carries it; negative where it is only named."""
+        found = self.index.find(getattr(message_id, "message_id", None) or message_id)
         if found is None:
             raise NotFound(
                 f"no message {message_id!r} in this session", hint="`harken view timeline SESSION` lists them all"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Collection
 from typing import Any, TypedDict
@@ -25,12 +26,17 @@ class Piece(TypedDict):
 
 
 def text_of(content: object) -> str:
-    """The words of a content field: text, or the text parts of a list; anything else has no words."""
+    """The words of a content field: text, or the text parts of a list; anything else as the JSON it is."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
         return "\n".join(found for part in content if (found := _part(part)))
-    return ""
+    if content is None:
+        return ""
+    try:
+        return json.dumps(content, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return ""
 
 
 def _part(part: Any) -> str:
