@@ -29,7 +29,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def find(store: Store, ref: Ref) -> Found:
     """What the REF names."""
     if isinstance(ref, Commit):
-        return Found(commit=store.get_commit(ref.id))
+        return Found(commit=ref)
     if isinstance(ref, Name):
         return Found(commit=store.get_commit(ref.target), branch=ref if ref.kind == "branch" else None)
     if not ref:

@@ -1,0 +1,458 @@
+"""The commands about contexts: what they print, for people and for programs, and how they end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from harken.cli import COMMANDS
+from harken.events import Prompt, Response
+from harken.events.cbor import decode_events, encode_events
+from harken.formats import bureau_agent
+from harken.repo import Repo
+from support.contexts import chain, flat, heard, keep, turn
+
+if TYPE_CHECKING:
+    Run = Any
+
+HOSTILE = "\x1b]0;owned\x07\u202e"
+
+
+class TestLog:
+    def test_lists_the_chain_newest_first(self, repo: Repo, run: Run) -> None:
+        tip = chain(repo, [1, 2])
+        repo.fork(tip, "review")
+
+        done = run("log", "review")
+
+        assert 0 == done.code
+        assert [tip.short, repo.history(tip)[1].short] == [line.split()[0] for line in done.lines]
+        assert "(review)  question 2 → Read → answer 2" in done.lines[0]
+
+    def test_json_has_the_commits_fields(self, repo: Repo, run: Run) -> None:
+        tip = keep(repo, turn(2), chain(repo, [1]), session_id="s", principal="p", template="t")
+
+        first, second = run("log", "s", "--json").json
+
+        assert (tip.id, tip.short, second["id"]) == (first["id"], first["short"], first["parent"])
+        expected = {
+            "commit_type",
+            "format",
+            "template",
+            "principal",
+            "machine",
+            "session_id",
+            "checkpoint",
+            "ticket_id",
+        }
+        expected |= {"thread_id", "summary", "message_count", "token_count", "created_at", "artifact", "seal", "names"}
+        assert expected <= first.keys()
+
+    def test_stops_at_a_limit(self, repo: Repo, run: Run) -> None:
+        chain(repo, range(5))
+
+        assert 2 == len(run("log", "-n", "2").lines)
+
+    def test_draws_branches(self, repo: Repo, run: Run) -> None:
+        root = chain(repo, [0])
+        repo.fork(chain(repo, [1], root), "one")
+        repo.fork(repo.compact(chain(repo, [2], root), "in short"), "two")
+
+        done = run("log", "--graph", "one")
+
+        drawn = [line[:3].rstrip() for line in done.lines]
+        assert ["◆", "●", "│ ●", "├─╯", "●"] == drawn
+
+    def test_draws_sub_agents_where_they_were_spawned(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            session.log_agent_created("a1")
+            calls = [{"id": "c1", "function": {"name": "task", "arguments": "{}"}}]
+            made = session.log_transcript_entry("a1", {"role": "assistant", "tool_calls": calls})
+            session.log_agent_created("a2", cause=made, name="Jill")
+            session.log_transcript_entry("a2", {"role": "assistant", "content": "I am Jill"})
+            session.log_transcript_entry("a1", {"role": "assistant", "content": "done"})
+
+        drawn = run("log", "--graph", "cafe").lines
+
+        assert ["●", "│", "├─╯", "●"] == [line.split()[0] for line in drawn]
+        assert "I am Jill" in drawn[1]
+
+    def test_hides_what_a_grown_file_superseded(self, repo: Repo, run: Run) -> None:
+        root = chain(repo, [0])
+        old, new = chain(repo, [1], root), chain(repo, [2], root)
+        repo.annotate(old, new.id, key="superseded_by")
+
+        assert [new.short, root.short] == [line.split()[0] for line in run("log").lines]
+        assert {new.short, old.short, root.short} == {line.split()[0] for line in run("log", "--all").lines}
+        assert old.short not in run("log", "--graph", root.short).out
+        assert old.short in run("log", "--graph", "--all", root.short).out
+
+    def test_an_empty_store_has_no_commits(self, run: Run) -> None:
+        assert (0, "") == (run("log").code, run("log").out)
+
+
+class TestShow:
+    def test_has_the_facts_and_the_content(self, repo: Repo, run: Run) -> None:
+        commit = keep(repo, turn(1), session_id="s", ticket_id="tkt-7")
+        repo.annotate(commit, "read the parser", who="me")
+
+        out = run("show", "s@m1a").out
+
+        for words in (commit.id, "tkt-7", "read the parser", "4 messages", "question 1", 'Read {"path":"x"}', "(me)"):
+            assert words in out
+
+    def test_json_has_the_annotations_and_the_children(self, repo: Repo, run: Run) -> None:
+        root = chain(repo, [1])
+        child = chain(repo, [2], root)
+        repo.annotate(root, "a label", key="label")
+
+        (shown,) = run("show", root.short, "--json").json
+
+        assert [child.id] == shown["children"]
+        assert ["a label"] == [note["value"] for note in shown["annotations"]]
+
+
+class TestMaterialize:
+    def test_writes_the_bytes_to_stdout(self, repo: Repo, run: Run) -> None:
+        tip = chain(repo, [1, 2])
+
+        done = run("materialize", tip.short)
+
+        assert flat([1, 2]) == decode_events(done.data)
+        assert "tier 1 (native): 8 messages" in done.err
+
+    def test_writes_a_file_and_says_how_it_was_made(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        tip = chain(repo, [1])
+        target = tmp_path / "out.cbor"
+
+        (made,) = run("materialize", tip.short, "--format", "bureau-agent-v1", "-o", str(target), "--json").json
+
+        expected = {"artifact", "format", "tier", "losses", "message_count", "token_count", "commit_count"}
+        assert expected <= made.keys()
+        assert "bytes" not in made
+        assert ("bureau-agent-v1", "2s", "structural") == (made["format"], made["tier"], made["tier_name"])
+        assert [{"what": "message_id", "count": 4}] == [
+            {k: loss[k] for k in ("what", "count")} for loss in made["losses"]
+        ]
+        assert 4 == len(bureau_agent.FORMAT.read(target.read_bytes()))
+
+    def test_stops_where_it_is_told(self, repo: Repo, run: Run) -> None:
+        tip = repo.compact(chain(repo, [1, 2]), "in short")
+
+        assert 1 == len(decode_events(run("materialize", tip.short).data))
+        assert flat([1, 2]) == decode_events(run("materialize", tip.short, "--stop", "root").data)
+
+    def test_a_folder_that_is_not_there_is_a_failure(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        done = run("materialize", chain(repo, [1]).short, "-o", str(tmp_path / "no" / "out"))
+
+        assert (1, True) == (done.code, "cannot write" in done.err)
+
+    def test_an_unknown_format_lists_what_there_is(self, repo: Repo, run: Run) -> None:
+        done = run("materialize", chain(repo, [1]).short, "--format", "morse")
+
+        assert (3, True) == (done.code, "events-v1" in done.err)
+
+
+class TestCheckpoint:
+    def test_reads_a_file_and_prints_the_new_name(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        file = tmp_path / "turn.cbor"
+        file.write_bytes(encode_events(turn(1)))
+
+        done = run("checkpoint", str(file), "--session", "s", "--summary", "the first turn")
+
+        assert [repo.commit("s").short] == done.lines
+        assert "the first turn" == repo.show("s").summary
+
+    def test_reads_stdin_and_moves_the_branch(self, repo: Repo, run: Run) -> None:
+        repo.fork(chain(repo, [1]), "b")
+
+        (made,) = run(
+            "checkpoint", "--format", "events-v1", "--parent", "b", "--json", stdin=encode_events(turn(2))
+        ).json
+
+        assert made["id"] == repo.commit("b").id
+        assert flat([1, 2]) == heard(repo, "b")
+
+    def test_asks_for_a_format_it_cannot_tell(self, run: Run) -> None:
+        done = run("checkpoint", stdin=b"dot dash")
+
+        assert (2, True) == (done.code, "give --format" in done.err)
+
+    def test_takes_an_artifact(self, repo: Repo, run: Run) -> None:
+        artifact = repo.put(encode_events(turn(1)))
+
+        done = run("checkpoint", "--artifact", f"art-{artifact[:12]}", "--format", "events-v1")
+
+        assert artifact == repo.commit(done.lines[0]).artifact
+
+    def test_a_file_that_is_not_there_is_not_found(self, run: Run) -> None:
+        assert 3 == run("checkpoint", "nowhere.cbor", "--format", "events-v1").code
+
+    def test_bytes_that_are_no_array_are_a_bad_record(self, run: Run) -> None:
+        assert 5 == run("checkpoint", "--format", "events-v1", stdin=b"not cbor").code
+
+
+class TestNames:
+    def test_a_fork_is_a_branch(self, repo: Repo, run: Run) -> None:
+        tip = chain(repo, [1])
+
+        assert ["b"] == run("fork", tip.short, "--name", "b", "--why", "a try").lines
+        assert [f"{tip.short}  b"] == run("branch").lines
+        assert ("a try", "tester") == (repo.store.moves()[0].why, repo.store.moves()[0].who)
+
+    def test_a_fork_that_exists_is_a_conflict(self, repo: Repo, run: Run) -> None:
+        repo.fork(chain(repo, [1]), "b")
+
+        assert 4 == run("fork", "b", "--name", "b").code
+
+    @pytest.mark.parametrize("kind", ["branch", "tag"])
+    def test_are_made_moved_listed_and_removed(self, repo: Repo, run: Run, kind: str) -> None:
+        first, second = chain(repo, [1]), chain(repo, [2])
+
+        assert [f"{first.short}  n"] == run(kind, "n", first.short).lines
+        assert 4 == run(kind, "n", second.short).code, "moving takes --move"
+        assert 0 == run(kind, "--move", "n", second.short, "--why", "better").code
+        assert [{"name": "n", "kind": kind, "target": second.id}] == run(kind, "--json").json
+        assert 0 == run(kind, "--delete", "n").code
+        assert [] == run(kind).lines
+        assert ["delete", "better", "new"] == [move["why"] for move in run("moves", "n", "--json").json]
+        assert 0 == run("undo", "n").code
+        assert second.id == repo.commit("n").id
+
+    def test_undo_without_anything_to_undo_is_not_found(self, run: Run) -> None:
+        assert 3 == run("undo").code
+
+    @pytest.mark.parametrize("args", [["branch", "n"], ["tag", "--move"], ["tag", "--delete", "n", "ref"]])
+    def test_half_a_sentence_is_a_usage_error(self, run: Run, args: list[str]) -> None:
+        assert 2 == run(*args).code
+
+
+class TestCompact:
+    def test_puts_its_own_words_on_top(self, repo: Repo, run: Run) -> None:
+        repo.fork(chain(repo, range(3)), "b")
+
+        done = run("compact", "b")
+
+        assert [repo.commit("b").short] == done.lines
+        assert "--stop root" in done.err
+
+    def test_takes_a_summary_from_a_file_or_from_stdin(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        tip = chain(repo, range(3))
+        (tmp_path / "notes.md").write_text("from the file")
+
+        first = run("compact", tip.short, "--summary", str(tmp_path / "notes.md")).lines[0]
+        second = run("compact", first, "--summary", "-", stdin=b"from stdin").lines[0]
+
+        said = [event.content for ref in (first, second) for event in heard(repo, ref) if isinstance(event, Prompt)]
+        assert ["from the file", "from stdin"] == said
+        assert repo.commit(first).parent == repo.commit(second).parent
+
+    def test_asks_a_model(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        script = tmp_path / "script.json"
+        script.write_text('{"agents": {"*": {"rules": [{"when": "question 2", "say": "a model\'s summary"}]}}}')
+
+        done = run("compact", chain(repo, range(3)).short, "--model", f"scripted:{script}")
+
+        assert 0 == done.code, done.err
+        assert "a model's summary" in str(heard(repo, done.lines[0])[0])
+
+    def test_takes_a_summary_or_a_model(self, repo: Repo, run: Run) -> None:
+        assert 2 == run("compact", chain(repo, [1]).short, "--summary", "-", "--model", "demo").code
+
+    def test_a_summary_that_is_not_there_is_not_found(self, repo: Repo, run: Run) -> None:
+        assert 3 == run("compact", chain(repo, [1]).short, "--summary", "nowhere.md").code
+
+
+class TestTheRest:
+    def test_snapshot(self, repo: Repo, run: Run) -> None:
+        tip = chain(repo, range(3))
+
+        (made,) = run("snapshot", tip.short, "--json").json
+
+        assert ("snapshot", tip.id) == (made["commit_type"], made["parent"])
+
+    def test_resolve(self, repo: Repo, run: Run) -> None:
+        commit = keep(repo, turn(1), principal="me", created_at="2026-01-01T10:00:00Z")
+
+        assert [commit.short] == run("resolve", "me").lines
+        assert [commit.id] == [row["id"] for row in run("resolve", "me", "2026-01-01T11:00:00+01:00", "--json").json]
+        assert 3 == run("resolve", "me", "2026-01-01T10:59:59+01:00").code
+        assert 2 == run("resolve", "me", "teatime").code
+
+    def test_annotate(self, repo: Repo, run: Run) -> None:
+        commit = chain(repo, [1])
+
+        assert 0 == run("annotate", commit.short, "found it").code
+        assert 0 == run("annotate", commit.short, "-", "--key", "label", stdin=b"from stdin").code
+
+        said = [(note.key, note.value, note.who) for note in repo.show(commit).annotations]
+        assert [("summary", "found it", "tester"), ("label", "from stdin", "tester")] == said
+
+    def test_pin(self, repo: Repo, run: Run) -> None:
+        tip = chain(repo, [1, 2])
+        artifacts = [commit.artifact for commit in repo.history(tip)]
+
+        assert 0 == run("pin", tip.short).code
+        assert ["pin", "pin"] == [repo.store.info(artifact).policy for artifact in artifacts]
+        assert [{"policy": "default", "artifacts": 1}] == [
+            {k: row[k] for k in ("policy", "artifacts")}
+            for row in run("pin", "--off", "--only", tip.short, "--json").json
+        ]
+        assert ["default", "pin"] == [repo.store.info(artifact).policy for artifact in artifacts]
+
+    def test_diff(self, repo: Repo, run: Run) -> None:
+        base = chain(repo, [1])
+        here, there = chain(repo, [2], base), keep(repo, [Response(content="else", message_id="x")], base)
+
+        done = run("diff", here.short, there.short)
+
+        assert f"common ancestor: {base.short}" == done.lines[0]
+        assert ["-"] * 4 + ["+"] == [line[0] for line in done.lines[1:]]
+        first, *rest = run("diff", here.short, there.short, "--json").json
+        assert (base.id, 5) == (first["ancestor"], len(rest))
+        assert {"side": "there", "type": "response"} == {"side": rest[-1]["side"], "type": rest[-1]["event"]["type"]}
+
+    def test_sessions(self, repo: Repo, run: Run) -> None:
+        tip = keep(repo, turn(1), session_id="winter", template="claude-code")
+        keep(repo, turn(2), session_id="summer", template="codex")
+
+        rows = run("sessions", "--json").json
+
+        assert ["winter", "summer"] == [row["session"] for row in rows]
+        expected = {"session", "runtime", "title", "tip", "started", "ended", "messages", "parent"}
+        assert expected <= rows[0].keys()
+        assert (tip.id, 4, None, "claude-code") == tuple(rows[0][k] for k in ("tip", "messages", "parent", "runtime"))
+        assert ["summer"] == [row["session"] for row in run("sessions", "--runtime", "codex", "--json").json]
+        assert ["winter"] == [row["session"] for row in run("sessions", "win", "--json").json]
+        assert 2 == len(run("sessions").lines)
+
+    def test_agents(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        path = tmp_path / "cafe.jsonl"
+        with repo.session(path) as session:
+            session.log_agent_created("a1", name="root")
+            made = session.log_transcript_entry("a1", {"role": "assistant", "content": "go"})
+            session.log_agent_created("a2", cause=made, name="Jill")
+            session.log_transcript_entry("a2", {"role": "assistant", "content": "I am Jill"})
+
+        for name in (str(path), "cafe", session.session_id):
+            rows = run("agents", name, "--json").json
+            assert [("a1", "root", 1), ("a2", "Jill", 1)] == [(r["agent"], r["name"], r["messages"]) for r in rows]
+            assert [repo.commit(f"{session.session_id}@{made}").id] == [r["tip"] for r in rows[:1]]
+        assert 2 == len(run("agents", "cafe").lines)
+        assert 3 == run("agents", "nobody").code
+
+
+class TestDoctor:
+    def test_a_fresh_installation_without_a_store_is_well(self, run: Run, where: Path) -> None:
+        done = run("doctor", "--json")
+
+        assert "is not there yet" in next(row["detail"] for row in done.json if row["check"] == "store")
+        assert not where.exists(), "looking changes nothing"
+
+    def test_warns_of_files_that_others_may_read(self, repo: Repo, run: Run, where: Path) -> None:
+        chain(repo, [1])
+        where.chmod(0o644)
+
+        warnings = [row for row in run("doctor", "--json").json if row["status"] == "warning"]
+
+        assert [f"chmod 600 {where}"] == [row["hint"] for row in warnings]
+
+    def test_says_that_a_store_does_not_open(self, run: Run, where: Path) -> None:
+        where.parent.mkdir(parents=True, mode=0o700)
+        where.write_bytes(b"this is no database, and never was one" * 100)
+        where.chmod(0o600)
+
+        done = run("doctor", "--json")
+
+        assert 1 == done.code
+        assert ["failure"] == [row["status"] for row in done.json if row["check"] == "opens"]
+
+
+class TestEverywhere:
+    @pytest.mark.parametrize(
+        "args",
+        [
+            ["log", "nowhere"],
+            ["show", "nowhere"],
+            ["materialize", "nowhere"],
+            ["fork", "nowhere", "--name", "n"],
+            ["compact", "nowhere"],
+            ["snapshot", "nowhere"],
+            ["tag", "n", "nowhere"],
+            ["pin", "nowhere"],
+            ["annotate", "nowhere", "x"],
+            ["diff", "nowhere", "nowhere"],
+        ],
+        ids=lambda args: args[0],
+    )
+    def test_an_unknown_ref_is_exit_3_with_candidates(self, repo: Repo, run: Run, args: list[str]) -> None:
+        repo.fork(chain(repo, [1]), "nowhere-else")
+
+        done = run(*args)
+
+        assert (3, "", True) == (done.code, done.out, "close to it: nowhere-else" in done.err)
+
+    @pytest.mark.parametrize(
+        "args",
+        [["log", "-n", "-1"], ["show"], ["fork", "x"], ["materialize"], ["diff", "a"], ["checkpoint", "--type", "x"]],
+        ids=lambda args: args[0],
+    )
+    def test_wrong_arguments_are_exit_2(self, run: Run, args: list[str]) -> None:
+        assert 2 == run(*args).code
+
+    def test_nothing_hostile_reaches_the_terminal(self, repo: Repo, run: Run) -> None:
+        """Escape sequences in texts, names and summaries are shown, not obeyed."""
+        tip = keep(repo, [Prompt(content=HOSTILE + "a"), Response(content=HOSTILE + "b")], session_id="s" + HOSTILE)
+        repo.annotate(tip, "summary " + HOSTILE)
+        other = keep(repo, [Response(content=HOSTILE)], tip, ticket_id=HOSTILE)
+
+        for args in (
+            ["log"],
+            ["log", "--graph"],
+            ["log", "--json"],
+            ["show", tip.short],
+            ["show", other.short],
+            ["sessions"],
+            ["sessions", "--json"],
+            ["diff", tip.short, other.short],
+            ["agents", "s"],
+            ["log", HOSTILE],
+        ):
+            done = run(*args)
+            for character in HOSTILE:
+                if not character.isprintable():
+                    assert character not in done.out + done.err, args
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "agents",
+            "annotate",
+            "backup",
+            "branch",
+            "checkpoint",
+            "compact",
+            "diff",
+            "doctor",
+            "fork",
+            "fsck",
+            "gc",
+            "log",
+            "materialize",
+            "moves",
+            "pin",
+            "resolve",
+            "sessions",
+            "show",
+            "snapshot",
+            "tag",
+            "undo",
+        ],
+    )
+    def test_help_is_there_and_loads_no_store(self, run: Run, where: Path, name: str) -> None:
+        done = run(name, "--help")
+
+        assert (0, True) == (done.code, COMMANDS[name][1] in done.out)
+        assert not where.exists()
