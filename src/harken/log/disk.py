@@ -248,6 +248,10 @@ class Writer:
             if mine:
                 self._lock.release()
 
+    def __del__(self) -> None:
+        with suppress(HarkenError, OSError, AttributeError):  # forgotten by its owner, perhaps half made
+            self.close()
+
 
 _forks = 0
 """How often this process was forked from one like it; cheaper to compare than a process id, which is a system call."""

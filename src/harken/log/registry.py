@@ -208,6 +208,9 @@ class Registry:
         elif kind == "agent_terminated" and info is not None:
             info.terminated = True
             info.reason = _text(data.get("reason"))
+        elif kind == "piece_of_text" and "agent_id" not in data:
+            # v1 does not say who made it: whoever made the call that caused it.
+            self.messages[message_id] = self.messages.get(as_id(data.get("cause")) or "", "")
         elif type(kind) is not str or kind not in KINDS:
             self.note("unknown event type", repr(kind)[:80])
 

@@ -23,6 +23,7 @@ from harken.formats.session_log import (
     Record,
     encode,
     events_of,
+    events_of_record,
     read_groups,
     read_records,
     record_of,
@@ -154,8 +155,10 @@ class Session:
         yield from list(self._batched)
 
     def events(self) -> Iterator[Event]:
-        """Every event, oldest first."""
-        for data in self.records():
+        """Every event, oldest first; what cannot be read is among them as `Output`."""
+        for record in self.scan():
+            yield from events_of_record(record)
+        for data in list(self._batched):
             yield from events_of(data)
 
     def entries(self, agent_id: str) -> list[dict[str, Any]]:

@@ -24,6 +24,10 @@ from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN
 Data = dict[str, Any]
 
 _STAGES = {"thinking": 0, "response": 1, "tool_call": 2}
+# Written even when empty: without them the line would not say what happened.
+_ALWAYS = frozenset(
+    {("piece_of_text", "content"), ("transcript_edit", "action"), ("transcript_edit", "n"), ("error", "message")}
+)
 _BARE = {kind: cls() for kind, cls in KINDS.items()}
 
 
@@ -187,7 +191,7 @@ def _plain(data: Data, event: Event) -> None:
     bare = _BARE[event.kind]
     for name in PLAIN[event.kind]:
         value = getattr(event, name)
-        if value == getattr(bare, name) and name not in {"content", "action"}:
+        if value == getattr(bare, name) and (event.kind, name) not in _ALWAYS:
             continue
         if name in EMBEDDED:
             value = embedded(value)
