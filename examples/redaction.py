@@ -28,7 +28,7 @@ async def play(file: Path) -> str:
 
 def show(viewer: SessionViewer) -> None:
     """What was said beside what was heard."""
-    for case in viewer.interventions():
+    for case in (case for case in viewer.interventions() if viewer.name(case["agent_id"]) == "Jill"):
         print(f"said by {viewer.name(case['speaker'])}:   {case['said']}")
         print(f"heard by {viewer.name(case['agent_id'])}:  {case['heard']}   (changed by {case['hook']})")
 

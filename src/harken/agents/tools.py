@@ -151,8 +151,8 @@ def as_text(value: Any) -> str:
     """What a tool returned, as the text a model reads."""
     if value is None:
         return "Done."
-    if isinstance(value, str):
-        return value
+    if not isinstance(value, (dict, list, tuple, set, frozenset, int, float, msgspec.Struct)):
+        return str(value)
     try:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS).decode()
     except (TypeError, ValueError, RecursionError):
@@ -160,6 +160,8 @@ def as_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else str(value)
 
 

@@ -66,7 +66,7 @@ class Turn:
         """Finish what is open, then go on until the agent has said something."""
         async with self._alone():
             await self._settle()
-            if not any(entry.get("role") in {"user", "assistant"} for entry in self.agent.transcript):
+            if not any(entry.get("role") in ("user", "assistant") for entry in self.agent.transcript):
                 raise BadRequest(f"{self.agent.label} has heard nothing yet", hint="tell it something with harken()")
             return await self._go_on()
 

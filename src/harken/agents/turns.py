@@ -77,7 +77,7 @@ def for_model(entries: Sequence[Entry]) -> list[Entry]:
     for place, entry in enumerate(entries):
         role, content = entry.get("role"), entry.get("content")
         calls = calls_of(entry)
-        if role in {"system", "user"} or (role == "assistant" and not calls):
+        if role in ("system", "user") or (role == "assistant" and not calls):
             shown.append({"role": role, "content": _text(content)})
         elif role == "assistant":
             shown.append({"role": role, "content": _text(content) or None, "tool_calls": [_call(c) for c in calls]})
@@ -118,9 +118,9 @@ def unheeded(entries: Sequence[Entry]) -> list[Entry]:
 def is_pending(entries: Sequence[Entry]) -> bool:
     """Whether a turn was begun and not ended: told but not answered, or in the middle of acting."""
     for entry in reversed(entries):
-        if entry.get("origin") in {STOPPED, "compaction"}:
+        if entry.get("origin") in (STOPPED, "compaction"):
             return False
-        if entry.get("role") in {"user", "tool"} or calls_of(entry):
+        if entry.get("role") in ("user", "tool") or calls_of(entry):
             return True
         if entry.get("role") == "assistant":
             return False
@@ -144,7 +144,7 @@ def turn_groups(entries: Sequence[Entry]) -> list[tuple[int, int]]:
             open_ids.discard(str(entry.get("tool_call_id")))
         if role != "system":
             previous = str(role)
-    return list(zip(starts, [*starts[1:], len(entries)], strict=True))
+    return list(zip(starts, [*starts, len(entries)][1:], strict=True))
 
 
 def _text(content: Any) -> str:

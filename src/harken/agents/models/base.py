@@ -44,7 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     def last_heard(self) -> str:
         """The last thing the agent was told, by a user message or by a tool."""
         for message in reversed(self.messages):
-            if message.get("role") in {"user", "tool"}:
+            if message.get("role") in ("user", "tool"):
                 return str(message.get("content") or "")
         return ""
 

@@ -1,0 +1,394 @@
+"""Hooks at four points, as functions and as agents: what they may do, and what the log says of it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from harken import SessionViewer
+from harken.agents import Approve, Call, Change, Deny, Hook, HookAgent, MissingHook, Moment, hook
+from harken.agents.hooks import read_verdict, write_verdict
+from harken.errors import BadRequest
+from support.stage import call, contents, lines, open_stage, say
+
+PAIR = [call("task", name="Jack"), call("task", name="Jill")]
+
+
+class TestBeforeATool:
+    PARTS: ClassVar[dict[str, Any]] = {
+        "root": [*(call("task", name=f"Searcher{n}") for n in (1, 2, 3, 4)), "Three will do."],
+        "ResourceMonitor": {
+            "rules": [
+                {"when": "Current subagent count: 3", "say": "DENY. Maximum subagents (3) already reached."},
+            ],
+            "otherwise": "APPROVE",
+        },
+    }
+    MONITOR = HookAgent(name="ResourceMonitor", points=("tool",), instructions="Three at most.")
+
+    def test_an_agent_denies_in_the_words_of_the_specification(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", self.PARTS, hooks=[self.MONITOR])
+        with session:
+            say(root, "search")
+
+            assert (
+                "Error: Action blocked by hook 'ResourceMonitor': Maximum subagents (3) already reached."
+                == (contents(root, "tool")[-1])
+            )
+            assert ["Searcher1", "Searcher2", "Searcher3"] == list(root.subagents)
+
+    def test_its_reasoning_is_in_its_own_transcript(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", self.PARTS, hooks=[self.MONITOR])
+        with session:
+            say(root, "search")
+
+            question, verdict = lines(session, agent_id="agent_002")[-2:]
+            assert (
+                "Agent 'agent_001' is attempting to create subagent 'Searcher4'. Current subagent count: 3. Approve?"
+                == question["content"]
+            )
+            assert "DENY. Maximum subagents (3) already reached." == verdict["content"]
+            assert question["cause"] == lines(session, agent_id="agent_001", role="assistant")[3]["message_id"]
+            assert [verdict["message_id"]] == lines(session, role="tool")[-1]["cause"]
+
+    def test_a_function_denies_the_same_way(self, tmp_path: Path) -> None:
+        @hook("tool", name="Frugal")
+        def frugal(moment: Moment) -> Deny | None:
+            return Deny("we are poor") if moment.arguments["name"] == "Jill" else None
+
+        root, session = open_stage(tmp_path / "log", {"root": [*PAIR, "ok"]}, hooks=[frugal])
+        with session:
+            say(root, "go")
+
+            assert ["Created subagent: Jack", "Error: Action blocked by hook 'Frugal': we are poor"] == contents(
+                root, "tool"
+            )
+            (blocked,) = SessionViewer(session.path).interventions()
+            assert ("blocked", "Frugal") == (blocked["kind"], blocked["hook"])
+
+    @pytest.mark.parametrize("answer", ["Hm, let me think.", "", "Approximately"])
+    def test_an_agent_without_a_clear_verdict_counts_as_a_refusal(self, tmp_path: Path, answer: str) -> None:
+        parts = {"root": [PAIR[0], "ok"], "Guard": {"otherwise": answer}}
+        guard = HookAgent(name="Guard", points=("tool",), instructions="")
+        root, session = open_stage(tmp_path / "log", parts, hooks=[guard])
+        with session:
+            say(root, "go")
+
+            assert "Error: Action blocked by hook 'Guard': the hook gave no verdict" == contents(root, "tool")[0]
+
+    def test_a_function_that_fails_counts_as_a_refusal(self, tmp_path: Path) -> None:
+        @hook("tool")
+        def broken(moment: Moment) -> None:
+            raise OSError("no disk")
+
+        root, session = open_stage(tmp_path / "log", {"root": [PAIR[0], "ok"]}, hooks=[broken])
+        with session:
+            assert "ok" == say(root, "go")
+            assert (
+                "Error: Action blocked by hook 'broken': the hook failed: OSError: no disk" == contents(root, "tool")[0]
+            )
+
+    def test_a_hook_on_the_root_watches_the_whole_tree_unless_told_otherwise(self, tmp_path: Path) -> None:
+        seen: list[tuple[str, str]] = []
+
+        def watch(name: str, tree: bool) -> Hook:
+            return Hook(name=name, points=("tool",), function=lambda m: seen.append((name, m.agent.label)), tree=tree)
+
+        parts = {"root": [call("task", name="Jill", prompt="think"), "ok"], "Jill": [call("task", name="Inner"), "yes"]}
+        root, session = open_stage(tmp_path / "log", parts, hooks=[watch("all", True), watch("top", False)])
+        with session:
+            say(root, "go")
+
+            assert [("all", "root"), ("top", "root"), ("all", "Jill")] == seen
+
+    def test_a_coroutine_may_be_a_hook(self, tmp_path: Path) -> None:
+        @hook("tool")
+        async def slow(moment: Moment) -> Deny:
+            await asyncio.sleep(0)
+            return Deny("no")
+
+        root, session = open_stage(tmp_path / "log", {"root": [PAIR[0], "ok"]}, hooks=[slow])
+        with session:
+            say(root, "go")
+            assert "Error: Action blocked by hook 'slow': no" == contents(root, "tool")[0]
+
+
+class TestBeforeADelivery:
+    PARTS: ClassVar[dict[str, Any]] = {
+        "root": [*PAIR, call("discuss", prompt="Talk.", speakers=["Jack", "Jill"]), "ok"],
+        "Jack": ["password: 1234"],
+        "Jill": ["thanks"],
+        "Censor": {"rules": [{"when": "1234", "say": "CHANGE: password: [REDACTED]"}], "otherwise": "APPROVE"},
+    }
+
+    @hook("delivery", name="Redactor")
+    @staticmethod
+    def redact(moment: Moment) -> Change | None:
+        return Change("password: [REDACTED]") if "1234" in moment.text else None
+
+    @pytest.mark.parametrize(
+        "watching",
+        [redact, HookAgent(name="Censor", points=("delivery",), instructions="No passwords.")],
+        ids=["function", "agent"],
+    )
+    def test_what_was_said_and_what_was_heard_both_stay(self, tmp_path: Path, watching: Hook | HookAgent) -> None:
+        root, session = open_stage(tmp_path / "log", self.PARTS, hooks=[watching])
+        with session:
+            say(root, "go")
+
+            (said,) = lines(session, content="password: 1234")
+            (heard,) = lines(session, content="[Jack]: password: [REDACTED]")
+            assert ("assistant", said["message_id"]) == (said["role"], heard["substance"])
+            assert "[Jack]: password: [REDACTED]\n\n[Jill]: thanks" == contents(root, "tool")[-1]
+            case = SessionViewer(session.path).interventions()[0]
+            assert ("changed", watching.name, "password: 1234", "password: [REDACTED]") == (
+                case["kind"],
+                case["hook"],
+                case["said"],
+                case["heard"],
+            )
+
+    def test_a_text_may_be_withheld_from_one_and_heard_by_another(self, tmp_path: Path) -> None:
+        @hook("delivery")
+        def not_for_jill(moment: Moment) -> Deny | None:
+            return Deny("she must not know") if "Jill" in moment.recipients and "1234" in moment.text else None
+
+        parts = self.PARTS | {
+            "root": [
+                *PAIR,
+                call("task", name="Ann"),
+                call("discuss", prompt="Talk.", speakers=["Jack"], listeners=["Jill", "Ann"]),
+                "ok",
+            ]
+        }
+        root, session = open_stage(tmp_path / "log", parts, hooks=[not_for_jill])
+        with session:
+            say(root, "go")
+
+            assert ["Talk."] == contents(root.subagents["Jill"], "user")
+            assert ["Talk.", "[Jack]: password: 1234"] == contents(root.subagents["Ann"], "user")
+
+    def test_inform_asks_functions_and_says_when_it_would_have_to_wait(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", {"root": [*PAIR, "ok"]}, hooks=[self.redact])
+        with session:
+            say(root, "go")
+            jack, jill = root.subagents["Jack"], root.subagents["Jill"]
+            jack.inform(jill, "1234")
+            assert "password: [REDACTED]" == jill.transcript[-1]["content"]
+
+            root.add_hook(HookAgent(name="Slow", points=("delivery",), instructions=""))
+            with pytest.raises(BadRequest, match="waited for"):
+                jack.inform(jill, "5678")
+
+    def test_a_tool_of_ones_own_delivers_through_the_hooks(self, tmp_path: Path) -> None:
+        async def whisper(call: Call, to: str, text: str) -> str:
+            await call.deliver(text, [call.agent.subagents[to]])
+            return "done"
+
+        parts = {"root": [PAIR[0], call("whisper", to="Jack", text="1234"), "ok"]}
+        root, session = open_stage(tmp_path / "log", parts, hooks=[self.redact], tools=[whisper])
+        with session:
+            say(root, "go")
+            assert ["password: [REDACTED]"] == contents(root.subagents["Jack"], "user")
+
+
+class TestWhenAnUtteranceIsFinished:
+    @staticmethod
+    def demanding(word: str) -> Hook:
+        return Hook(
+            name="Demanding",
+            points=("finished",),
+            function=lambda m: None if word in m.text else Deny(f"say {word}"),
+        )
+
+    def test_it_may_be_sent_back_until_it_is_good(self, tmp_path: Path) -> None:
+        root, session = open_stage(
+            tmp_path / "log", {"root": ["no", "well", "please"]}, hooks=[self.demanding("please")]
+        )
+        with session:
+            assert "please" == say(root, "ask nicely")
+            assert ["ask nicely", "[Demanding]: say please", "[Demanding]: say please"] == contents(root, "user")
+
+    def test_it_stands_after_three_times(self, tmp_path: Path) -> None:
+        parts = {"root": ["one", "two", "three", "four", "five"]}
+        root, session = open_stage(tmp_path / "log", parts, hooks=[self.demanding("never")])
+        with session:
+            assert "four" == say(root, "go")
+
+    def test_what_was_sent_back_is_heard_with_a_link_to_the_hook(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", {"root": ["no", "please"]}, hooks=[self.demanding("please")])
+        with session:
+            say(root, "ask")
+
+            heard = root.transcript[-2]
+            (piece,) = lines(session, message_id=heard["substance"])
+            (verdict,) = lines(session, message_id=piece["cause"])
+            (question,) = lines(session, agent_id=verdict["agent_id"], role="user")[:1]
+            assert ("DENY. say please", lines(session, content="no")[0]["message_id"]) == (
+                verdict["content"],
+                question["cause"],
+            )
+            assert "agent_002" == heard["hook"] == piece["agent_id"]
+
+
+class TestWhenAPromptArrives:
+    def test_a_hook_may_speak_to_the_agent_it_watches(self, tmp_path: Path) -> None:
+        remember = Hook(name="Memory", points=("prompt",), function=lambda m: Approve(say="You know her."))
+        root, session = open_stage(tmp_path / "log", {"root": ["Hello again."]}, hooks=[remember])
+        with session:
+            say(root, "I am Ann.")
+
+            assert ["I am Ann.", "[Memory]: You know her."] == contents(root, "user")
+            assert lines(session, event_type="piece_of_text")[0]["message_id"] == root.transcript[1]["substance"]
+
+    def test_what_a_hook_says_is_no_prompt_for_hooks(self, tmp_path: Path) -> None:
+        asked: list[str] = []
+
+        def chatty(moment: Moment) -> Approve:
+            asked.append(moment.text)
+            return Approve(say="psst")
+
+        root, session = open_stage(
+            tmp_path / "log",
+            {"root": ["yes", "yes"]},
+            hooks=[Hook(name=name, points=("prompt",), function=chatty) for name in ("One", "Two")],
+        )
+        with session:
+            say(root, "hello")
+
+            assert ["hello", "hello"] == asked
+
+    def test_a_refused_prompt_is_answered_without_the_model(self, tmp_path: Path) -> None:
+        polite = Hook(
+            name="Polite", points=("prompt",), function=lambda m: Deny("be polite") if "!" in m.text else None
+        )
+        root, session = open_stage(tmp_path / "log", {"root": [{"error": "must not be asked"}]}, hooks=[polite])
+        with session:
+            assert "Error: Prompt blocked by hook 'Polite': be polite" == say(root, "Answer!")
+
+    def test_a_function_that_fails_does_not_stand_in_the_way(self, tmp_path: Path) -> None:
+        @hook("prompt")
+        def broken(moment: Moment) -> None:
+            raise KeyError("gone")
+
+        root, session = open_stage(tmp_path / "log", {"root": ["fine"]}, hooks=[broken])
+        with session:
+            assert "fine" == say(root, "hello")
+            assert (
+                "The hook failed: KeyError: 'gone'"
+                == lines(session, agent_id="agent_002", role="assistant")[0]["content"]
+            )
+
+
+class TestAfterALoad:
+    def test_agents_are_attached_again_by_themselves(self, tmp_path: Path) -> None:
+        monitor = HookAgent(name="Guard", points=("tool",), instructions="Refuse everything.")
+        parts = {"root": ["hello", PAIR[0], "ok"], "Guard": {"otherwise": "DENY. No."}}
+        root, session = open_stage(tmp_path / "log", parts, hooks=[monitor])
+        with session:
+            say(root, "hello")
+
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            say(root, "make Jack")
+            assert "Error: Action blocked by hook 'Guard': No." == contents(root, "tool")[-1]
+            assert ["Refuse everything." == told[:18] for told in contents(session.agent("agent_002"), "system")] == [
+                True
+            ]
+            assert ("Guard", ("tool",), True) == (
+                root.watchers[0].name,
+                root.watchers[0].hook.points,
+                root.watchers[0].hook.tree,
+            )
+            assert not root.subagents
+
+    def test_a_function_is_passed_again_and_is_the_same_hook(self, tmp_path: Path) -> None:
+        @hook("tool")
+        def frugal(moment: Moment) -> Deny:
+            return Deny("no")
+
+        parts = {"root": ["hello", PAIR[0], "ok"]}
+        root, session = open_stage(tmp_path / "log", parts, hooks=[frugal])
+        with session:
+            say(root, "hello")
+
+        root, session = open_stage(tmp_path / "log", parts, hooks=[frugal])
+        with session:
+            say(root, "make Jack")
+            assert "Error: Action blocked by hook 'frugal': no" == contents(root, "tool")[-1]
+            assert 2 == len(session.agents)
+            assert [] == root.missing_hooks
+
+    def test_a_missing_function_is_reported(self, tmp_path: Path) -> None:
+        root, session = open_stage(
+            tmp_path / "log", {}, hooks=[Hook(name="redact", points=("delivery",), function=print)]
+        )
+        session.close()
+
+        with pytest.warns(MissingHook, match="'redact'"):
+            root, session = open_stage(tmp_path / "log", {})
+        session.close()
+
+        assert ["redact"] == root.missing_hooks
+
+    def test_a_hook_watches_the_agent_it_watched(self, tmp_path: Path) -> None:
+        deny = Hook(name="deny", points=("tool",), function=lambda m: Deny("no"), tree=False)
+        parts = {"root": [PAIR[0], "ok", call("discuss", prompt="go"), "ok"], "Jack": [call("task", name="X"), "ok"]}
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            say(root, "go")
+            root.subagents["Jack"].add_hook(deny)
+
+        root, session = open_stage(tmp_path / "log", parts, hooks=[deny])
+        with session:
+            say(root, "go on")
+            assert [] == root.watchers
+            assert ["Error: Action blocked by hook 'deny': no"] == contents(root.subagents["Jack"], "tool")
+
+    def test_the_hooks_of_a_terminated_agent_are_gone(self, tmp_path: Path) -> None:
+        parts = {"root": [PAIR[0], "ok"]}
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            say(root, "go")
+            root.subagents["Jack"].add_hook(Hook(name="deny", points=("tool",), function=print))
+            root.subagents["Jack"].terminate()
+
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            assert [] == root.missing_hooks
+            assert all(info.terminated for info in session.agents.values() if info.agent_id != "agent_001")
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize(
+        ("answer", "expected"),
+        [
+            ("APPROVE", Approve()),
+            ("**Approved.** Looks fine.", Approve()),
+            ("accept", Approve()),
+            ("DENY. Too many.", Deny("Too many.")),
+            ("Reject: it is late", Deny("it is late")),
+            ("DENY", Deny("no reason given")),
+            ("CHANGE: hello", Change("hello")),
+            ("CHANGE", Change("")),
+            ("SAY: Remember her.", Approve(say="Remember her.")),
+            ("SAY", None),
+            ("I would approve", None),
+            ("...", None),
+            ("", None),
+        ],
+    )
+    def test_are_read_from_the_first_word(self, answer: str, expected: object) -> None:
+        assert expected == read_verdict(answer)
+
+    @pytest.mark.parametrize("verdict", [Approve(), Deny("no"), Change("text"), Approve(say="psst")])
+    def test_of_a_function_read_the_same(self, verdict: Approve | Deny | Change) -> None:
+        assert verdict == read_verdict(write_verdict(verdict))
+
+    @pytest.mark.parametrize("points", [(), ("never",), ("tool", "never")])
+    def test_a_hook_stands_at_points_there_are(self, points: tuple[str, ...]) -> None:
+        with pytest.raises(BadRequest, match="points"):
+            Hook(name="x", points=points, function=print)

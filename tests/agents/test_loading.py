@@ -1,0 +1,252 @@
+"""A session that is loaded is the session that was left: the tree, the transcripts, the ids."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from harken import Agent, Session, load_session
+from harken.agents import Call
+from harken.agents.turns import INTERRUPTED
+from harken.errors import BadRequest, Locked
+from support.stage import call, contents, lines, open_stage, say
+
+TREE = {
+    "root": [
+        call("task", name="Jack", system_prompt="You are Jack."),
+        call("task", name="Jill", prompt="Think."),
+        "ready",
+        call("terminate", name="Jack"),
+        "he is gone",
+        call("task", name="Ann"),
+        "she is here",
+    ],
+    "Jill": [call("task", name="Inner", prompt="Well?"), "I have thought."],
+    "Inner": ["Well."],
+}
+
+
+def shape(agent: Agent) -> dict[str, object]:
+    """An agent and all below it, as values."""
+    return {
+        "id": agent.agent_id,
+        "name": agent.name,
+        "model": agent.language_model,
+        "transcript": agent.transcript,
+        "turns": agent.turns,
+        "lists": (agent.speakers, agent.listeners),
+        "below": {name: shape(child) for name, child in agent.subagents.items()},
+    }
+
+
+class TestALoad:
+    def test_gives_back_the_tree_as_it_was(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", TREE)
+        with session:
+            say(root, "go")
+            expected = shape(root)
+
+        root, session = open_stage(tmp_path / "log", TREE)
+        with session:
+            assert expected == shape(root)
+            assert "agent_004" == root.subagents["Jill"].subagents["Inner"].agent_id
+
+    def test_of_a_file_that_does_not_exist_makes_it_with_a_root(self, tmp_path: Path) -> None:
+        root, session = load_session(tmp_path / "new.jsonl", system_prompt="Be brief.")
+        with session:
+            assert ["agent_001"] == list(session.agents)
+            assert "root" == session.agents["agent_001"].role
+            assert ["Be brief."] == contents(root, "system")
+        assert 0o600 == (tmp_path / "new.jsonl").stat().st_mode & 0o777
+
+    @pytest.mark.parametrize("content", [b"", b"\n\n", b'{"message_id": "msg_0'])
+    def test_of_a_file_without_an_agent_makes_a_root(self, tmp_path: Path, content: bytes) -> None:
+        (tmp_path / "log").write_bytes(content)
+        root, session = open_stage(tmp_path / "log", {"root": ["yes"]})
+        with session:
+            assert "yes" == say(root, "there?")
+
+    def test_an_id_is_never_given_twice(self, tmp_path: Path) -> None:
+        """Create Jack, terminate him, leave, come back, create Ann."""
+        root, session = open_stage(tmp_path / "log", TREE)
+        with session:
+            say(root, "make them")
+            jack = root.subagents["Jack"].agent_id
+            say(root, "end him")
+
+        root, session = open_stage(tmp_path / "log", TREE)
+        with session:
+            say(root, "make Ann")
+
+            assert jack not in [child.agent_id for child in root.subagents.values()]
+            assert ["Jill", "Ann"] == list(root.subagents)
+            assert session.agents[jack].terminated
+            assert "agent_005" == root.subagents["Ann"].agent_id
+            ids = [data["message_id"] for data in session.records()]
+            assert len(ids) == len(set(ids))
+
+    def test_a_second_writer_is_refused(self, tmp_path: Path) -> None:
+        _, session = open_stage(tmp_path / "log", TREE)
+        with session, pytest.raises(Locked):
+            load_session(tmp_path / "log")
+
+    def test_a_model_that_is_given_stands_for_every_agent(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", TREE)
+        with session:
+            say(root, "go")
+
+        root, session = load_session(tmp_path / "log", language_model="demo")
+        with session:
+            assert {"demo"} == {root.language_model, *(child.language_model for child in root.subagents.values())}
+
+    def test_of_the_first_example_of_the_specification(self, tmp_path: Path) -> None:
+        """Ids are opaque, and the root is the first agent without a parent."""
+        task = [{"id": "c1", "function": {"name": "task", "arguments": "{}"}}]
+        made, entry = {"event_type": "agent_created"}, {"event_type": "transcript_entry"}
+        root, jack = {"agent_id": "agent_root"}, {"agent_id": "agent_jack"}
+        example = [
+            {"message_id": "msg_001", "language_model": "m", **made, **root},
+            {"message_id": "msg_002", "role": "user", "content": "Create Jack", **entry, **root},
+            {"message_id": "msg_003", "role": "assistant", "tool_calls": task, **entry, **root},
+            {"message_id": "msg_004", "cause": "msg_003", "name": "Jack", **made, **jack},
+            {"message_id": "msg_005", "role": "system", "content": "You work in HR", **entry, **jack},
+            {"message_id": "msg_006", "role": "tool", "tool_call_id": "c1", "content": "Created", **entry, **root},
+        ]
+        (tmp_path / "log").write_text("".join(json.dumps(line) + "\n" for line in example))
+
+        agent, session = load_session(tmp_path / "log")
+        with session:
+            assert ("agent_root", "root", "m") == (agent.agent_id, agent.role, agent.language_model)
+            assert "agent_jack" == agent.subagents["Jack"].agent_id
+
+    def test_a_hostile_tree_does_not_stop_it(self, tmp_path: Path) -> None:
+        """Agents below each other, below themselves, below nobody, and names that are no names."""
+        made = '{{"message_id":"m{0}","event_type":"agent_created","agent_id":"{1}","parent":"{2}","name":"{3}"}}'
+        rows = [
+            ("r", "", "root"),
+            ("a", "b", "A"),
+            ("b", "a", "B"),
+            ("c", "c", "C"),
+            ("d", "gone", "D"),
+            ("e", "r", "[x]"),
+        ]
+        text = "".join(made.format(n, *row) + "\n" for n, row in enumerate(rows))
+        (tmp_path / "log").write_text(text.replace(',"parent":""', ""))
+
+        root, session = load_session(tmp_path / "log")
+        with session:
+            assert "r" == root.agent_id
+            assert ["e"] == list(root.subagents)
+
+
+class TestComingBack:
+    def test_an_agent_that_was_let_go_is_brought_back_whole(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", TREE)
+        with session:
+            say(root, "go")
+            before, old = shape(root), root.subagents["Jill"]
+
+            assert session.evict(old.agent_id)
+
+            assert root.subagents["Jill"] is not old
+            assert before == shape(root)
+            assert root.subagents["Jill"] is root.subagents["Jill"].subagents["Inner"].parent
+
+    def test_a_terminated_agent_can_be_looked_at(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", TREE)
+        with session:
+            say(root, "go")
+            say(root, "end him")
+
+        root, session = open_stage(tmp_path / "log", TREE)
+        with session:
+            jack = session.agent("agent_002")
+
+            assert ("Jack", ["You are Jack."]) == (jack.name, contents(jack, "system"))
+            assert "Jack" not in root.subagents
+
+
+class TestCallsThatWereOpen:
+    def test_a_tool_of_ones_own_is_answered_as_interrupted(self, tmp_path: Path) -> None:
+        """It may have had its effect, so it is not run again."""
+
+        async def launch(call: Call) -> str:
+            raise asyncio.CancelledError
+
+        parts = {"root": [call("launch"), "I do not know whether it flew."]}
+        root, session = open_stage(tmp_path / "log", parts, tools=[launch])
+        with session, pytest.raises(asyncio.CancelledError):
+            say(root, "launch")
+
+        root, session = open_stage(tmp_path / "log", parts, tools=[launch])
+        with session:
+            assert root.is_pending
+            assert "I do not know whether it flew." == asyncio.run(root.resume())
+            (result,) = lines(session, role="tool")
+            assert (INTERRUPTED, True) == (result["content"], result["is_error"])
+
+    def test_a_session_at_rest_has_nothing_to_resume(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", {"root": ["done"]})
+        with session:
+            assert asyncio.run(root.resume()) is None
+            say(root, "go")
+
+        root, session = open_stage(tmp_path / "log", {"root": ["done"]})
+        with session:
+            assert not root.is_pending
+            size = session.path.stat().st_size
+            asyncio.run(root.resume())
+            assert size == session.path.stat().st_size
+
+    def test_a_new_prompt_may_come_before_the_old_turn_is_finished(self, tmp_path: Path) -> None:
+        parts = {
+            "root": [call("task", name="Jack", prompt="hello"), "both answered"],
+            "Jack": [{"error": "out of order"}],
+        }
+        root, session = open_stage(tmp_path / "log", parts)
+        with session, pytest.raises(Exception, match="out of order"):
+            say(root, "make Jack")
+
+        root, session = open_stage(tmp_path / "log", parts | {"Jack": ["hi"]})
+        with session:
+            assert "both answered" == say(root, "and how are you?")
+            assert ["hi"] == contents(root, "tool")
+
+    def test_a_turn_that_is_stopped_stays_stopped(self, tmp_path: Path) -> None:
+        parts = {"root": [call("task", name="Jack", prompt="hello"), "new turn"], "Jack": [{"error": "x"}]}
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            with pytest.raises(Exception, match="x"):
+                say(root, "make Jack")
+            root.stop()
+
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            assert not root.is_pending
+            assert ["Error: stopped by the user."] == contents(root, "tool")
+            assert "new turn" == say(root, "something else")
+
+
+def test_an_agent_is_made_again_by_hand(tmp_path: Path) -> None:
+    """`init_prompt` is the transcript so far, as the specification has it; without one the log is read."""
+    with Session(tmp_path / "log") as session:
+        first = Agent(session, "Be brief.", name="Ann")
+        first.harken("hello")
+        size = session.path.stat().st_size
+
+        again = Agent(session, agent_id=first.agent_id)
+        given = Agent(session, init_prompt=first.transcript, agent_id=first.agent_id)
+
+        assert first.transcript == again.transcript == given.transcript
+        assert size == session.path.stat().st_size
+
+
+def test_compaction_asks_for_a_finished_turn(tmp_path: Path) -> None:
+    root, session = open_stage(tmp_path / "log", {"root": ["x"]})
+    with session:
+        root.harken("hello")
+        with pytest.raises(BadRequest, match="middle of a turn"):
+            asyncio.run(root.compact("…"))

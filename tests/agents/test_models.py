@@ -1,0 +1,172 @@
+"""Models: from a script, from a recording, and from LiteLLM where it is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harken import load_session
+from harken.agents import ModelError, Patience, Request, ScriptedModel, open_model
+from harken.agents.models.lite import LiteLLMModel, read_answer
+from harken.errors import BadRequest, ModelFailed, NotFound
+from support.discussion import DIALOG, HOOKS, dialog, play
+from support.stage import say
+
+
+def ask(model: Any, **request: Any) -> Any:
+    return asyncio.run(model.complete(Request(messages=request.pop("messages", []), **request)))
+
+
+class TestScripted:
+    def test_the_line_that_is_due_follows_from_the_turn(self) -> None:
+        model = ScriptedModel({"agents": {"Jack": ["one", "two"]}})
+
+        assert "two" == ask(model, path=("root", "Jack"), turn=1).content
+        assert "one" == ask(model, path=("root", "Jack"), turn=0).content
+
+    @pytest.mark.parametrize(
+        ("path", "expected"),
+        [
+            (("root",), "top"),
+            (("Chief",), "top"),
+            (("root", "Jack"), "by name"),
+            (("root", "Jill", "Jack"), "by path"),
+            (("root", "Ann"), "anybody"),
+        ],
+    )
+    def test_a_part_is_found_by_path_then_name_then_the_star(self, path: tuple[str, ...], expected: str) -> None:
+        model = ScriptedModel(
+            {"agents": {"Jack": ["by name"], "root/Jill/Jack": ["by path"], "*": ["anybody"], "root": ["top"]}}
+        )
+
+        assert expected == ask(model, path=path).content
+
+    def test_rules_follow_when_the_lines_are_used_up(self) -> None:
+        part = {"lines": ["first"], "rules": [{"when": "rain", "say": "Take a coat."}], "otherwise": "Hm."}
+        model = ScriptedModel({"agents": {"*": part}})
+        heard = [{"role": "user", "content": "It looks like RAIN."}]
+
+        assert "first" == ask(model, messages=heard).content
+        assert "Take a coat." == ask(model, messages=heard, turn=1).content
+        assert "Hm." == ask(model, turn=1).content
+
+    def test_a_script_at_its_end_is_an_error_that_asking_again_does_not_mend(self) -> None:
+        with pytest.raises(ModelError) as caught:
+            ask(ScriptedModel({"agents": {"root": ["one"]}}), path=("root",), turn=1)
+
+        assert not caught.value.retryable
+
+    def test_json_and_toml_say_the_same(self, tmp_path: Path) -> None:
+        line = {"think": "hm", "call": [{"tool": "task", "arguments": {"name": "Ann"}}]}
+        (tmp_path / "s.json").write_text(json.dumps({"agents": {"root": [line]}}))
+        (tmp_path / "s.toml").write_text(
+            '[[agents.root]]\nthink = "hm"\ncall = [{tool = "task", arguments = {name = "Ann"}}]'
+        )
+
+        first, second = (
+            ask(open_model(f"scripted:{tmp_path / name}"), path=("root",)) for name in ("s.json", "s.toml")
+        )
+
+        assert first == second
+        assert '{"name":"Ann"}' == first.tool_calls[0]["function"]["arguments"]
+
+    @pytest.mark.parametrize(
+        "text", ["{", '{"agents": {"x": [{"sya": "typo"}]}}', '{"agents": 3}', "[" * 5000, '{"agents": {"x": [1]}}']
+    )
+    def test_a_script_that_does_not_fit_says_so(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "bad.json").write_text(text)
+
+        with pytest.raises(BadRequest, match=r"bad\.json"):
+            open_model(f"scripted:{tmp_path / 'bad.json'}")
+
+    def test_a_script_that_is_not_there_says_so(self) -> None:
+        with pytest.raises(NotFound, match="no script"):
+            open_model("scripted:/nowhere/x.json")
+
+    def test_a_script_is_found_beside_the_log(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A session begun in one folder is resumed from another."""
+        (tmp_path / "s.json").write_text('{"agents": {"root": ["one", "two"]}}')
+        monkeypatch.chdir(tmp_path)
+        root, session = load_session("log.jsonl", language_model="scripted:s.json")
+        with session:
+            say(root, "hello")
+        monkeypatch.chdir("/")
+
+        root, session = load_session(tmp_path / "log.jsonl")
+        with session:
+            assert "two" == say(root, "again")
+
+
+class TestReplay:
+    def test_answers_as_recorded(self, tmp_path: Path) -> None:
+        play(tmp_path / "recorded.jsonl", ack="os")
+        model = open_model(f"replay:{tmp_path / 'recorded.jsonl'}")
+
+        root, session = load_session(tmp_path / "again.jsonl", name="root", language_model=model, hooks=HOOKS, ack="os")
+        with session:
+            assert "They have met." == say(root, "Create Jack and Jill.")
+        assert DIALOG == dialog(tmp_path / "again.jsonl")
+
+    def test_a_recording_at_its_end_is_an_error(self, tmp_path: Path) -> None:
+        (tmp_path / "empty.jsonl").write_text("")
+        root, session = load_session(tmp_path / "log", language_model=f"replay:{tmp_path / 'empty.jsonl'}")
+
+        with session, pytest.raises(ModelFailed, match="no message 1 of 'root'"):
+            say(root, "hello")
+
+    def test_a_recording_that_is_not_there_says_so(self) -> None:
+        with pytest.raises(NotFound):
+            open_model("replay:/nowhere/x.jsonl")
+
+
+class TestLiteLLM:
+    def test_an_answer_is_read(self) -> None:
+        function = SimpleNamespace(name="task", arguments='{"name": "Ann"}')
+        message = SimpleNamespace(
+            content="", tool_calls=[SimpleNamespace(id="c1", function=function)], reasoning_content="hm"
+        )
+        usage = SimpleNamespace(prompt_tokens=5, completion_tokens=2, prompt_tokens_details=None)
+        reply = read_answer(SimpleNamespace(choices=[SimpleNamespace(message=message)], usage=usage))
+
+        assert (None, "hm", 5, 2) == (
+            reply.content,
+            reply.thinking,
+            reply.usage.input_tokens,
+            reply.usage.output_tokens,
+        )
+        assert [{"id": "c1", "type": "function", "function": {"name": "task", "arguments": '{"name": "Ann"}'}}] == list(
+            reply.tool_calls
+        )
+
+    def test_an_answer_without_a_message_is_worth_another_try(self) -> None:
+        with pytest.raises(ModelError) as caught:
+            read_answer(SimpleNamespace(choices=[]))
+
+        assert caught.value.retryable
+
+    @pytest.mark.skipif(importlib.util.find_spec("litellm") is not None, reason="LiteLLM is installed")
+    def test_without_the_extra_it_says_what_to_install(self, tmp_path: Path) -> None:
+        root, session = load_session(tmp_path / "log", language_model="openai/gpt-x", patience=Patience(attempts=1))
+
+        with session, pytest.raises(BadRequest, match="not installed") as caught:
+            say(root, "hello")
+        assert "harken[agents]" in (caught.value.hint or "")
+
+    def test_any_other_name_is_for_litellm(self) -> None:
+        assert isinstance(open_model("anthropic/claude-sonnet-4-5"), LiteLLMModel)
+
+    @pytest.mark.parametrize("name", ["", "two\nlines"])
+    def test_a_name_that_is_none_is_refused(self, name: str) -> None:
+        with pytest.raises(BadRequest):
+            open_model(name)
+
+
+class TestPatience:
+    def test_pauses_grow_and_are_bounded(self) -> None:
+        assert [1.0, 2.0, 4.0, 5.0, 5.0] == list(Patience(attempts=6, longest=5.0).pauses())
