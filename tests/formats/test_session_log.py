@@ -256,7 +256,7 @@ KEYS = [
     "timestamp",
 ]
 KEYS += ["substance", "cause", "index", "images", "name", "n", "action", "attributes", "metadata", "raw", "cost_usd"]
-KEYS += ["source", "agent", "content_id", "caused_by"]
+KEYS += ["timestamp", "source", "agent", "content_id", "caused_by"]
 
 
 # Shapes that other writers give a line

@@ -34,18 +34,18 @@ def normalise(data: Data) -> Data:
     """The line with the keys of v2; a new dict, in the old order."""
     if dialect(data) == "smallchat":
         return _from_smallchat(data)
-    renamed = {_V1.get(key, key): value for key, value in data.items() if _V1.get(key, key) == key or _free(data, key)}
-    if renamed.get("substance") == renamed.get("message_id") and "content_id" in data:
-        del renamed["substance"]  # v1 allows a message to say that it stands for itself
+    renamed: Data = {}
+    for key, value in data.items():
+        new = _V1.get(key, key)
+        # An old key gives way where the line has the new one too, and v1 lets a message stand for itself.
+        if new == key or not (
+            new in data or value is None or (key == "content_id" and value == data.get("message_id"))
+        ):
+            renamed[new] = value
     return renamed
 
 
 _V1 = {"content_id": "substance", "caused_by": "cause"}
-
-
-def _free(data: Data, key: str) -> bool:
-    """An old key gives way where the line has the new one too."""
-    return _V1[key] not in data and data[key] is not None
 
 
 def _from_smallchat(data: Data) -> Data:
