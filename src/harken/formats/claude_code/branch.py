@@ -3,14 +3,16 @@
 The file is a tree (`uuid`, `parentUuid`) with abandoned branches, side chains and the history before a compaction in
 it. What Claude Code takes on `--resume` was found by experiment with the real program:
 
-1. Records stand in the tree under their uuid; of two with the same uuid the later one counts. A parent that is not
-   in the file stands for the record before this one. Progress records are passed through.
+1. Records stand in the tree under their uuid; of two with the same uuid the later one counts. Progress records are
+   passed through.
 2. Messages that the last compaction preserved are hung between its anchor and what followed the anchor.
 3. The end is the last record in the file without a child, unless it does not descend from the record that the last
-   `last-prompt` names: then it is that record.
-4. The path goes from the end to a record without a parent; never across a compaction.
+   `last-prompt` since the last compaction names: then it is that record.
+4. The path goes from the end to a record without a parent; never across a compaction. Where a parent is not in the
+   file, the record nearest in time stands for it, if it is at most five seconds older.
 5. Parallel tools leave records beside the path: those with the message id of a record on it, the results of their
-   calls, and what the harness attached to those. They stand behind the first record of their message.
+   calls, and what the harness attached to those. They take their place inside their message. What a compaction left
+   behind stays there.
 
 Side chains are left out, except in a sub-agent's own file, which has nothing else. Nothing here recurses, and a ring
 of parents ends the path.
@@ -18,13 +20,22 @@ of parents ends the path.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from itertools import accumulate
 
 import msgspec
 
+from harken.clock import SECOND, parse_instant
+
 from .records import GRAPH, Line, lines, read_objects, soften, take
 
+GAP = 5 * SECOND
+"""How much older the stand-in for a lost parent may be."""
+_LOOKED_AT = 1000
+"""How many stand-ins are considered; a hostile file could offer any number."""
+_LOST = -2
 KEPT_SIDE = frozenset({"content-replacement"})
 """Side records that change what the model is sent, and so belong to the context."""
 
@@ -93,7 +104,9 @@ def survey(data: bytes) -> Survey:
                 node = Node(start, end, record, number == 0)
                 found.nodes.append(node)
                 places[record.uuid] = len(found.nodes) - 1
-                boundary = node if record.subtype == "compact_boundary" and record.type == "system" else None
+                boundary = node if _is_boundary(record) else None
+                if boundary is not None:
+                    found.chosen = found.chooser = None
                 continue
             if record.type == "last-prompt" and record.leafUuid:
                 found.chosen, found.chooser = record.leafUuid, (start, end)
@@ -123,24 +136,19 @@ class _Tree:
         talks = [node for node in nodes if node.line.type in ("user", "assistant")]
         self.home = bool(talks) and all(node.line.isSidechain is True for node in talks)
         """The value of `isSidechain` that this file's own conversation has."""
+        self.clock: list[tuple[int, int]] | None = None
         self.raw = self._raw_parents()
         self._relink()
         self.parent = self._through_progress()
         self.speaks = self._speaking()
 
     def _raw_parents(self) -> list[int]:
-        parents: list[int] = []
-        before = {True: -1, False: -1}
-        for index, node in enumerate(self.nodes):
-            side = node.line.isSidechain is True
-            name = node.line.parentUuid
-            parents.append(-1 if name is None else self.place.get(name, before[side]))
-            before[side] = index
-        return parents
+        names = [node.line.parentUuid for node in self.nodes]
+        return [-1 if name is None else self.place.get(name, _LOST) for name in names]
 
     def _through_progress(self) -> list[int]:
         """Parents with the progress records between left out; each stretch of them is walked once."""
-        known: dict[int, int] = {-1: -1}
+        known: dict[int, int] = {-1: -1, _LOST: _LOST}
         for index in range(len(self.nodes)):
             trail: list[int] = []
             while index not in known and self.nodes[index].line.type == "progress":
@@ -153,7 +161,7 @@ class _Tree:
 
     def _speaking(self) -> list[bool]:
         """Whether a user or assistant record stands at or above each record; each stretch is walked once."""
-        known: dict[int, bool] = {-1: False}
+        known: dict[int, bool] = {-1: False, _LOST: False}
         for index in range(len(self.nodes)):
             trail: list[int] = []
             while index not in known and not self._talks(index):
@@ -228,7 +236,30 @@ class _Tree:
 
     def path(self, end: int) -> list[int]:
         """From the root to the end."""
-        return list(self._upwards(end))[::-1]
+        found: dict[int, None] = {}
+        while end >= 0 and end not in found:
+            found[end] = None
+            parent = self.parent[end]
+            end = self._stand_in(end, found) if parent == _LOST else parent
+        return list(found)[::-1]
+
+    def _stand_in(self, index: int, taken: Container[int]) -> int:
+        """The youngest record that is not younger than this one; the first of several."""
+        instant = parse_instant(self.nodes[index].line.timestamp)
+        if instant is None:
+            return -1
+        if self.clock is None:
+            timed = (
+                (parse_instant(self.nodes[i].line.timestamp), i) for i in range(len(self.nodes)) if self._at_home(i)
+            )
+            self.clock = sorted((time, -i) for time, i in timed if time is not None)
+        place = bisect_right(self.clock, (instant, 0))
+        for time, negative in reversed(self.clock[max(0, place - _LOOKED_AT) : place]):
+            if time < instant - GAP:
+                break
+            if -negative not in taken:
+                return -negative
+        return -1
 
     def passed(self, path: list[int]) -> list[int]:
         """The progress records between a record of the path and its parent."""
@@ -243,43 +274,51 @@ class _Tree:
         return found
 
     def with_parallels(self, path: list[int]) -> Iterator[int]:
-        """The path, and behind the first record of each message what stands beside it."""
-        beside = self._beside(path)
-        done: set[str] = set()
-        for index in path:
+        """The path with what stands beside it: in the order of the file, but inside its message."""
+        beside, spans = self._beside(path)
+        behind: dict[int, list[int]] = defaultdict(list)
+        for name, (first, last) in spans.items():
+            # The smallest index from each place on: it rises, so the last place before an index is found by halving.
+            floors = list(accumulate(reversed(path[first : last + 1]), min))[::-1]
+            for index in beside[name]:
+                behind[first + max(0, bisect_left(floors, index) - 1)].append(index)
+        for place, index in enumerate(path):
             yield index
-            name = self._message(index)
-            if name and name not in done:
-                done.add(name)
-                yield from beside.get(name, ())
+            yield from sorted(behind.get(place, ()))
 
     def _message(self, index: int) -> str:
         line = self.nodes[index].line
         return (line.message.id or "") if line.type == "assistant" and line.message is not None else ""
 
-    def _beside(self, path: list[int]) -> dict[str, list[int]]:
-        on_path = set(path)
+    def _beside(self, path: list[int]) -> tuple[dict[str, list[int]], dict[str, tuple[int, int]]]:
+        """By message id: what stands beside the path, and from where to where the message and its results reach."""
         names = {name for index in path if (name := self._message(index))}
-        group = {i: name for i in range(len(self.nodes)) if (name := self._message(i)) in names and self._at_home(i)}
-        siblings: dict[str, list[int]] = defaultdict(list)
-        for index, name in group.items():
-            if index not in on_path:
-                siblings[name].append(index)
-        results: dict[str, list[int]] = defaultdict(list)
-        owner: dict[int, str] = {}
-        for index, node in enumerate(self.nodes):
-            if index in on_path or not self._at_home(index):
-                continue
-            name = ""
-            if node.line.type == "user" and any(block.type == "tool_result" for block in node.line.blocks()):
-                source = self.place.get(node.line.sourceToolAssistantUUID, -1)
-                name = group.get(self.parent[index], "") or group.get(source, "")
-            elif node.line.type == "attachment":
-                name = owner.get(self.parent[index], "")
-            if name:
-                owner[index] = name
-                results[name].append(index)
-        return {name: siblings[name] + results[name] for name in names}
+        places = {index: place for place, index in enumerate(path)}
+        since = max((index for index in path if _is_boundary(self.nodes[index].line)), default=-1)
+        near = [i for i in range(len(self.nodes)) if i in places or (i > since and self._at_home(i))]
+        group = {index: name for index in near if (name := self._message(index)) in names}
+        for index in near:
+            if index not in group and (name := self._owner(self.nodes[index].line, index, group)):
+                group[index] = name
+        beside: dict[str, list[int]] = {name: [] for name in names}
+        spans: dict[str, tuple[int, int]] = {}
+        for index, name in sorted(group.items()):
+            if (place := places.get(index)) is None:
+                beside[name].append(index)
+            else:
+                first, last = spans.get(name, (place, place))
+                spans[name] = (min(first, place), max(last, place))
+        return beside, spans
+
+    def _owner(self, line: Line, index: int, group: dict[int, str]) -> str:
+        """The message whose call a result answers, or to whose result something was attached."""
+        parent = self.parent[index]
+        if line.type == "attachment":
+            above = self.nodes[parent].line.type if parent >= 0 else ""
+            return group.get(parent, "") if above in ("user", "attachment") else ""
+        if line.type != "user" or not any(block.type == "tool_result" for block in line.blocks()):
+            return ""
+        return group.get(parent, "") or group.get(self.place.get(line.sourceToolAssistantUUID, -1), "")
 
 
 def _is_boundary(line: Line) -> bool:

@@ -1,0 +1,354 @@
+"""The message list that goes to the model when a session is resumed: the judge of `context`.
+
+Built from the active branch by the rules the real program was seen to follow (2.1.325, about 200 small files and the
+golden requests). Not what the file says but what the model would read, repairs included:
+
+    records      assistant records of one message id become one message, calls last; user records next to each other
+                 become one, results first, with a newline where two texts meet
+    left out     a call nobody answered, unless it ends the session; a message of nothing but thinking or blanks;
+                 error messages the harness made up; thinking that another model signed; results without a call
+    put in       a result for a call that ends the session; an answer after a prompt that nobody answered
+    attachments  stand before the prompt they came with, or inside the result they follow
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .attachments import Turns, render
+from .branch import Node, choose, survey
+from .records import read_objects
+
+Block = dict[str, Any]
+UNANSWERED = "No response requested."
+"""What Claude Code puts in the assistant's place after a prompt that was never answered."""
+NO_CONTENT = "(no content)"
+RENAMED = {"Task": "Agent", "ListPeers": "ListAgents"}
+"""Tools that go by another name today; calls to them are sent under it."""
+_LOCAL = ("<command-name>", "<command-message>", "<local-command-stdout>", "<local-command-stderr>")
+_SEALED = ("thinking", "redacted_thinking")
+_SENT = frozenset(
+    {
+        "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document", "server_tool_use",
+        "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "mcp_tool_use",
+        "mcp_tool_result", "search_result", "container_upload",
+    }
+)  # fmt: skip
+
+
+class Turn(msgspec.Struct):
+    """A record on its way into the request."""
+
+    role: str
+    """`user`, `assistant` or `attachment`."""
+    blocks: list[Block]
+    id: str = ""
+    model: str = ""
+    parts: Turns = []
+    """What an attachment says, message by message."""
+    mark: str = ""
+    """`caveat` and `local` for what local commands leave behind, `error` for a made-up error message."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether it holds a tool's result."""
+        return any(block.get("type") == "tool_result" for block in self.blocks)
+
+
+def messages(data: bytes, *, model: str | None = None, prompt: str | None = None) -> list[dict[str, Any]]:
+    """What Claude Code would send for this session, as `[{"role", "content": [block…]}, …]`.
+
+    `model` is the model it would be sent to: thinking that another one signed is left out (None keeps all).
+    `prompt` is what the user says next; without it the list ends where the session does.
+    """
+    turns = _turns(data)
+    turns = _drop_unanswered(turns)
+    turns = _drop_empty(turns)
+    _answer_the_last(turns)
+    if prompt is not None:
+        turns.append(Turn("user", [{"type": "text", "text": prompt}]))
+    turns = _lift_attachments([turn for turn in turns if turn.mark != "error"])
+    sent = _pair(_merge(turns))
+    return [{"role": m.role, "content": m.blocks} for m in (_finish(m, model) for m in sent) if m.blocks]
+
+
+def _turns(data: bytes) -> list[Turn]:
+    found = survey(data)
+    turns: list[Turn] = []
+    for index in choose(found).order:
+        node = found.nodes[index]
+        if node.first:
+            turns += _turns_of(_record(data, node.start, node.end), node, data)
+    return turns
+
+
+def _record(data: bytes, start: int, end: int) -> dict[str, Any]:
+    objects, _ = read_objects(data[start:end])
+    return objects[0][0] if objects else {}
+
+
+def _turns_of(record: dict[str, Any], node: Node, data: bytes) -> list[Turn]:
+    kind = record.get("type")
+    if kind == "attachment":
+        parts, _ = render(record)
+        return [Turn("attachment", [], parts=parts)] if parts else []
+    if kind == "system":
+        return _notice(record, node, data)
+    body = record.get("message")
+    if kind not in ("user", "assistant") or not isinstance(body, dict):
+        return []
+    blocks = _blocks(body.get("content"))
+    if kind == "user":
+        return [Turn("user", blocks, mark=_mark(record, blocks))]
+    made_up = record.get("isApiErrorMessage") is True and body.get("model") == "<synthetic>"
+    for block in blocks:
+        if block.get("type") == "tool_use":
+            block["name"] = RENAMED.get(block.get("name", ""), block.get("name", ""))
+    return [Turn("assistant", blocks, str(body.get("id") or ""), str(body.get("model") or ""), mark="error" * made_up)]
+
+
+def _notice(record: dict[str, Any], node: Node, data: bytes) -> list[Turn]:
+    """Of the runtime's notices the model reads local commands, and a compaction's summary in the old shape."""
+    if record.get("subtype") == "local_command" and isinstance(text := record.get("content"), str):
+        return [Turn("user", [{"type": "text", "text": text}], mark="notice")]
+    if node.summary is not None:
+        text = _record(data, *node.summary).get("summary")
+        return [Turn("user", [{"type": "text", "text": text}])] if isinstance(text, str) else []
+    return []
+
+
+def _blocks(content: Any) -> list[Block]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        return []
+    blocks = [dict(b) if isinstance(b, dict) else {"type": "text", "text": b} for b in content if b]
+    blocks = [b for b in blocks if b.get("type") in _SENT and not (b["type"] == "text" and not b.get("text"))]
+    if any(_names_tools(block) for block in blocks):
+        blocks.append({"type": "text", "text": "Tool loaded."})
+    return blocks
+
+
+def _names_tools(block: Block) -> bool:
+    inner = block.get("content")
+    return (
+        block.get("type") == "tool_result"
+        and isinstance(inner, list)
+        and any(isinstance(part, dict) and part.get("type") == "tool_reference" for part in inner)
+    )
+
+
+def _mark(record: dict[str, Any], blocks: list[Block]) -> str:
+    text = blocks[0].get("text", "") if len(blocks) == 1 else ""
+    if record.get("isMeta") is True and text.startswith("<local-command-caveat>"):
+        return "caveat"
+    return "local" if text.startswith(_LOCAL) else ""
+
+
+def _calls(blocks: list[Block]) -> list[Any]:
+    return [block.get("id") for block in blocks if block.get("type") == "tool_use"]
+
+
+def _drop_unanswered(turns: list[Turn]) -> list[Turn]:
+    """Without the records whose calls have no result; where they end the session they get one instead."""
+    answered = {b.get("tool_use_id") for t in turns for b in t.blocks if b.get("type") == "tool_result"}
+    last = _last_message(turns)
+    kept: list[Turn] = []
+    repaired: list[Block] = []
+    for index, turn in enumerate(turns):
+        calls = _calls(turn.blocks) if turn.role == "assistant" else []
+        if calls and not any(call in answered for call in calls):
+            if index not in last:
+                continue
+            repaired += [_no_result(call) for call in calls]
+        kept.append(turn)
+    return [*kept, Turn("user", repaired)] if repaired else kept
+
+
+def _last_message(turns: list[Turn]) -> set[int]:
+    """The records of the assistant message that ends the session; none where something else was said after it."""
+    found: set[int] = set()
+    name: str | None = None
+    for index in range(len(turns) - 1, -1, -1):
+        turn = turns[index]
+        if turn.role == "assistant":
+            if name is not None and (turn.id != name or not name):
+                break
+            name = turn.id
+            found.add(index)
+        elif turn.role == "user" and turn.mark != "notice" and not turn.answers:
+            break
+    return found
+
+
+def _no_result(call: Any) -> Block:
+    text = "The session ended before this call was answered; whether it took effect is not known."
+    return {"type": "tool_result", "tool_use_id": call, "is_error": True, "content": text}
+
+
+def _says_something(block: Block) -> bool:
+    return block.get("type") not in _SEALED and not (block.get("type") == "text" and not block["text"].strip())
+
+
+def _drop_empty(turns: list[Turn]) -> list[Turn]:
+    """Without assistant messages that say nothing; one without any block at all is a different matter."""
+    turns = [
+        turn
+        for turn in turns
+        if turn.role != "assistant"
+        or not turn.blocks
+        or any(block.get("type") != "text" or block["text"].strip() for block in turn.blocks)
+    ]
+    speaking = {turn.id for turn in turns if any(map(_says_something, turn.blocks))}
+    return [
+        turn
+        for turn in turns
+        if turn.role != "assistant"
+        or not turn.blocks
+        or (turn.id in speaking if turn.id else any(map(_says_something, turn.blocks)))
+    ]
+
+
+def _answer_the_last(turns: list[Turn]) -> None:
+    """After a prompt that nobody answered the program puts an answer of its own; not after local commands."""
+    said = [turn for turn in turns if turn.role != "attachment" and turn.mark != "notice"]
+    if not said or said[-1].role != "user":
+        return
+    for turn in reversed(said):
+        if turn.mark == "caveat":
+            return
+        if turn.mark != "local":
+            break
+    turns.append(Turn("assistant", [{"type": "text", "text": UNANSWERED}]))
+
+
+def _lift_attachments(turns: list[Turn]) -> list[Turn]:
+    """An attachment stands before the prompts it came with, but never before a result or an assistant's words."""
+    lifted: list[Turn] = []
+    for turn in turns:
+        place = len(lifted)
+        if turn.role == "attachment":
+            while place and lifted[place - 1].role == "user" and not lifted[place - 1].answers:
+                place -= 1
+        lifted.insert(place, turn)
+    return lifted
+
+
+def _merge(turns: list[Turn]) -> list[Turn]:
+    sent: list[Turn] = []
+    for turn in turns:
+        if turn.role == "assistant":
+            _merge_assistant(sent, turn)
+        elif turn.role == "attachment":
+            _merge_attachment(sent, turn)
+        elif sent and sent[-1].role == "user":
+            _join(sent[-1], turn.blocks)
+        else:
+            sent.append(Turn("user", list(turn.blocks)))
+    return sent
+
+
+def _join(message: Turn, blocks: list[Block]) -> None:
+    """Two user records become one message: a newline where two texts meet, results first."""
+    if message.blocks and blocks and message.blocks[-1].get("type") == blocks[0].get("type") == "text":
+        last = message.blocks[-1]
+        message.blocks[-1] = last | {"text": last["text"] and last["text"] + "\n"}
+    joined = message.blocks + blocks
+    message.blocks = [b for b in joined if b.get("type") == "tool_result"]
+    message.blocks += [b for b in joined if b.get("type") != "tool_result"]
+
+
+def _merge_attachment(sent: list[Turn], turn: Turn) -> None:
+    if not sent or sent[-1].role != "user":
+        # The program does not join what one attachment says in several messages.
+        sent += [Turn("user", list(part)) for part in turn.parts]
+        return
+    message = sent[-1]
+    for part in turn.parts:
+        words = all(b.get("type") == "text" and b["text"].startswith("<system-reminder>") for b in part)
+        if words and message.blocks and message.blocks[-1].get("type") == "tool_result":
+            message.blocks[-1] = _fold(message.blocks[-1], part)
+        else:
+            message.blocks = message.blocks + part
+
+
+def _fold(result: Block, part: list[Block]) -> Block:
+    """The result with the harness's words behind it."""
+    content = result.get("content")
+    if isinstance(content, list):
+        return result | {"content": [*content, *part]}
+    texts = [content] if isinstance(content, str) and content else []
+    return result | {"content": "\n\n".join([*texts, *(block["text"] for block in part)])}
+
+
+def _merge_assistant(sent: list[Turn], turn: Turn) -> None:
+    for message in reversed(sent):
+        if message.role == "assistant":
+            if turn.id and message.id == turn.id:
+                message.blocks = message.blocks + turn.blocks
+                return
+        elif not message.answers:
+            break
+    sent.append(Turn("assistant", list(turn.blocks), turn.id, turn.model))
+
+
+def _pair(sent: list[Turn]) -> list[Turn]:
+    """Every call followed by its result, once; every result behind its call."""
+    paired: list[Turn] = []
+    seen: set[Any] = set()
+    open_calls: list[Any] = []
+    for message in sent:
+        if message.role == "assistant":
+            if open_calls:
+                paired.append(Turn("user", [_no_result(call) for call in open_calls]))
+            open_calls = _pair_assistant(message, seen)
+        else:
+            _pair_user(message, open_calls, first=not paired)
+            open_calls = []
+        paired.append(message)
+    if open_calls:
+        paired.append(Turn("user", [_no_result(call) for call in open_calls]))
+    return paired
+
+
+def _pair_assistant(message: Turn, seen: set[Any]) -> list[Any]:
+    """Drop calls that were made before, and put the others last."""
+    calls: list[Block] = []
+    others: list[Block] = []
+    for block in message.blocks:
+        if block.get("type") != "tool_use":
+            others.append(block)
+        elif block.get("id") not in seen:
+            seen.add(block.get("id"))
+            calls.append(block)
+    if message.blocks and not calls and not others:
+        others = [{"type": "text", "text": "[Tool use interrupted]"}]
+    message.blocks = others + calls
+    return _calls(calls)
+
+
+def _pair_user(message: Turn, calls: list[Any], *, first: bool) -> None:
+    results: dict[Any, Block] = {}
+    for block in message.blocks:
+        if block.get("type") == "tool_result" and block.get("tool_use_id") in calls:
+            results.setdefault(block.get("tool_use_id"), block)
+    missing = [_no_result(call) for call in calls if call not in results]
+    others = [block for block in message.blocks if block.get("type") != "tool_result"]
+    if message.blocks and not results and not missing and not others:
+        gone = "[Orphaned tool result removed due to conversation resume]"
+        others = [{"type": "text", "text": gone if first else NO_CONTENT}]
+    message.blocks = missing + list(results.values()) + others
+
+
+def _finish(message: Turn, model: str | None) -> Turn:
+    if message.role == "user":
+        said = [block for block in message.blocks if block.get("type") != "text" or block["text"]]
+        message.blocks = said or message.blocks[:1]
+        return message
+    if model is not None and message.model != model:
+        message.blocks = [block for block in message.blocks if block.get("type") not in _SEALED]
+    if not message.blocks:
+        message.blocks = [{"type": "text", "text": NO_CONTENT}]
+    return message
