@@ -47,7 +47,7 @@ def calls(*named: tuple[str, str]) -> list[Entry]:
 def stamped(events: Iterable[Entry], *, start: int = 0) -> list[Entry]:
     """The events a second apart."""
     return [
-        event | {"timestamp": f"2026-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}.000000Z"}
+        event | {"timestamp": f"2026-01-{1 + n // 86400:02}T{n // 3600 % 24:02}:{n // 60 % 60:02}:{n % 60:02}.000000Z"}
         for n, event in enumerate(events, start)
     ]
 

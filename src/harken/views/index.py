@@ -222,9 +222,16 @@ class _Reader:
         """Add the next event of the file."""
         position = len(self.events)
         kind = _kind(event)
-        agent = _name(event.get("agent_id"))
-        message_id = _name(event.get("message_id")) or f"@{position}"
-        text = text_of(event.get("content"))
+        # Almost every field is the text it should be; only the others are looked at more closely.
+        agent = event.get("agent_id")
+        if type(agent) is not str or not agent:
+            agent = _name(agent)
+        message_id = event.get("message_id")
+        if type(message_id) is not str or not message_id:
+            message_id = _name(message_id) or f"@{position}"
+        text = event.get("content")
+        if type(text) is not str:
+            text = text_of(text)
         self.events.append(event)
         self.ids.append(message_id)
         first = self.by_id.setdefault(message_id, position)
@@ -233,9 +240,9 @@ class _Reader:
         self.kinds.append(kind)
         self.texts.append(text)
         self.times.append(_instant(event.get("timestamp")))
-        if (substance := _name(event.get("substance"))) is not None:
+        if (named := event.get("substance")) is not None and (substance := _name(named)) is not None:
             self.substances[position] = substance
-        if causes := _names(event.get("cause")):
+        if (named := event.get("cause")) is not None and (causes := _names(named)):
             self.causes[position] = causes
         self.holders.append(agent)
         # What an agent heard came from elsewhere; the substance, if there is one, will say from whom.

@@ -18,8 +18,10 @@ def roots(source: list[int]) -> tuple[list[int], list[int]]:
     """
     root = [_UNSEEN] * len(source)
     hops = [0] * len(source)
-    for start in range(len(source)):
-        if root[start] == _UNSEEN:
+    for start, before in enumerate(source):
+        if before == start:
+            root[start] = start
+        elif root[start] == _UNSEEN:
             _resolve(start, source, root, hops)
     return root, hops
 
