@@ -24,6 +24,7 @@ from harken.events import Event
 from harken.events.cbor import encode_event
 from harken.log import Session
 from harken.store import Commit, Draft, Name, SessionRow, Store, open_store
+from harken.store import undo as undo_move
 
 _STOPS = ("compaction", "root")
 
@@ -210,18 +211,8 @@ class Repo:
         moves = self.store.moves(name, limit=1)
         if not moves:
             raise NotFound(f"no move of {name!r} to undo" if name else "there is no move to undo")
-        last = moves[0]
-        with self.store.write() as writer:
-            writer.move(
-                last.name,
-                kind=last.kind,
-                to=last.before,
-                expect=last.after,
-                time=self.clock(),
-                who=who,
-                why=f"undo of move {last.number}",
-            )
-        return Name(name=last.name, kind=last.kind, target=last.before)
+        back = undo_move(self.store, moves[0].number, time=self.clock(), who=who)
+        return Name(name=back.name, kind=back.kind, target=back.after)
 
     # -- commits that stand for more ---------------------------------------------------------------------------
 

@@ -1,0 +1,35 @@
+"""`harken backup`: a copy of the store, made while others go on writing to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import ui
+from .options import json_option, pass_repo
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+@pass_repo
+def backup_command(repo: Repo, file: Path, as_json: bool) -> None:
+    """Copy the store while it is in use
+
+    FILE must be new; it is a store like the original, as of one moment, and appears only when it is whole. For
+    example:
+
+        harken backup /mnt/usb/harken-monday.db
+    """
+    from harken.store import backup
+
+    size = backup(repo.store, file)
+    if as_json:
+        ui.json_line({"path": str(file.absolute()), "size": size})
+    else:
+        ui.note(f"{file}: {size:,} bytes")
