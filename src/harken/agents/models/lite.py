@@ -81,7 +81,9 @@ def _passing(problem: Exception) -> bool:
 
 def _litellm() -> Any:
     try:
-        return importlib.import_module("litellm")
+        litellm: Any = importlib.import_module("litellm")
+        litellm.suppress_debug_info = True  # it would print its remarks into the conversation
+        return litellm
     except ImportError:
         raise BadRequest(
             "this model needs LiteLLM, which is not installed",

@@ -1,0 +1,119 @@
+"""The real LiteLLM against a server on loopback that speaks OpenAI's chat API; skipped where it is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from harken import load_session
+from harken.agents import Patience
+from harken.agents.models import LiteLLMModel
+from harken.errors import ModelFailed
+from support.stage import contents, lines, say
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="LiteLLM is not installed"),
+    pytest.mark.filterwarnings("ignore"),  # LiteLLM's own
+]
+
+
+def words(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def uses(tool: str, **arguments: Any) -> dict[str, Any]:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+    }
+
+
+class Provider(BaseHTTPRequestHandler):
+    """Answers from a list: a message, or a number that is the status of a failure."""
+
+    answers: ClassVar[list[dict[str, Any] | int]] = []
+    requests: ClassVar[list[dict[str, Any]]] = []
+
+    def do_POST(self) -> None:
+        self.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        answer = self.answers.pop(0)
+        if isinstance(answer, int):
+            return self.reply(answer, {"error": {"message": "no", "type": "x", "code": str(answer)}})
+        usage = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
+        choice = {"index": 0, "message": answer, "finish_reason": "stop"}
+        body = {
+            "id": "r1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
+        return self.reply(200, body)
+
+    def reply(self, status: int, body: dict[str, Any]) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiteLLMModel]:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # it would ask the network for prices
+    server = HTTPServer(("127.0.0.1", 0), Provider)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    Provider.answers.clear()
+    Provider.requests.clear()
+    yield LiteLLMModel("openai/m", api_base=f"http://127.0.0.1:{server.server_port}/v1", api_key="none", max_retries=0)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_discussion_goes_through_a_provider(model: LiteLLMModel, tmp_path: Path) -> None:
+    Provider.answers += [uses("task", name="Ann", prompt="Hello?"), words("I am Ann."), words("She is Ann.")]
+
+    root, session = load_session(tmp_path / "log", language_model=model)
+    with session:
+        assert "She is Ann." == say(root, "Make Ann.")
+        assert ["I am Ann."] == contents(root, "tool")
+        assert (11, 3) == tuple(
+            lines(session, event_type="metric")[0][key] for key in ("input_tokens", "output_tokens")
+        )
+    first, _, last = Provider.requests
+    assert ["task", "discuss", "terminate"] == [tool["function"]["name"] for tool in first["tools"]]
+    assert ["user", "assistant", "tool"] == [message["role"] for message in last["messages"]]
+
+
+def test_a_provider_in_trouble_is_asked_again(model: LiteLLMModel, tmp_path: Path) -> None:
+    Provider.answers += [500, 429, words("At last.")]
+
+    root, session = load_session(tmp_path / "log", language_model=model, patience=Patience(first=0))
+    with session:
+        assert "At last." == say(root, "Hello")
+    assert 3 == len(Provider.requests)
+
+
+def test_a_provider_that_refuses_is_not(model: LiteLLMModel, tmp_path: Path) -> None:
+    Provider.answers += [401, words("never")]
+
+    root, session = load_session(tmp_path / "log", language_model=model, patience=Patience(first=0))
+    with session, pytest.raises(ModelFailed, match="AuthenticationError"):
+        say(root, "Hello")
+    assert 1 == len(Provider.requests)
