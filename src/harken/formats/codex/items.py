@@ -21,6 +21,8 @@ _NAMED = {
     "web_search_call": "web_search",
     "image_generation_call": "image_generation",
 }
+SCREEN = "event_msg"
+"""The `api_id` of what a file has only as the screen's copy: Codex itself would not send it again."""
 Fields = dict[str, Any]
 """The envelope every event of the record gets."""
 
@@ -65,13 +67,8 @@ def images_in(content: object) -> tuple[Image, ...]:
     return tuple(image_of(url["url"] if isinstance(url, dict) else url) for url in urls if isinstance(url, (str, dict)))
 
 
-def content_of(item: Record) -> object:
-    """A message's content; drifted files call it `message`."""
-    return item.get("content", item.get("message"))
-
-
 def _message(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
-    content = content_of(item)
+    content = item.get("content")
     text = text_in(content)
     role = item.get("role")
     if role == "assistant":
@@ -93,10 +90,7 @@ def name_of(item: Record) -> str:
     if kind in _NAMED:
         return _NAMED[kind]
     function = item.get("function")
-    name = text_of(item.get("name")) or (text_of(function.get("name")) if isinstance(function, dict) else "")
-    if namespace := text_of(item.get("namespace")):
-        return namespace + name if name.startswith("_") else f"{namespace}__{name}"
-    return name
+    return text_of(item.get("name")) or (text_of(function.get("name")) if isinstance(function, dict) else "")
 
 
 def _function_call(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:

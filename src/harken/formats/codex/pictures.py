@@ -30,6 +30,13 @@ def why_not_sent(url: str) -> str:
     return "" if _is_picture(data) else "it could not be processed"
 
 
+def picture_part(url: str) -> dict[str, str]:
+    """The picture as a part of a message, or what Codex would put in its place."""
+    if why := why_not_sent(url):
+        return {"type": "input_text", "text": f"image content omitted because {why}"}
+    return {"type": "input_image", "image_url": url}
+
+
 def _is_picture(data: bytes) -> bool:
     if data.startswith(_PNG):
         return _is_whole_png(data)

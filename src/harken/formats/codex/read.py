@@ -17,7 +17,7 @@ from harken.events.text import clean
 
 from .classify import origin_of, provenance_of
 from .context import message_between_agents
-from .items import Speaker, content_of, dump, item_events
+from .items import SCREEN, Speaker, dump, item_events
 from .known import why_unknown
 from .records import (
     COMPACTED,
@@ -137,12 +137,16 @@ class _Reader:
 
     def _compacted(self, payload: Record, fields: dict[str, Any]) -> list[Event]:
         about = {key: value for key, value in payload.items() if key not in ("replacement_history", "message")}
-        summary = clean(text_of(payload.get("message")))
-        events: list[Event] = [
-            System(subtype="compact_boundary", message=summary, metadata=dump(about) if about else b"", **fields)
-        ]
+        events: list[Event] = [System(subtype="compact_boundary", metadata=dump(about) if about else b"", **fields)]
         replacement = payload.get("replacement_history")
-        for item in replacement if isinstance(replacement, list) else []:
+        if not isinstance(replacement, list):
+            # An old file: what is left are the user's own messages, and this.
+            summary = clean(text_of(payload.get("message")))
+            return [
+                *events,
+                Prompt(content=summary, source="injected", origin="compact_summary", **fields | {"index": 1}),
+            ]
+        for item in replacement:
             if isinstance(item, dict):
                 events += self._again(item, {**fields, "index": len(events)})
         return events
@@ -169,6 +173,7 @@ class _Reader:
         return []
 
     def _spoken(self, name: str, payload: Record, fields: dict[str, Any]) -> list[Event]:
+        fields = {**fields, "api_id": SCREEN}
         if name == "agent_reasoning":
             return [Thinking(content=clean(text_of(payload.get("text"))), **fields)]
         text = clean(text_of(payload.get("message")))
@@ -199,7 +204,7 @@ def speaks(item: Record) -> tuple[str, str]:
     """`source` and `origin` of a user message, as far as the message itself tells."""
     if (said := provenance_of(item)) is not None:
         return said
-    origin = origin_of(content_of(item))
+    origin = origin_of(item.get("content"))
     return ("injected", origin) if origin else ("user", "")
 
 

@@ -105,8 +105,10 @@ def _bare(record: Record) -> tuple[str, Record]:
     name = record.get("type")
     if isinstance(name, str):
         return (ITEM, record) if name in ITEMS else (name, record)
-    if "role" in record:
-        return ITEM, {"type": "message", **record}
+    if isinstance(role := record.get("role"), str):
+        words = record.get("content", record.get("message"))
+        kind = "output_text" if role == "assistant" else "input_text"
+        return ITEM, {"type": "message", "role": role, "content": parts_of(words, kind)}
     if isinstance(record.get("id"), str) and "timestamp" in record:
         return SESSION_META, record
     return "", record
@@ -117,10 +119,10 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def parts_of(content: object) -> list[Record]:
-    """The parts of a message's content; a bare string is one part."""
+def parts_of(content: object, kind: str = "input_text") -> list[Record]:
+    """The parts of a message's content; a bare string is one part, of that kind."""
     if isinstance(content, str):
-        return [{"type": "input_text", "text": content}]
+        return [{"type": kind, "text": content}]
     if isinstance(content, list):
         return [part for part in content if isinstance(part, dict)]
     return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context import Entry, conversation
-from .pictures import why_not_sent
+from .pictures import picture_part
 from .records import CALLS, ITEMS, OUTPUTS, SESSION_META, Record, iter_lines, kind_of, text_of
 from .truncate import truncate_output
 
@@ -32,6 +32,16 @@ _PREFIXES = {
     "context_compaction": "cmp_",
 }
 """An item's id is sent when it looks like one the provider gave."""
+_NEEDED: dict[str, tuple[tuple[str, type | tuple[type, ...]], ...]] = {
+    "message": (("role", str), ("content", list)),
+    "reasoning": (("summary", list),),
+    "function_call": (("name", str), ("arguments", str), ("call_id", str)),
+    "custom_tool_call": (("name", str), ("input", str), ("call_id", str)),
+    "function_call_output": (("call_id", str), ("output", (str, list))),
+    "custom_tool_call_output": (("call_id", str), ("output", (str, list))),
+    "agent_message": (("content", list),),
+}
+"""Without these Codex cannot read the line, and passes over it."""
 _PAIRS = {
     "function_call": "function_call_output",
     "local_shell_call": "function_call_output",
@@ -62,10 +72,10 @@ def base_instructions(data: bytes) -> str:
 
 
 def _is_sent(item: Record) -> bool:
-    name = item.get("type")
-    if name == "message":
-        return item.get("role") != "system"
-    return isinstance(name, str) and name in ITEMS and name != "ghost_snapshot"
+    name = text_of(item.get("type"))
+    if name not in ITEMS or name == "ghost_snapshot" or (name == "message" and item.get("role") == "system"):
+        return False
+    return all(isinstance(item.get(field), kind) for field, kind in _NEEDED.get(name, ()))
 
 
 def _prepared(entry: Entry, budget: int | None) -> Record:
@@ -89,8 +99,9 @@ def _shown(part: Any) -> Any:
     """A part of a message; a picture that Codex would not send is replaced by the reason."""
     if not isinstance(part, dict) or part.get("type") != "input_image":
         return part
-    why = why_not_sent(text_of(part.get("image_url")))
-    return {"type": "input_text", "text": f"image content omitted because {why}"} if why else part
+    return (
+        {**part, **shown} if (shown := picture_part(text_of(part.get("image_url"))))["type"] == part["type"] else shown
+    )
 
 
 def _with_outputs(items: list[Record]) -> list[Record]:

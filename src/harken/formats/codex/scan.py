@@ -13,7 +13,7 @@ from harken.formats.base import Delta
 from harken.formats.facts import FileFacts, Tokens
 
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
-from .items import content_of, name_of, text_in
+from .items import name_of, text_in
 from .known import why_unknown
 from .read import is_spawned, speaks, typed_text
 from .records import EVENT, ITEM, SERVED, SESSION_META, Record, iter_lines, kind_of, text_of
@@ -154,7 +154,7 @@ class _Scanner:
             role = text_of(item.get("role"))
             now.items[role] = now.items.get(role, 0) + 1
             if act == HEARD and role not in ("developer", "system"):
-                self._note_prompt(text_in(content_of(item)), speaks(item)[0] == "injected")
+                self._note_prompt(text_in(item.get("content")), speaks(item)[0] == "injected")
         elif act == CALL or item.get("type") in SERVED:
             name = name_of(item)
             now.tools[name] = now.tools.get(name, 0) + 1

@@ -1,0 +1,197 @@
+"""Events as Responses items: how a conversation of any origin is told to an OpenAI model.
+
+Names and ids of tools go through as they are. An event that was read from such an item becomes that item again; of a
+foreign conversation, what the API has no place for is counted as a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.formats.base import Loss
+
+from .items import SCREEN, dump
+from .pictures import picture_part, url_of
+from .records import SEALED, Record, parse
+from .request import ABORTED
+
+Timed = tuple[int | None, Record]
+"""An item and when it was said."""
+
+_WHY = {
+    "thinking": "only the provider that made it can read it",
+    "picture": "only a picture that is whole and in the message itself is sent, not an address",
+    "tool result without its call": "an output that answers nothing is dropped",
+    "repeated tool result": "a call has one output",
+    "error mark": "a failed call is told by its text alone",
+    "unanswered call": f"answered with `{ABORTED}`, as Codex would",
+    "provider's own tool call": "its answer is not in the conversation",
+    "unreadable record": "nobody could read it",
+}
+
+
+def to_items(events: Sequence[Event]) -> tuple[list[Timed], tuple[Loss, ...]]:
+    """The items of the conversation, each with its time, and what could not be said."""
+    composer = _Composer(events)
+    for event in events:
+        composer.take(event)
+    losses = (Loss(what=what, count=count, why=_WHY[what]) for what, count in composer.lost.items())
+    return composer.items, tuple(losses)
+
+
+def _is_native(event: Event) -> bool:
+    """Whether the event is the first of a Codex file."""
+    if not isinstance(event, System) or event.subtype != "init":
+        return False
+    said = parse(event.metadata)
+    return said is not None and "originator" in said and "cli_version" in said
+
+
+class _Composer:
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.items: list[Timed] = []
+        self.lost: dict[str, int] = {}
+        self._native = any(map(_is_native, events))
+        self._results = {event.id: event for event in reversed(events) if isinstance(event, ToolResult)}
+        self._calls: dict[str, str] = {}
+        """The calls so far, and what kind of item answers each."""
+        self._answered: set[str] = set()
+
+    def take(self, event: Event) -> None:
+        if event.api_id == SCREEN:
+            return
+        match event:
+            case Prompt():
+                self._message(event, "user", event.content, event.images)
+            case Response():
+                self._message(event, "assistant", event.content)
+            case Thinking():
+                self._thinking(event)
+            case System():
+                self._system(event)
+            case ToolCall():
+                self._call(event)
+            case ToolResult():
+                self._result(event)
+            case Output() if event.why:
+                self._lose("unreadable record")
+
+    def _lose(self, what: str, count: int = 1) -> None:
+        if count:
+            self.lost[what] = self.lost.get(what, 0) + count
+
+    def _add(self, event: Event, item: Record) -> None:
+        self.items.append((event.time, item))
+
+    def _message(self, event: Event, role: str, text: str, images: tuple[Image, ...] = ()) -> None:
+        kind = "output_text" if role == "assistant" else "input_text"
+        parts: list[Record] = [{"type": kind, "text": text}] if text else []
+        parts += self._pictures(images)
+        if parts:
+            self._add(event, {"type": "message", "role": role, "content": parts})
+
+    def _pictures(self, images: tuple[Image, ...]) -> list[Record]:
+        parts = [picture_part(url_of(image)) for image in images]
+        self._lose("picture", sum(part["type"] != "input_image" for part in parts))
+        return parts
+
+    def _thinking(self, event: Thinking) -> None:
+        if not (self._native or event.api_id.startswith("rs_") or event.signature.startswith("gAAAA")):
+            self._lose("thinking")
+            return
+        summary = [{"type": "summary_text", "text": event.content}] if event.content else []
+        sealed = event.signature or None
+        self._add(event, {"type": "reasoning", "summary": summary, "content": None, "encrypted_content": sealed})
+
+    def _system(self, event: System) -> None:
+        if event.subtype == "instructions":
+            self._message(event, "developer", event.message)
+        elif event.subtype == "compact_summary":
+            item = parse(event.metadata)
+            if item is not None and item.get("type") in SEALED:
+                self._add(event, item)
+
+    def _call(self, event: ToolCall) -> None:
+        if event.server_tool and event.id not in self._results:
+            self._served(event)
+            return
+        item = _search(event) or _shell(event) or _custom(event) or _function(event)
+        self._calls[event.id] = _ANSWERS[item["type"]]
+        self._add(event, item)
+        if event.id not in self._results:
+            self._lose("unanswered call")
+            answer: Record = {"tools": []} if item["type"] == "tool_search_call" else {"output": ABORTED}
+            self._add(event, {"type": self._calls[event.id], "call_id": event.id, **answer})
+
+    def _served(self, event: ToolCall) -> None:
+        """A call the provider ran within its response; only searching can be told."""
+        action = parse(event.input)
+        if event.name == "web_search":
+            said = {"action": {"type": "search", **action}} if action else {}
+            self._add(event, {"type": "web_search_call", "status": "completed", **said})
+        elif event.name == "tool_search" and action is not None:
+            self._add(event, {"type": "tool_search_call", **_SEARCHED, "execution": "server", "arguments": action})
+        else:
+            self._lose("provider's own tool call")
+
+    def _result(self, event: ToolResult) -> None:
+        kind = self._calls.get(event.id)
+        if kind is None or event.id in self._answered:
+            self._lose("repeated tool result" if kind else "tool result without its call")
+            return
+        self._answered.add(event.id)
+        self._lose("error mark", event.is_error)
+        if kind == "tool_search_output":
+            self._add(event, {"type": kind, "call_id": event.id, **_SEARCHED, "tools": _found(event)})
+            return
+        output: Any = event.output
+        if event.images:
+            text = [{"type": "input_text", "text": event.output}] if event.output else []
+            output = [*text, *self._pictures(event.images)]
+        self._add(event, {"type": kind, "call_id": event.id, "output": output})
+
+
+_SEARCHED = {"status": "completed", "execution": "client"}
+_ANSWERS = {
+    "function_call": "function_call_output",
+    "local_shell_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "tool_search_call": "tool_search_output",
+}
+
+
+def _found(event: ToolResult) -> list[Any]:
+    said = parse(b'{"tools":%s}' % event.output.encode(errors="replace"))
+    tools = said.get("tools") if said else None
+    return tools if isinstance(tools, list) else [{"text": event.output}]
+
+
+def _search(event: ToolCall) -> Record | None:
+    arguments = parse(event.input) if event.name == "tool_search" else None
+    if arguments is None:
+        return None
+    return {"type": "tool_search_call", "call_id": event.id, **_SEARCHED, "arguments": arguments}
+
+
+def _shell(event: ToolCall) -> Record | None:
+    action = parse(event.input) if event.name == "local_shell" else None
+    if action is None or action.get("type") != "exec":
+        return None
+    return {"type": "local_shell_call", "call_id": event.id, "status": "completed", "action": action}
+
+
+def _custom(event: ToolCall) -> Record | None:
+    """Free text instead of arguments is how the tools are called that take a patch or a program."""
+    if not event.api_id.startswith("ctc_") and (
+        event.api_id.startswith("fc_") or not event.input or parse(event.input) is not None
+    ):
+        return None
+    text = event.input.decode(errors="replace")
+    return {"type": "custom_tool_call", "status": "completed", "call_id": event.id, "name": event.name, "input": text}
+
+
+def _function(event: ToolCall) -> Record:
+    arguments = event.input.decode(errors="replace") or dump({}).decode()
+    return {"type": "function_call", "name": event.name, "arguments": arguments, "call_id": event.id}

@@ -1,0 +1,203 @@
+"""What `codex exec --json` prints while it works, as events: one line at a time, nothing remembered but what is open.
+
+The stream says less than the rollout: no prompt (the wrapper knows it), no tool names of the model, and usage as a
+running total of the whole thread. Its item ids begin again with every run, so they are told apart by the thread and by
+a number the caller gives the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harken.events import Error, Event, Metric, Output, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.text import clean
+
+from .codex.items import dump
+from .codex.records import Record, parse, text_of
+from .codex.usage import Meter
+
+Fields = dict[str, Any]
+
+
+class StreamReader:
+    """Feed it lines; it answers with the events of each."""
+
+    def __init__(self, run: str = "") -> None:
+        self.run = run
+        self.thread = ""
+        self._line = 0
+        self._open: set[str] = set()
+        self._meter = Meter()
+
+    def feed(self, line: bytes | str, *, time: int | None = None) -> list[Event]:
+        """The events of one line; what cannot be read is kept with the reason. An empty line says nothing."""
+        raw = (line.encode(errors="surrogatepass") if isinstance(line, str) else line).strip()
+        if not raw:
+            return []
+        self._line += 1
+        fields: Fields = {"message_id": self._name(f"line_{self._line}"), "time": time}
+        record = parse(raw)
+        if record is None:
+            return [Output(raw=raw, why="not one JSON object", **fields)]
+        handler = _HANDLERS.get(text_of(record.get("type")))
+        if handler is None:
+            return [Output(raw=raw, why=f"unknown line {text_of(record.get('type'))[:80]!r}", **fields)]
+        try:
+            events = handler(self, record, fields)
+        except (TypeError, ValueError, AttributeError, KeyError, RecursionError) as problem:
+            return [Output(raw=raw, why=f"damaged line: {type(problem).__name__}", **fields)]
+        return [Output(raw=raw, why="unknown item", **fields)] if events is None else events
+
+    def _name(self, what: str) -> str:
+        return ":".join(part for part in (self.thread, self.run, what) if part)
+
+    # -- one method per kind of line ----------------------------------------------------------------------------------
+
+    def _thread(self, record: Record, fields: Fields) -> list[Event]:
+        self.thread = text_of(record.get("thread_id"))
+        self._meter.meet({"id": self.thread})
+        fields["message_id"] = self._name(f"line_{self._line}")
+        return [System(subtype="init", metadata=dump({"session_id": self.thread}), **fields)]
+
+    def _turn_started(self, record: Record, fields: Fields) -> list[Event]:
+        return []
+
+    def _turn_completed(self, record: Record, fields: Fields) -> list[Event]:
+        return self._end(record, fields, "success")
+
+    def _turn_failed(self, record: Record, fields: Fields) -> list[Event]:
+        problem = record.get("error")
+        message = text_of(problem.get("message")) if isinstance(problem, dict) else text_of(problem)
+        metric = self._end(record, {**fields, "index": 1}, "error_during_execution")
+        return [Error(message=clean(message), **fields), *metric]
+
+    def _error(self, record: Record, fields: Fields) -> list[Event]:
+        return [Error(message=clean(text_of(record.get("message"))), **fields)]
+
+    def _end(self, record: Record, fields: Fields, status: str) -> list[Event]:
+        """A turn's end, with what the thread used since the last one."""
+        self._open.clear()
+        step = self._meter.step({"type": "token_count", "info": {"total_token_usage": record.get("usage")}})
+        if step is None:
+            return [Metric(status=status, turn_count=1, **fields)]
+        (api_id, request_id), tokens = step
+        return [
+            Metric(
+                input_tokens=tokens.input,
+                output_tokens=tokens.output,
+                cache_read_tokens=tokens.cache_read,
+                cache_write_tokens=tokens.cache_write,
+                status=status,
+                turn_count=1,
+                request_id=request_id,
+                **{**fields, "api_id": api_id},
+            )
+        ]
+
+    def _item(self, record: Record, fields: Fields) -> list[Event] | None:
+        item = record.get("item")
+        if not isinstance(item, dict):
+            return None
+        handler = _ITEMS.get(text_of(item.get("type")) or text_of(item.get("item_type")))
+        if handler is None:
+            return None
+        done = record.get("type") == "item.completed"
+        # Several objects in one have been seen to carry two ids; the line's number names the record all the same.
+        call_id = self._name(text_of(item.get("id")) or f"line_{self._line}")
+        return handler(self, item, fields, call_id, done)
+
+    # -- one method per kind of item ----------------------------------------------------------------------------------
+
+    def _message(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        return [Response(content=clean(text_of(item.get("text"))), **fields)] if done else []
+
+    def _reasoning(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        return [Thinking(content=clean(text_of(item.get("text"))), **fields)] if done else []
+
+    def _notice(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        return [Error(message=clean(text_of(item.get("message"))), **fields)] if done else []
+
+    def _command(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        failed = item.get("exit_code") not in (0, None) or item.get("status") in ("failed", "declined")
+        output = text_of(item.get("aggregated_output"))
+        return self._called("exec_command", {"cmd": item.get("command")}, output, failed, fields, call_id, done)
+
+    def _change(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        failed = item.get("status") == "failed"
+        return self._called("apply_patch", {"changes": item.get("changes")}, "", failed, fields, call_id, done)
+
+    def _mcp(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        name = f"mcp__{text_of(item.get('server'))}__{text_of(item.get('tool'))}"
+        problem = item.get("error")
+        result = problem if problem is not None else item.get("result")
+        output = dump(result).decode() if result is not None else ""
+        return self._called(name, item.get("arguments"), output, problem is not None, fields, call_id, done)
+
+    def _search(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        asked = item.get("action") or {"query": item.get("query")}
+        if call_id in self._open:
+            return []
+        self._open.add(call_id)
+        return [ToolCall(id=call_id, name="web_search", input=dump(asked), server_tool=True, **fields)]
+
+    def _agents(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        known = {key: value for key, value in item.items() if key not in ("id", "type", "status", "agents_states")}
+        output = dump(item.get("agents_states")).decode()
+        failed = item.get("status") == "failed"
+        return self._called(text_of(item.get("tool")), known, output, failed, fields, call_id, done)
+
+    def _plan(self, item: Record, fields: Fields, call_id: str, done: bool) -> list[Event]:
+        """The list of things to do is shown again whenever it changes."""
+        return [System(subtype="todo_list", metadata=dump(item.get("items")), **fields)]
+
+    def _called(
+        self, name: str, arguments: Any, output: str, failed: bool, fields: Fields, call_id: str, done: bool
+    ) -> list[Event]:
+        events: list[Event] = []
+        if call_id not in self._open:
+            self._open.add(call_id)
+            events.append(ToolCall(id=call_id, name=clean(name), input=dump(arguments), **fields))
+        if done:
+            after = {**fields, "index": len(events)}
+            events.append(ToolResult(id=call_id, output=clean(output), is_error=failed, name=clean(name), **after))
+        return events
+
+
+_HANDLERS: dict[str, Callable[[StreamReader, Record, Fields], list[Event] | None]] = {
+    "thread.started": StreamReader._thread,
+    "turn.started": StreamReader._turn_started,
+    "turn.completed": StreamReader._turn_completed,
+    "turn.failed": StreamReader._turn_failed,
+    "error": StreamReader._error,
+    "item.started": StreamReader._item,
+    "item.updated": StreamReader._item,
+    "item.completed": StreamReader._item,
+}
+_ITEMS: dict[str, Callable[[StreamReader, Record, Fields, str, bool], list[Event]]] = {
+    "agent_message": StreamReader._message,
+    "assistant_message": StreamReader._message,
+    "reasoning": StreamReader._reasoning,
+    "error": StreamReader._notice,
+    "command_execution": StreamReader._command,
+    "file_change": StreamReader._change,
+    "mcp_tool_call": StreamReader._mcp,
+    "web_search": StreamReader._search,
+    "collab_tool_call": StreamReader._agents,
+    "todo_list": StreamReader._plan,
+}
+
+
+def read_stream(data: bytes) -> list[Event]:
+    """The events of a whole stream."""
+    reader = StreamReader()
+    return [event for line in data.splitlines() for event in reader.feed(line)]
+
+
+def looks_like_stream(head: bytes) -> bool:
+    """Whether bytes begin like `codex exec --json`."""
+    first = parse(head.split(b"\n", 1)[0])
+    return first is not None and first.get("type") == "thread.started"
+
+
+__all__ = ["StreamReader", "looks_like_stream", "read_stream"]

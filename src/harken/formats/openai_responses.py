@@ -1,0 +1,131 @@
+"""`openai-responses-v1`: a request of the OpenAI Responses API, `{"instructions", "input": [items]}`.
+
+Written, it is what would go to the model. Read, a bare list of items, a string of `input` and a response object with
+its `output` and `usage` are understood as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from harken.clock import SECOND, in_calendar
+from harken.errors import BadRecord
+from harken.events import Event, Metric, Output, System
+
+from .base import Format, Written
+from .codex.compose import to_items
+from .codex.items import Speaker, item_events
+from .codex.records import ITEMS, Record, text_of
+
+_ITEM_KEY = re.compile(rb'"(?:input|output)"\s*:\s*\[\s*\{\s*"(?:type|role|id)"')
+
+
+def _write(events: Sequence[Event]) -> Written:
+    instructions, rest = _lead(events)
+    items, losses = to_items(rest)
+    body: Record = {"instructions": instructions} if instructions else {}
+    return Written(data=orjson.dumps({**body, "input": [item for _, item in items]}), losses=losses)
+
+
+def _lead(events: Sequence[Event]) -> tuple[str, list[Event]]:
+    """The system's instructions before anything is said are the request's own; a developer's are messages."""
+    texts = []
+    rest: list[Event] = []
+    for number, event in enumerate(events):
+        if isinstance(event, System) and event.subtype == "instructions" and b"developer" not in event.metadata:
+            texts.append(event.message)
+        elif isinstance(event, System | Output | Metric):
+            rest.append(event)
+        else:
+            rest.extend(events[number:])
+            break
+    return "\n\n".join(texts), rest
+
+
+def _read(data: bytes) -> list[Event]:
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as problem:
+        raise BadRecord(f"not a Responses document: {problem}") from None
+    if isinstance(value, list):
+        value = {"input": value}
+    if not isinstance(value, dict):
+        raise BadRecord("a Responses document is an object or a list of items")
+    return list(_events(value))
+
+
+def _events(value: Record) -> Iterator[Event]:
+    speaker = Speaker()
+    speaker.model = text_of(value.get("model"))
+    time = _time(value.get("created_at"))
+    if instructions := text_of(value.get("instructions")):
+        yield System(message_id="instructions", subtype="instructions", message=instructions, time=time)
+    for field in ("input", "output"):
+        given = value.get(field)
+        if isinstance(given, str):
+            given = [{"type": "message", "role": "user", "content": given}]
+        for number, item in enumerate(given if isinstance(given, list) else []):
+            yield from _item(item, {"message_id": f"{field}/{number}", "time": time}, speaker)
+    yield from _usage(value, time)
+
+
+def _item(item: Any, fields: dict[str, Any], speaker: Speaker) -> list[Event]:
+    why = "not an item"
+    if isinstance(item, dict):
+        if "type" not in item and "role" in item:
+            item = {"type": "message", **item}
+        try:
+            if events := item_events(item, fields, speaker):
+                return events
+            why = "" if item.get("type") in ITEMS else f"unknown item {text_of(item.get('type'))[:80]!r}"
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as problem:
+            why = f"damaged item: {type(problem).__name__}"
+    return [Output(raw=orjson.dumps(item), why=why, **fields)]
+
+
+def _usage(value: Record, time: int | None) -> Iterator[Event]:
+    usage = value.get("usage")
+    if not isinstance(usage, dict):
+        return
+    details = usage.get("input_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    yield Metric(
+        message_id="usage",
+        api_id=text_of(value.get("id")),
+        time=time,
+        model=text_of(value.get("model")),
+        input_tokens=max(_count(usage.get("input_tokens")) - cached, 0),
+        output_tokens=_count(usage.get("output_tokens")),
+        cache_read_tokens=cached,
+    )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 2**53 else 0
+
+
+def _time(value: object) -> int | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 2**40:
+        return None
+    instant = int(value * SECOND)
+    return instant if in_calendar(instant) else None
+
+
+def _detect(head: bytes) -> bool:
+    start = head.lstrip()[:1]
+    return start == b"{" and b'"messages"' not in head[:4096] and _ITEM_KEY.search(head) is not None
+
+
+FORMAT = Format(
+    name="openai-responses-v1",
+    media_type="application/json",
+    description="A request of the OpenAI Responses API: `instructions` and the `input` items, as sent to the model.",
+    empty=b'{"input":[]}',
+    detect=_detect,
+    reader=_read,
+    writer=_write,
+)
