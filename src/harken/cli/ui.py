@@ -58,6 +58,11 @@ def raw(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def flush() -> None:
+    """Let whoever reads our stdout have what there is."""
+    sys.stdout.flush()
+
+
 def is_terminal() -> bool:
     """Whether a person is watching stdout."""
     return sys.stdout.isatty()

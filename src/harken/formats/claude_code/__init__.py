@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from harken.formats.base import Delta, Format
 
 from .branch import context
+from .detect import detect
 from .scan import scan
 from .side import side_chains
 from .usage import UsageRow, merge
@@ -27,4 +28,4 @@ def split(data: bytes) -> Sequence[Delta]:
     return scan(data).deltas
 
 
-FORMAT = Format(name="claude-code-v1", media_type="application/jsonl", split=split, context=context)
+FORMAT = Format(name="claude-code-v1", media_type="application/jsonl", split=split, context=context, detect=detect)

@@ -1,0 +1,167 @@
+"""A synthetic archive of Claude Code sessions with the size profile of a real one: many small files, a few large ones.
+
+Sizes follow a log-normal curve through p50 105 KB, p90 654 KB and p99 5.4 MB. The text is prose, code and tool output
+made from a seeded generator: it compresses like the real thing, and every run makes the same files.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from pathlib import Path
+
+import orjson
+
+WORDS = (
+    "the file session test commit value returns handler when request parse error line function context reads writes "
+    "import module result because update config option branch delta record agent message index cache token stream "
+    "should check before after each other between without store query table schema column default missing failed "
+    "passed running output stdout warning deprecated version install package build target release main feature bug"
+).split()
+CODE = (
+    'def {a}({b}, *, {c}=None):\n    if {b} is None:\n        raise ValueError(f"no {a}: {{{c}!r}}")\n'
+    "    for {d} in {b}.{a}s():\n        yield {d}.{c}, len({d})\n    return sorted({b}, key=lambda x: x.{d})\n"
+)
+
+
+class Writer:
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def prose(self, words: int) -> str:
+        r = self.random
+        return (
+            " ".join(f"{r.choice(WORDS)}{r.randint(1, 999) if r.random() < 0.06 else ''}" for _ in range(words)) + "."
+        )
+
+    def code(self, pieces: int) -> str:
+        r = self.random
+        return "\n".join(
+            CODE.format(
+                a=r.choice(WORDS), b=r.choice(WORDS), c=r.choice(WORDS), d=r.choice(WORDS) + str(r.randint(0, 99))
+            )
+            for _ in range(pieces)
+        )
+
+    def uuid(self) -> str:
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
+    def token(self) -> str:
+        return f"{self.random.getrandbits(140):035x}"
+
+
+def session(seed: int, size: int) -> bytes:
+    """The lines of one session, at least `size` bytes."""
+    w = Writer(seed)
+    name, parent, second = w.uuid(), None, 0
+    lines: list[bytes] = []
+    total = 0
+
+    def add(kind: str, **fields) -> str:
+        nonlocal parent, total, second
+        second += w.random.randint(1, 20)
+        key = w.uuid()
+        stamp = f"2026-03-{1 + second // 86400 % 28:02d}T{second // 3600 % 24:02d}:{second // 60 % 60:02d}:{second % 60:02d}.{w.random.randint(0, 999):03d}Z"
+        record = {
+            "parentUuid": parent,
+            "isSidechain": False,
+            "userType": "external",
+            "cwd": "/home/dev/project",
+            "sessionId": name,
+            "version": "2.1.49",
+            "gitBranch": "main",
+            "type": kind,
+            **fields,
+            "uuid": key,
+            "timestamp": stamp,
+        }
+        lines.append(orjson.dumps(record) + b"\n")
+        total += len(lines[-1])
+        parent = key
+        return key
+
+    while total < size:
+        add("user", message={"role": "user", "content": w.prose(w.random.randint(5, 80))})
+        for _ in range(w.random.randint(2, 12)):
+            message, request, call = "msg_" + w.token()[:24], "req_" + w.token()[:24], "toolu_" + w.token()[:24]
+            usage = {
+                "input_tokens": w.random.randint(1, 9),
+                "cache_creation_input_tokens": w.random.randint(100, 4000),
+                "cache_read_input_tokens": w.random.randint(10_000, 150_000),
+                "output_tokens": 2,
+                "service_tier": "standard",
+            }
+
+            def part(block, usage=usage, message=message, request=request):
+                add(
+                    "assistant",
+                    message={
+                        "model": "claude-opus-4-6",
+                        "id": message,
+                        "type": "message",
+                        "role": "assistant",
+                        "content": [block],
+                        "stop_reason": None,
+                        "usage": usage,
+                    },
+                    requestId=request,
+                )
+
+            if w.random.random() < 0.5:
+                part({"type": "thinking", "thinking": w.prose(60), "signature": w.token() * 6})
+            part({"type": "text", "text": w.prose(30)})
+            part(
+                {
+                    "type": "tool_use",
+                    "id": call,
+                    "name": w.random.choice(["Bash", "Read", "Edit", "Grep"]),
+                    "input": {"command": w.prose(8)},
+                },
+                usage | {"output_tokens": w.random.randint(50, 900)},
+            )
+            body = (
+                w.code(w.random.choice([1, 2, 4, 12]))
+                if w.random.random() < 0.6
+                else w.prose(w.random.randint(20, 400))
+            )
+            add(
+                "user",
+                message={"role": "user", "content": [{"tool_use_id": call, "type": "tool_result", "content": body}]},
+                toolUseResult={"stdout": body, "stderr": "", "interrupted": False},
+            )
+        add(
+            "assistant",
+            message={
+                "model": "claude-opus-4-6",
+                "id": "msg_" + w.token()[:24],
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "text", "text": w.prose(120)}],
+                "stop_reason": None,
+                "usage": {"input_tokens": 4, "output_tokens": 300},
+            },
+            requestId="req_" + w.token()[:24],
+        )
+    return b"".join(lines)
+
+
+def make(root: Path, files: int = 800, total: int = 400_000_000) -> int:
+    """Write the archive below `root`; the answer is its size."""
+    r = random.Random(7)
+    sizes = [min(r.lognormvariate(11.56, 1.55), 20e6) for _ in range(files)]
+    scale = total / sum(sizes)
+    written = 0
+    for number, size in enumerate(sizes):
+        data = session(number, int(size * scale))
+        path = (
+            root
+            / f"-home-dev-project{number % 12}"
+            / f"{uuid.UUID(int=random.Random(number).getrandbits(128), version=4)}.jsonl"
+        )
+        # The file is called as the session is: the first line names it.
+        name = orjson.loads(data[: data.index(b"\n")])["sessionId"]
+        path = path.with_name(f"{name}.jsonl")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        written += len(data)
+    return written

@@ -1,0 +1,105 @@
+"""First import, no-op import and one appended line, against agentsview's sync and a bare orjson pass, in one run.
+
+CPU time is what is compared for the first import: it is what a shared machine disturbs least. agentsview comes from
+its wheel, in an environment of its own that this script makes; where it cannot be had, its columns are empty.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import archive
+
+ORJSON_PASS = """
+import sys, pathlib, orjson
+for path in sorted(pathlib.Path(sys.argv[1]).rglob("*.jsonl")):
+    with open(path, "rb") as file:
+        for line in file:
+            orjson.loads(line)
+"""
+
+
+def measure(command: list[str], env: dict[str, str] | None = None) -> tuple[float, float, float]:
+    """Wall seconds, CPU seconds and peak megabytes of a command."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command[0]} ended with {process.returncode}")
+    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def agentsview(tools: Path) -> str | None:
+    """The peer's program, installed if it can be."""
+    program = tools / "agentsview" / "bin" / "agentsview"
+    if not program.exists():
+        try:
+            subprocess.run([sys.executable, "-m", "venv", tools / "agentsview"], check=True)
+            pip = [tools / "agentsview" / "bin" / "pip", "install", "-q", "agentsview==0.46.1"]
+            subprocess.run(pip, check=True, capture_output=True, timeout=300)
+        except (subprocess.SubprocessError, OSError):
+            return None
+    return str(program)
+
+
+def main(out, *, files: int = 800, total: int = 400_000_000) -> None:
+    work = Path(tempfile.mkdtemp(prefix="harken-bench-"))
+    try:
+        home = work / "home"
+        projects = home / ".claude" / "projects"
+        size = archive.make(projects, files, total)
+        age = time.time() - 3600
+        for path in projects.rglob("*.jsonl"):
+            os.utime(path, (age, age))
+        _run(out, work, home, projects, size, files)
+    finally:
+        shutil.rmtree(work)
+
+
+def _run(out, work: Path, home: Path, projects: Path, size: int, files: int) -> None:
+    ours = [sys.executable, "-m", "harken", "--store", str(work / "store" / "store.db"), "import", str(projects)]
+    bare = measure([sys.executable, "-c", ORJSON_PASS, str(projects)])
+    first = measure(ours)
+    noop = min(measure(ours) for _ in range(3))
+    victim = sorted(projects.rglob("*.jsonl"))[5]
+    with victim.open("ab") as file:
+        file.write(b'{"type":"mode","mode":"default"}\n')
+    grown = measure(ours)
+    stored = sum(path.stat().st_size for path in (work / "store").iterdir())
+    out(
+        f"{files} files, {size / 1e6:.0f} MB; stored in {stored / 1e6:.0f} MB ({stored / size:.2f} of the raw bytes).\n"
+    )
+    out("| what | wall s | CPU s | peak MB | ratio |")
+    out("|---|---|---|---|---|")
+    out(f"| orjson over every line | {bare[0]:.2f} | {bare[1]:.2f} | {bare[2]:.0f} | 1 |")
+    out(
+        f"| harken, first import | {first[0]:.2f} | {first[1]:.2f} | {first[2]:.0f} | {first[1] / bare[1]:.2f} × orjson (CPU), limit 2.5 |"
+    )
+    peer = agentsview(Path(".tools"))
+    if peer is None:
+        out("| agentsview 0.46.1 | could not be installed here | | | |")
+        return
+    env = {"HOME": str(home), "PATH": os.environ["PATH"], "AGENTSVIEW_NO_DAEMON": "1"}
+    theirs = measure([peer, "sync"], env)
+    warm = min(measure([peer, "sync"], env) for _ in range(3))
+    out(
+        f"| agentsview 0.46.1, first sync | {theirs[0]:.2f} | {theirs[1]:.2f} | {theirs[2]:.0f} | ours is {first[1] / theirs[1]:.3f} of its CPU, limit 0.33 |"
+    )
+    out(
+        f"| harken, nothing new | {noop[0]:.3f} | {noop[1]:.3f} | {noop[2]:.0f} | {noop[0] / warm[0]:.2f} × agentsview (wall), limit 0.5 |"
+    )
+    out(f"| agentsview, nothing new | {warm[0]:.3f} | {warm[1]:.3f} | {warm[2]:.0f} | 1 |")
+    out(
+        f"| harken, one line appended to one file | {grown[0]:.3f} | {grown[1]:.3f} | {grown[2]:.0f} | {(grown[0] - noop[0]) * 1e3:+.0f} ms against nothing new |"
+    )
+
+
+if __name__ == "__main__":
+    main(print)

@@ -1,0 +1,160 @@
+"""`harken import`: sessions in, a line for each, and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harken import clock
+from harken.errors import HarkenError
+
+from . import ui
+from .options import json_option, pass_repo
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
+    from harken.runtimes.files import Trouble
+    from harken.runtimes.importer import Outcome
+
+
+def chosen_runtimes(names: tuple[str, ...]) -> list[Any]:
+    """The runtimes asked for, or all."""
+    from harken import runtimes
+
+    return [runtimes.get(name) for name in names or runtimes.names()]
+
+
+def starting_points(paths: tuple[str, ...], chosen: list[Any]) -> list[Path]:
+    """The paths given, else the home of each runtime, as far as it is there."""
+    import os
+
+    if paths:
+        return [Path(path).absolute() for path in paths]
+    homes = (runtime.home(Path.home(), os.environ) for runtime in chosen)
+    return [home for home in homes if home.is_dir()]
+
+
+def session_files(points: list[Path]) -> Iterator[Path | Trouble]:
+    """Every session file at or below the starting points, a parent's before its sub-agents'."""
+    from harken.runtimes.files import walk
+
+    found = [path for point in points for path in walk(point)]
+    yield from sorted(found, key=lambda path: (str(getattr(path, "name", "")).startswith("agent-"), str(path)))
+
+
+def line_of(outcome: Outcome) -> dict[str, Any]:
+    """The JSON line other programs rely on."""
+    from harken.ids import commit_ref
+
+    keys = ("session", "runtime", "source", "status", "agents", "commits", "records", "opaque", "bytes", "usage")
+    totals = ("total_commits", "total_records", "total_opaque", "total_bytes")
+    line = {key: getattr(outcome, key) for key in keys + totals}
+    line["tip"] = commit_ref(outcome.tip) if outcome.tip else ""
+    for key in ("parent", "error"):
+        if value := getattr(outcome, key):
+            line[key] = value
+    if outcome.forked_from:
+        line["forked_from"] = commit_ref(outcome.forked_from)
+    return line
+
+
+class Report:
+    """The closing figures."""
+
+    def __init__(self) -> None:
+        self.started = clock.monotonic()
+        self.sessions = self.commits = self.records = self.opaque = self.bytes = self.failed = self.skipped = 0
+        self.changed = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one file."""
+        if outcome.status == "failed":
+            self.failed += 1
+        elif outcome.status == "skipped":
+            self.skipped += 1
+        else:
+            self.sessions += 1
+            self.changed += outcome.status != "unchanged"
+        self.commits += outcome.commits
+        self.records += outcome.records
+        self.opaque += outcome.opaque
+        self.bytes += outcome.bytes
+
+    def values(self) -> dict[str, Any]:
+        """As a plain value."""
+        keys = ("sessions", "changed", "commits", "records", "opaque", "bytes", "failed", "skipped")
+        return {key: getattr(self, key) for key in keys} | {"seconds": round(clock.monotonic() - self.started, 3)}
+
+    def sentence(self) -> str:
+        """For a person."""
+        seconds = clock.monotonic() - self.started
+        text = (
+            f"{self.sessions} sessions ({self.changed} new or changed): {self.commits} commits, "
+            f"{self.records} records ({self.opaque} opaque), {self.bytes / 1e6:.1f} MB in {seconds:.1f} s"
+        )
+        return text + (f"; {self.failed} failed" if self.failed else "")
+
+
+@click.command("import")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option(
+    "--runtime", "runtimes", multiple=True, metavar="R", help="Only this runtime's sessions (claude-code, codex)"
+)
+@click.option("--verify", is_flag=True, help="Read every file from its beginning, whatever its size and time say")
+@click.option("--dry-run", is_flag=True, help="Say what would be imported, and keep nothing")
+@click.option("--principal", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
+@json_option
+@pass_repo
+def import_command(
+    repo: Repo,
+    paths: tuple[str, ...],
+    runtimes: tuple[str, ...],
+    verify: bool,
+    dry_run: bool,
+    principal: str | None,
+    as_json: bool,
+) -> int:
+    """Take in the sessions of Claude Code and Codex
+
+    Without PATHS, the homes of the runtimes are looked through. What was imported before costs a look at the file's
+    size and time; a file that has grown costs what was added. Bytes are kept as they are, and come back as they were:
+
+        harken import
+        harken import ~/.claude/projects/-work-demo --json
+        harken materialize SESSION --stop root --format claude-code-v1
+    """
+    from harken.runtimes.importer import Importer
+
+    chosen = chosen_runtimes(runtimes)
+    points = starting_points(paths, chosen)
+    if not points:
+        raise HarkenError("no runtime has left sessions here", hint="name a file or a folder: `harken import PATH`")
+    report = Report()
+    importer = Importer(repo.store, chosen, verify=verify, dry_run=dry_run, principal=principal or "", now=repo.clock)
+    files = list(session_files(points))
+    with ui.progress(disable=as_json) as bar:
+        task = bar.add_task("importing", total=len(files))
+        named = bool(paths) and all(Path(path).is_file() for path in paths)
+        for outcome in importer.run(files, named=named):
+            report.add(outcome)
+            bar.advance(task)
+            show(outcome, as_json=as_json)
+    if as_json:
+        ui.json_line({"report": report.values()})
+    else:
+        ui.note(report.sentence())
+    return 1 if report.failed else 0
+
+
+def show(outcome: Outcome, *, as_json: bool) -> None:
+    """A line for a file: all of them in JSON, those that matter for a person."""
+    if as_json:
+        if outcome.status != "skipped":
+            ui.json_line(line_of(outcome))
+    elif outcome.status == "failed":
+        ui.warn(f"{outcome.source}: {outcome.error}" if outcome.source not in outcome.error else outcome.error)
+    elif outcome.status not in ("unchanged", "skipped"):
+        ui.line(f"{outcome.status:9} {outcome.session}  {outcome.commits} commits, {outcome.records} records")

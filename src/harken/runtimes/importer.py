@@ -1,0 +1,487 @@
+"""Bringing session files into the store: what changed is read, cut, and kept, a batch to a transaction.
+
+A file goes through in steps of a few megabytes, each ending at a closed cut, so that memory stays bounded and a kill
+loses at most a step that nobody was told about. Steps of several files share a transaction; an outcome is handed out
+only after the transaction that holds it has landed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from harken import clock
+from harken.errors import HarkenError
+from harken.formats import Delta
+from harken.formats import get as get_format
+from harken.formats.facts import FileFacts
+from harken.store import Draft, SessionRow, Store, Writer
+
+from . import lineage
+from .base import Identity, Runtime, nothing_beside
+from .files import Stamp, Trouble, read_range, stamp
+from .kept import FOOT, HEAD, Guard, Kept, SideFile, facts_into, recall, total
+from .sources import Excerpt, Source, open_source
+
+STEP = 8 << 20
+"""How much of a file is read at once; more only where a single line is longer."""
+BATCH = 16 << 20
+"""How many bytes go into one transaction."""
+SNIFF = 64 << 10
+ATTACHMENT_LIMIT = 64 << 20
+"""A side file larger than this is named in the row but not kept."""
+
+
+UNSETTLED = Stamp(-1, 0, 0)
+"""The stamp of a file that was not read to its end: no file has it, so the next look reads on."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one file."""
+
+    session: str
+    runtime: str
+    source: str
+    status: str
+    """`new`, `grown`, `rewritten`, `unchanged`, `skipped` or `failed`."""
+    tip: str = ""
+    parent: str = ""
+    agents: tuple[str, ...] = ()
+    commits: int = 0
+    records: int = 0
+    opaque: int = 0
+    bytes: int = 0
+    total_commits: int = 0
+    total_records: int = 0
+    total_opaque: int = 0
+    total_bytes: int = 0
+    usage: dict[str, int] = {}
+    forked_from: str = ""
+    error: str = ""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of a file that has been read and cut, and not yet been kept."""
+
+    data: bytes
+    offset: int
+    facts: FileFacts
+    last: bool
+
+
+class Job:
+    """One file on its way into the store."""
+
+    def __init__(self, source: Source, runtime: Runtime, identity: Identity, row: SessionRow | None, kept: Kept | None):
+        self.source = source
+        self.runtime = runtime
+        self.identity = identity
+        self.row = row
+        self.before = kept
+        self.name = row.session if row else identity.name
+        self.now = kept or Kept(stamp=source.stamp, read_at=0)
+        self.added: list[str] = []
+        self.old_chain: set[str] = set()
+        self.tip = row.tip if row else ""
+        self.likes: list[str] = []
+        """Artifacts of the file this one copies, in order; the copy's deltas are kept as differences to them."""
+        self.status = "new" if kept is None else "grown"
+
+
+class Importer:
+    """Imports files into one store. Not shared between threads; several processes may each have one."""
+
+    def __init__(
+        self,
+        store: Store,
+        runtimes: Iterable[Runtime],
+        *,
+        now: clock.Clock = clock.now,
+        verify: bool = False,
+        principal: str = "",
+        dry_run: bool = False,
+        settle_tails: Callable[[Stamp], bool] = lambda stamp: True,
+    ) -> None:
+        self.store = store
+        self.runtimes = tuple(runtimes)
+        self.now = now
+        self.verify = verify
+        self.principal = principal
+        self.dry_run = dry_run
+        self.settle_tails = settle_tails
+        """Whether what follows the last cut is kept already; `watch` waits until a file has been quiet."""
+        self.rows = {row.session: row for row in store.sessions()}
+        self.by_source = {row.source: row.session for row in self.rows.values() if row.source}
+        self._pending: list[tuple[Job, Step]] = []
+        self._pending_size = 0
+        self._done: list[Outcome] = []
+
+    @functools.cached_property
+    def _beginnings(self) -> lineage.Beginnings:
+        """Made when the first unknown file turns up: an import with nothing new need not look into any row."""
+        return lineage.Beginnings(self.rows.values())
+
+    def run(self, paths: Iterable[Path | Trouble], *, named: bool = False) -> Iterator[Outcome]:
+        """Import the files and say what became of each. `named` files were asked for by name: not being a session is
+        then a failure rather than nothing to speak of."""
+        for path in paths:
+            if isinstance(path, Trouble):
+                self._done.append(_failed(path.path, path.why))
+            else:
+                try:
+                    self._take(path, named)
+                except HarkenError as problem:
+                    self._drop(path)
+                    self._done.append(_failed(str(path), str(problem)))
+            if self._pending_size >= BATCH or not self._pending:
+                yield from self._flush()
+        yield from self._flush()
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def _take(self, path: Path, named: bool) -> None:
+        mark = stamp(path)
+        row = self.rows.get(self.by_source.get(str(path), ""))
+        kept = recall(row)
+        if row is not None and kept is not None and kept.settled(mark) and not self.verify:
+            self._done.append(_unchanged(row, kept))
+            return
+        source = open_source(path, mark)
+        runtime = self._runtime_of(source)
+        if runtime is None:
+            if named:
+                raise HarkenError(f"{path}: not a session of any runtime that can be imported")
+            self._done.append(Outcome(session="", runtime="", source=str(path), status="skipped"))
+            return
+        self._read(source, runtime, row, kept)
+
+    def _runtime_of(self, source: Source) -> Runtime | None:
+        head = source.read(0, SNIFF)
+        for runtime in self.runtimes:
+            detect = get_format(runtime.format).detect
+            if detect is not None and detect(head):
+                return runtime
+        return None
+
+    def _read(self, source: Source, runtime: Runtime, row: SessionRow | None, kept: Kept | None) -> None:
+        job: Job | None = None
+        if row is not None and kept is not None and (self.verify or not _only_grew(source, kept)):
+            # From the beginning: equal bytes give equal commits, so the chain leaves the old one where they differ.
+            job = Job(source, runtime, _identity(row), row, None)
+            job.before, job.status = kept, "rewritten"
+            job.old_chain = {link.id for link in self.store.walk(row.tip)} if row.tip else set()
+        elif row is not None:
+            job = Job(source, runtime, _identity(row), row, kept)
+        offset, state = (job.now.offset, job.now.scan) if job else (0, "")
+        size = STEP
+        while True:
+            data = source.read(offset, size)
+            last = offset + len(data) >= source.size or len(data) < size
+            facts = runtime.scan(data, state.encode())
+            if job is None:
+                job = self._introduce(source, runtime, facts)
+            if not last and facts.offset == offset:
+                size *= 2  # one line, or one call and its answer, is longer than a step
+                continue
+            self._pending.append((job, Step(data=data, offset=offset, facts=facts, last=last)))
+            self._pending_size += len(data)
+            if last:
+                return
+            if self._pending_size >= BATCH:
+                self._land()
+            offset, state, size = facts.offset, facts.state.decode(), STEP
+
+    def _introduce(self, source: Source, runtime: Runtime, facts: FileFacts) -> Job:
+        """The job for a file that no row knows by its path."""
+        identity = runtime.identify(source.path, facts)
+        if any(self._related(job, step, identity, facts) for job, step in self._pending):
+            self._land()  # what it belongs to, or copies, has to be there first
+        known = self.rows.get(identity.name)
+        if known is not None and known.source != str(source.path):
+            moved = recall(known)
+            if moved is not None and not Path(known.source).exists() and _only_grew(source, moved):
+                return Job(source, runtime, identity, known, moved)
+            identity = self._another(identity)
+        job = Job(source, runtime, identity, None, None)
+        original = self.rows.get(self._beginnings.find(runtime.name, facts))
+        origin = lineage.find_origin(self.store, original, identity, runtime, source)
+        if origin is not None:
+            job.likes = origin.artifacts
+            job.now = msgspec.structs.replace(job.now, forked_from=origin.commit)
+        return job
+
+    @staticmethod
+    def _related(job: Job, step: Step, identity: Identity, facts: FileFacts) -> bool:
+        same_start = bool(facts.fingerprint) and facts.fingerprint[:1] == step.facts.fingerprint[:1]
+        return same_start or job.name in (identity.name, identity.parent, facts.forked_from)
+
+    def _another(self, identity: Identity) -> Identity:
+        """A name for a file that claims the id of another file's session."""
+        for number in range(2, 1 << 20):
+            candidate = msgspec.structs.replace(
+                identity,
+                session=f"{identity.session}~{number}",
+                agent=f"{identity.agent}~{number}" if identity.agent else "",
+            )
+            if candidate.name not in self.rows:
+                return candidate
+        raise HarkenError(f"too many files claim to be session {identity.session}")
+
+    def _drop(self, path: Path) -> None:
+        """Forget the steps of a file that failed half-way; those that have landed stay, and the next import goes on."""
+        self._pending = [(job, step) for job, step in self._pending if job.source.path != path]
+
+    # -- keeping -----------------------------------------------------------------------------------------------------
+
+    def _land(self) -> None:
+        """Bring what is pending into the store before going on with a file."""
+        landed = self._flush()
+        self._done = landed + self._done
+
+    def _flush(self) -> list[Outcome]:
+        pending, self._pending, self._pending_size = self._pending, [], 0
+        landed: list[Outcome] = []
+        if pending and self.dry_run:
+            landed = [_would(job, step) for job, step in pending if step.last]
+        elif pending:
+            rows: list[SessionRow] = []
+            with self.store.write() as writer:
+                for job, step in pending:
+                    rows += self._keep(writer, job, step)
+                    if step.last:
+                        landed.append(_outcome(job, rows[-1]))
+            for row in rows:
+                self.rows[row.session] = row
+                if "_beginnings" in self.__dict__:
+                    self._beginnings.add(row)
+                self.by_source[row.source] = row.session
+        done, self._done = self._done, []
+        return done + landed
+
+    def _keep(self, writer: Writer, job: Job, step: Step) -> list[SessionRow]:
+        tail = self._keep_deltas(writer, job, step)
+        now = facts_into(job.now, step.facts)
+        extra: list[SessionRow] = []
+        if step.last:
+            whole = bool(tail) or now.offset == job.source.size
+            now = msgspec.structs.replace(
+                now,
+                stamp=job.source.stamp if whole else UNSETTLED,
+                read_at=self.now(),
+                size=job.source.size if whole else now.offset,
+                tail=tail,
+                beside=self._keep_beside(writer, job),
+            )
+            self._supersede(writer, job, tail)
+            extra = self._keep_side_chains(writer, job) if step.facts.side_chains else []
+        else:
+            # The file is not done; were it left here, the next import would go on from this cut.
+            now = msgspec.structs.replace(now, stamp=UNSETTLED, tail="", size=now.offset)
+        job.now = now
+        facts = step.facts
+        row = SessionRow(
+            session=job.name,
+            runtime=job.runtime.name,
+            tip=job.tip,
+            parent=job.identity.parent,
+            agent=job.identity.agent,
+            title=facts.title,
+            source=str(job.source.path),
+            started=facts.started,
+            ended=facts.ended,
+            messages=facts.messages,
+            state=msgspec.json.encode(now),
+        )
+        writer.save_session(row)
+        return [*extra, row]
+
+    def _keep_deltas(self, writer: Writer, job: Job, step: Step) -> str:
+        """Commit what the step cut; the answer is the tail's commit, if the tail is kept already."""
+        now = job.now
+        parent, time, count = now.closed, now.closed_time, now.commits
+        tail = ""
+        for delta in step.facts.deltas:
+            if not delta.closed and not (step.last and self.settle_tails(job.source.stamp)):
+                continue
+            data = step.data[delta.start - step.offset : delta.end - step.offset]
+            artifact = writer.put(data, like=job.likes[count] if count < len(job.likes) else "")
+            time = max(time, delta.time or 0)
+            draft = self._draft(job, delta, artifact=artifact, parent=parent, time=time, first=not count)
+            commit = writer.commit(draft)
+            if not parent and now.forked_from:
+                writer.annotate(commit.id, "forked_from", now.forked_from, time=self.now())
+            parent = commit.id
+            if commit.id not in job.old_chain and (job.before is None or commit.id != job.before.tail):
+                job.added.append(commit.id)
+            if delta.closed:
+                count += 1
+                now = msgspec.structs.replace(now, closed=commit.id, closed_time=time, commits=count)
+            else:
+                tail = commit.id
+        end = step.facts.offset
+        job.tip = tail or now.closed or job.tip
+        job.now = msgspec.structs.replace(
+            now, offset=end, scan=step.facts.state.decode(), guard=_guard(job.source, end)
+        )
+        return tail
+
+    def _keep_side_chains(self, writer: Writer, job: Job) -> list[SessionRow]:
+        """The agents inside the file: each gets a chain of its own, made of the same lines."""
+        rows: list[SessionRow] = []
+        runtime = msgspec.structs.replace(job.runtime, beside=nothing_beside)
+        for agent, lines in runtime.side_chains(job.source.read(0, job.source.size)).items():
+            identity = Identity(session=job.name, agent=agent, parent=job.name)
+            source = Excerpt(job.source.path.with_name(f"{job.source.path.name}#{agent}"), job.source.stamp, lines)
+            side = Job(source, runtime, identity, self.rows.get(identity.name), None)
+            facts = msgspec.structs.replace(runtime.scan(lines, b""), side_chains=False)
+            rows += self._keep(writer, side, Step(data=lines, offset=0, facts=facts, last=True))
+        return rows
+
+    def _draft(self, job: Job, delta: Delta, *, artifact: str, parent: str, time: int, first: bool) -> Draft:
+        agent = job.identity.agent
+        owner = job.identity.parent or job.identity.session
+        spawned = None
+        if first and agent:
+            spawned = {"session": owner, "call_id": self._call_of(owner, agent), "inherits": False}
+        return Draft(
+            artifact=artifact,
+            format=job.runtime.format,
+            parent=parent,
+            commit_type=delta.commit_type,
+            checkpoint=delta.checkpoint,
+            time=time,
+            template=job.runtime.name,
+            principal=self.principal or f"{job.runtime.name}:{owner}" + (f"/{agent}" if agent else ""),
+            session_id=owner,
+            message_count=delta.messages,
+            token_count=(delta.end - delta.start) // 4,
+            approximate=True,
+            spawned_from=spawned,
+        )
+
+    def _call_of(self, session: str, agent: str) -> str:
+        """The call that started a sub-agent, as the parent's file tells it."""
+        kept = recall(self.rows.get(session))
+        return kept.calls.get(agent, "") if kept else ""
+
+    def _supersede(self, writer: Writer, job: Job, tail: str) -> None:
+        """The old tail stays what it was, and says what came in its place; a rewritten file's old tip gets a tag."""
+        before = job.before
+        if before is None or job.row is None:
+            return
+        if job.status == "rewritten" and job.row.tip and job.row.tip != job.tip and job.row.tip not in job.added:
+            rewrites = before.rewrites + 1
+            job.now = msgspec.structs.replace(job.now, rewrites=rewrites)
+            writer.move(
+                f"{job.name}@{rewrites}",
+                kind="tag",
+                to=job.row.tip,
+                expect=None,
+                time=self.now(),
+                why="the file was rewritten",
+            )
+        elif before.tail and before.tail not in job.added and before.tail != job.tip:
+            writer.annotate(before.tail, "superseded_by", job.tip, time=self.now())
+
+    def _keep_beside(self, writer: Writer, job: Job) -> dict[str, SideFile]:
+        known = job.before.beside if job.before else {}
+        found: dict[str, SideFile] = {}
+        for path in job.runtime.beside(job.source.path):
+            try:
+                mark = stamp(path)
+                name = path.relative_to(job.source.path.parent).as_posix()
+                old = known.get(name)
+                if old is not None and (old.size, old.modified) == (mark.size, mark.modified):
+                    found[name] = old
+                elif mark.size <= ATTACHMENT_LIMIT:
+                    artifact = writer.put(read_range(path, 0, mark.size))
+                    found[name] = SideFile(artifact, mark.size, mark.modified)
+            except (HarkenError, ValueError):
+                continue  # a side file that has just gone, or cannot be read, does not cost the session
+        return found
+
+
+def _identity(row: SessionRow) -> Identity:
+    return Identity(session=row.parent if row.agent else row.session, agent=row.agent, parent=row.parent)
+
+
+def _only_grew(source: Source, kept: Kept) -> bool:
+    if source.size < kept.offset or kept.guard == Guard():
+        return kept.offset == 0 and source.size >= kept.size
+    return kept.guard == _guard(source, kept.offset)
+
+
+def _guard(source: Source, offset: int) -> Guard:
+    head = source.read(0, min(HEAD, offset))
+    start = max(0, offset - FOOT)
+    return Guard.of(head, source.read(start, offset - start))
+
+
+# -- outcomes --------------------------------------------------------------------------------------------------------
+
+
+def _failed(source: str, why: str) -> Outcome:
+    return Outcome(session="", runtime="", source=source, status="failed", error=why)
+
+
+def _unchanged(row: SessionRow, kept: Kept) -> Outcome:
+    return _report(row, kept, status="unchanged")
+
+
+def _outcome(job: Job, row: SessionRow) -> Outcome:
+    before = job.before
+    status = job.status if job.added or job.status == "rewritten" else "unchanged"
+    if status == "rewritten" and row.tip == (job.row.tip if job.row else ""):
+        status = "unchanged"
+    return _report(
+        row,
+        job.now,
+        status=status,
+        commits=len(job.added),
+        records=job.now.records - (before.records if before else 0) if status != "unchanged" else 0,
+        opaque=job.now.opaque - (before.opaque if before else 0) if status != "unchanged" else 0,
+        bytes=job.now.size - (before.size if before else 0) if status != "unchanged" else 0,
+    )
+
+
+def _report(
+    row: SessionRow, kept: Kept, *, status: str, commits: int = 0, records: int = 0, opaque: int = 0, bytes: int = 0
+) -> Outcome:
+    return Outcome(
+        session=row.session,
+        runtime=row.runtime,
+        source=row.source,
+        status=status,
+        tip=row.tip,
+        parent=row.parent,
+        agents=kept.agents,
+        total_commits=kept.commits + bool(kept.tail),
+        total_records=kept.records,
+        total_opaque=kept.opaque,
+        total_bytes=kept.size,
+        usage=total(kept.usage),
+        forked_from=kept.forked_from,
+        commits=commits,
+        records=records,
+        opaque=opaque,
+        bytes=bytes,
+    )
+
+
+def _would(job: Job, step: Step) -> Outcome:
+    facts = step.facts
+    return Outcome(
+        session=job.name,
+        runtime=job.runtime.name,
+        source=str(job.source.path),
+        status=job.status,
+        parent=job.identity.parent,
+        agents=facts.agents,
+        commits=len(facts.deltas),
+        records=facts.records - (job.before.records if job.before else 0),
+        opaque=facts.opaque,
+        bytes=job.source.size - (job.before.size if job.before else 0),
+    )

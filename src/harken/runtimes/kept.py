@@ -1,0 +1,111 @@
+"""What an import remembers of a file, in the session's row: enough to go on where it stopped, and to answer without
+reading the file again. All of it is derived: an import with `--verify` makes it anew from the bytes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from harken import ids
+from harken.formats.facts import FileFacts, Tokens, merge_usage
+from harken.store import SessionRow
+
+from .files import Stamp
+
+HEAD = 4 * 1024
+FOOT = 64 * 1024
+SETTLE = 2_000_000
+"""A file touched within two seconds of its import may have been written in the same tick of its clock."""
+
+
+class Guard(msgspec.Struct, frozen=True, array_like=True):
+    """The head and the last stretch of a prefix, as digests: if both still fit, the file has only grown."""
+
+    head: str = ""
+    foot: str = ""
+
+    @classmethod
+    def of(cls, head: bytes, foot: bytes) -> Guard:
+        """The guard of a prefix, from its first and its last bytes."""
+        return cls(ids.artifact_id(head), ids.artifact_id(foot))
+
+
+class SideFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file beside the session's own, kept as an artifact."""
+
+    artifact: str
+    size: int
+    modified: int
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The memory of one imported file."""
+
+    stamp: Stamp
+    read_at: int
+    """When it was read, to tell a settled file from one that is still being written."""
+    offset: int = 0
+    """The last closed cut."""
+    closed: str = ""
+    """The commit that ends there."""
+    closed_time: int = 0
+    tail: str = ""
+    """The commit of what follows, which a grown file supersedes."""
+    guard: Guard = Guard()
+    scan: str = ""
+    """The scanner's state at the last closed cut (JSON text)."""
+    commits: int = 0
+    """How many commits end at the last closed cut; the tail is one more."""
+    size: int = 0
+    records: int = 0
+    opaque: int = 0
+    compactions: int = 0
+    usage: dict[str, Tokens] = {}
+    """By the key under which tokens count once, so that forks and copies can be counted together."""
+    agents: tuple[str, ...] = ()
+    calls: dict[str, str] = {}
+    """Sub-agent to the call that started it."""
+    first: str = ""
+    """The name of the first record, which a copy shares."""
+    forked_from: str = ""
+    """The commit this file goes on from, in another session."""
+    beside: dict[str, SideFile] = {}
+    rewrites: int = 0
+
+    def settled(self, stamp: Stamp) -> bool:
+        """Whether the file is as it was, so that nothing has to be read."""
+        return self.stamp == stamp and stamp.modified // 1000 + SETTLE < self.read_at
+
+
+def recall(row: SessionRow | None) -> Kept | None:
+    """The memory in a session's row, if an import left one."""
+    if row is None or not row.state:
+        return None
+    try:
+        return msgspec.json.decode(row.state, type=Kept)
+    except msgspec.MsgspecError:
+        return None  # another version's memory: reading the file again makes a new one
+
+
+def total(usage: dict[str, Tokens]) -> dict[str, int]:
+    """The sum over keys, each counted once."""
+    return {
+        "input": sum(tokens.input for tokens in usage.values()),
+        "output": sum(tokens.output for tokens in usage.values()),
+        "cache_read": sum(tokens.cache_read for tokens in usage.values()),
+        "cache_write": sum(tokens.cache_write for tokens in usage.values()),
+    }
+
+
+def facts_into(kept: Kept, facts: FileFacts) -> Kept:
+    """The memory with the totals of a scan that goes to the present end of the file."""
+    return msgspec.structs.replace(
+        kept,
+        records=facts.records,
+        opaque=facts.opaque,
+        compactions=facts.compactions,
+        usage=merge_usage((kept.usage, facts.usage)),
+        agents=facts.agents,
+        calls={**kept.calls, **facts.calls},
+        first=kept.first or (facts.fingerprint[0] if facts.fingerprint else ""),
+    )

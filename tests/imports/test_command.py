@@ -1,0 +1,78 @@
+"""`harken import` at the command line: lines, a report, and exit codes that other programs can rely on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from support.sessions import conversation
+
+
+def run(tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "HARKEN_STORE": str(tmp_path / "store" / "store.db")}
+    return subprocess.run([sys.executable, "-m", "harken", *args], capture_output=True, text=True, env=env, timeout=120)
+
+
+def test_the_home_of_each_runtime_is_looked_through(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "projects" / "-work"
+    folder.mkdir(parents=True)
+    (folder / "aaa.jsonl").write_bytes(conversation("aaa").data)
+
+    done = run(tmp_path, "import", "--json")
+
+    line, report = map(json.loads, done.stdout.splitlines())
+    assert 0 == done.returncode
+    keys = {"session", "runtime", "source", "tip", "agents", "commits", "records", "opaque", "bytes", "usage", "status"}
+    assert keys <= set(line)
+    assert ("aaa", "claude-code", "new", 12) == (line["session"], line["runtime"], line["status"], line["records"])
+    assert {"input": 24, "output": 51, "cache_read": 0, "cache_write": 0} == line["usage"]
+    assert {"sessions": 1, "failed": 0, "records": 12} == {
+        k: report["report"][k] for k in ("sessions", "failed", "records")
+    }
+
+
+def test_some_failures_are_told_and_give_exit_1_while_the_rest_goes_in(tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "aaa.jsonl").write_bytes(conversation("aaa").data)
+    os.mkfifo(files / "pipe.jsonl")
+
+    done = run(tmp_path, "import", str(files))
+
+    assert 1 == done.returncode
+    assert "new       aaa" in done.stdout
+    assert "pipe.jsonl: not a regular file" in done.stderr
+    assert "1 failed" in done.stderr
+
+
+def test_a_named_file_that_is_no_session_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+
+    done = run(tmp_path, "import", str(tmp_path / "notes.txt"))
+
+    assert 1 == done.returncode
+    assert "not a session" in done.stderr
+
+
+def test_a_path_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
+    done = run(tmp_path, "import", str(tmp_path / "nowhere"))
+
+    assert 1 == done.returncode
+    assert "No such file" in done.stderr
+
+
+def test_an_empty_home_gets_a_hint(tmp_path: Path) -> None:
+    done = run(tmp_path, "import")
+
+    assert 1 == done.returncode
+    assert "hint: name a file or a folder" in done.stderr
+
+
+def test_an_unknown_runtime_is_a_usage_error_that_lists_the_known(tmp_path: Path) -> None:
+    done = run(tmp_path, "import", "--runtime", "telepathy")
+
+    assert 2 == done.returncode
+    assert "claude-code, codex" in done.stderr

@@ -1,0 +1,300 @@
+"""What goes in comes back, once, under the same names, however it came."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+import harken
+from harken import runtimes
+from harken.runtimes.importer import Importer
+from support.sessions import ClaudeSession, conversation, rollout
+
+from .conftest import Import, age
+
+THREAD = "019b88e0-0000-7000-8000-000000000001"
+
+
+class TestBytes:
+    def test_every_file_comes_back_byte_for_byte(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        files = tmp_path / "projects"
+        files.mkdir()
+        (files / "aaa.jsonl").write_bytes(conversation("aaa", 5).data)
+        (files / f"rollout-2026-02-22T10-30-00-{THREAD}.jsonl").write_bytes(rollout(THREAD))
+
+        outcomes = take_in(files)
+
+        assert {"aaa": "new", THREAD: "new"} == {name: outcome.status for name, outcome in outcomes.items()}
+        for outcome in outcomes.values():
+            assert Path(outcome.source).read_bytes() == repo.materialize(outcome.session, stop="root").bytes
+
+    @pytest.mark.parametrize(
+        "dirt",
+        [
+            b'{"type":"user","uuid":"cut sho',
+            b'not json at all\n{"type":"telepathy","uuid":"x"}\n',
+            b'{"type":"mode","mode":"a"}{"type":"mode","mode":"b"}\n',
+            b"\n\n\r\n",
+            b"\xff\xfe\x00\n",
+            b'{"type":"user","message":{"content":"\\ud800"}}\n',
+            b'{"type":"user","n":' + b"9" * 5000 + b"}\n",
+            b"[" * 100_000 + b"\n",
+        ],
+    )
+    def test_what_cannot_be_read_is_kept_too(self, repo: Any, take_in: Import, tmp_path: Path, dirt: bytes) -> None:
+        data = conversation("dirty").data + dirt
+        (tmp_path / "dirty.jsonl").write_bytes(data)
+
+        take_in(tmp_path)
+
+        assert data == repo.materialize("dirty", stop="root").bytes
+
+    def test_a_compressed_rollout_comes_back_as_what_it_unpacks_to(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        (tmp_path / f"rollout-x-{THREAD}.jsonl.zst").write_bytes(zstandard.compress(rollout(THREAD)))
+
+        take_in(tmp_path)
+
+        assert rollout(THREAD) == repo.materialize(THREAD, stop="root").bytes
+
+
+class TestAgain:
+    def test_a_second_import_adds_nothing_and_reads_nothing(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(conversation("aaa").data)
+        age(path)
+        first = take_in(tmp_path)["aaa"]
+        path.chmod(0)  # even root's reading would show in the access time; what is not opened cannot fail
+
+        again = take_in(tmp_path)["aaa"]
+
+        assert ("unchanged", 0, 0) == (again.status, again.commits, again.bytes)
+        assert first.tip == again.tip
+
+    def test_two_stores_give_the_same_names(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(conversation("aaa", 4).data)
+        tip = take_in(tmp_path)["aaa"].tip
+
+        with harken.open(tmp_path / "other" / "store.db") as other:
+            importer = Importer(other.store, [runtimes.get("claude-code")])
+            (outcome,) = importer.run([tmp_path / "aaa.jsonl"])
+
+        assert tip == outcome.tip
+
+    def test_a_file_imported_as_it_grew_ends_where_a_fresh_import_ends(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        lines = conversation("aaa", 4).lines
+        path = tmp_path / "grown" / "aaa.jsonl"
+        path.parent.mkdir()
+        for count in range(1, len(lines) + 1):
+            path.write_bytes(b"".join(lines[:count]))
+            grown = take_in(path.parent)["aaa"]
+
+        with harken.open(tmp_path / "other" / "store.db") as other:
+            (fresh,) = Importer(other.store, [runtimes.get("claude-code")]).run([path])
+
+        assert fresh.tip == grown.tip
+        assert fresh.total_commits == grown.total_commits
+        assert fresh.usage == grown.usage
+        assert path.read_bytes() == repo.materialize("aaa", stop="root").bytes
+
+    def test_a_line_cut_in_the_middle_is_completed_by_the_next_import(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        data = conversation("aaa").data
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(data[:-20])
+        take_in(tmp_path)
+        path.write_bytes(data)
+
+        outcome = take_in(tmp_path)["aaa"]
+
+        assert "grown" == outcome.status
+        assert data == repo.materialize("aaa", stop="root").bytes
+
+    def test_the_old_tail_says_what_came_in_its_place(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        session = conversation("aaa")
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        old = take_in(tmp_path)["aaa"].tip
+        session.side({"type": "mode", "mode": "default"})
+        path.write_bytes(session.data)
+
+        new = take_in(tmp_path)["aaa"].tip
+
+        assert [new] == [note.value for note in repo.store.annotations(old) if note.key == "superseded_by"]
+
+    def test_a_rewritten_file_branches_off_and_keeps_its_old_tip(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        first, second = conversation("aaa", 3), conversation("aaa", 2)
+        second.prompt("another way")
+        second.answer("was taken")
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(first.data)
+        old = take_in(tmp_path)["aaa"].tip
+        path.write_bytes(second.data)
+
+        outcome = take_in(tmp_path)["aaa"]
+
+        assert "rewritten" == outcome.status
+        assert second.data == repo.materialize("aaa", stop="root").bytes
+        assert first.data == repo.materialize("aaa@1", stop="root").bytes
+        assert old == repo.store.find_name("aaa@1").target
+
+    def test_a_file_that_moved_is_the_same_session(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        path = tmp_path / "one" / "aaa.jsonl"
+        path.parent.mkdir()
+        path.write_bytes(conversation("aaa").data)
+        take_in(tmp_path)
+        path.parent.rename(tmp_path / "two")
+
+        outcomes = take_in(tmp_path)
+
+        assert {"aaa"} == set(outcomes)
+        assert 1 == len(repo.store.sessions())
+
+    def test_two_files_that_claim_one_session_are_both_kept(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        for folder, turns in (("one", 2), ("two", 3)):
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder / "aaa.jsonl").write_bytes(conversation("aaa", turns, salt=folder).data)
+
+        outcomes = take_in(tmp_path)
+
+        assert {"aaa", "aaa~2"} == set(outcomes)
+        for outcome in outcomes.values():
+            assert Path(outcome.source).read_bytes() == repo.materialize(outcome.session, stop="root").bytes
+
+
+class TestRelations:
+    def test_a_sub_agents_file_is_a_session_below_its_parents(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        parent = ClaudeSession("aaa")
+        parent.prompt("go")
+        parent.call("Task", "found it", agent="b1")
+        folder = tmp_path / "aaa" / "subagents"
+        folder.mkdir(parents=True)
+        (tmp_path / "aaa.jsonl").write_bytes(parent.data)
+        (folder / "agent-b1.jsonl").write_bytes(conversation("aaa", 1, agent="b1", salt="b1").data)
+        (folder / "agent-b1.meta.json").write_text('{"agentType":"search"}')
+
+        outcomes = take_in(tmp_path)
+
+        child = outcomes["aaa/b1"]
+        assert "aaa" == child.parent
+        root = repo.store.chain(child.tip)[-1]
+        assert {"session": "aaa", "call_id": "toolu_aaa_2", "inherits": False} == root.spawned_from
+        assert "claude-code:aaa/b1" == root.principal
+
+    def test_side_chains_inside_a_file_get_chains_of_their_own(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        main, side = conversation("aaa", 2), ClaudeSession("aaa", salt="side")
+        side.prompt("look it up", isSidechain=True)
+        side.answer("here it is", isSidechain=True)
+        data = b"".join([*main.lines[:4], *side.lines, *main.lines[4:]])
+        (tmp_path / "aaa.jsonl").write_bytes(data)
+
+        take_in(tmp_path)
+
+        (row,) = [row for row in repo.store.sessions() if row.parent == "aaa"]
+        assert side.data == repo.materialize(row.session, stop="root").bytes
+        assert data == repo.materialize("aaa", stop="root").bytes
+        assert b"look it up" not in repo.materialize("aaa").bytes
+
+    def test_a_copy_is_linked_to_its_original_and_its_usage_counts_once(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        original = conversation("aaa", 6)
+        copied = original.data.replace(b'"aaa"', b'"bbb"')
+        more = ClaudeSession("bbb", salt="more")
+        more.prompt("and now?")
+        more.answer("something else")
+        (tmp_path / "aaa.jsonl").write_bytes(original.data)
+        (tmp_path / "bbb.jsonl").write_bytes(copied + more.data)
+
+        outcomes = take_in(tmp_path)
+
+        assert outcomes["bbb"].forked_from in {commit.id for commit in repo.store.chain(outcomes["aaa"].tip)}
+        assert copied + more.data == repo.materialize("bbb", stop="root").bytes
+
+    def test_side_files_are_kept_with_their_session(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(conversation("aaa").data)
+        results = tmp_path / "aaa" / "tool-results"
+        results.mkdir(parents=True)
+        (results / "x.txt").write_text("a long output")
+
+        take_in(tmp_path)
+
+        (row,) = repo.store.sessions()
+        (side,) = json.loads(row.state)["beside"].items()
+        assert ("aaa/tool-results/x.txt", b"a long output") == (side[0], repo.store.get(side[1][0]))
+
+
+class TestTrouble:
+    def test_a_pipe_a_loop_and_a_file_nobody_may_read_are_reported_and_the_rest_goes_in(
+        self, take_in: Import, tmp_path: Path
+    ) -> None:
+        files = tmp_path / "files"
+        files.mkdir()
+        (files / "good.jsonl").write_bytes(conversation("good").data)
+        os.mkfifo(files / "pipe.jsonl")
+        (files / "loop.jsonl").symlink_to(files / "loop.jsonl")
+        (files / "self").symlink_to(files)
+
+        outcomes = take_in(files)
+
+        assert "new" == outcomes["good"].status
+        failed = {
+            Path(outcome.source).name: outcome.error for outcome in outcomes.values() if outcome.status == "failed"
+        }
+        assert {"pipe.jsonl", "loop.jsonl"} == set(failed)
+        assert "not a regular file" in failed["pipe.jsonl"]
+
+    def test_a_file_that_is_no_session_is_passed_over(self, take_in: Import, tmp_path: Path) -> None:
+        (tmp_path / "notes.jsonl").write_text('{"a":1}\n{"b":2}\n')
+
+        (outcome,) = take_in(tmp_path).values()
+
+        assert "skipped" == outcome.status
+
+    def test_a_broken_archive_is_a_failure_of_its_own(self, take_in: Import, tmp_path: Path) -> None:
+        (tmp_path / "x.jsonl.zst").write_bytes(zstandard.compress(rollout(THREAD))[:-30])
+
+        (outcome,) = take_in(tmp_path).values()
+
+        assert "failed" == outcome.status
+
+    def test_a_dry_run_keeps_nothing(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(conversation("aaa").data)
+
+        outcome = take_in(tmp_path, dry_run=True)["aaa"]
+
+        assert "new" == outcome.status
+        assert [] == repo.store.sessions()
+
+    def test_a_file_longer_than_a_step_goes_in_by_steps(
+        self, repo: Any, take_in: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("harken.runtimes.importer.STEP", 2000)
+        monkeypatch.setattr("harken.runtimes.importer.BATCH", 4000)
+        session = conversation("aaa", 20)
+        session.prompt("long " * 2000)
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        by_steps = take_in(tmp_path)["aaa"]
+        monkeypatch.undo()
+
+        with harken.open(tmp_path / "other" / "store.db") as other:
+            (at_once,) = Importer(other.store, [runtimes.get("claude-code")]).run([tmp_path / "aaa.jsonl"])
+
+        assert (at_once.tip, at_once.usage, at_once.total_records) == (
+            by_steps.tip,
+            by_steps.usage,
+            by_steps.total_records,
+        )

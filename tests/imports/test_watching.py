@@ -1,0 +1,86 @@
+"""`harken watch` keeps up with a file that is being written, and stops without losing anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import harken
+from support.sessions import conversation
+
+
+def test_a_growing_file_is_followed_and_its_quiet_tail_is_kept(tmp_path: Path) -> None:
+    lines = conversation("aaa", 3).lines
+    path = tmp_path / "projects" / "aaa.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b"".join(lines[:4]))
+    store = tmp_path / "store.db"
+    command = [
+        sys.executable,
+        "-m",
+        "harken",
+        "--store",
+        str(store),
+        "watch",
+        str(path.parent),
+        "--interval",
+        "0.1",
+        "--json",
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+
+    first = json.loads(process.stdout.readline())
+    with path.open("ab") as file:
+        file.write(b"".join(lines[4:]))
+    deadline = time.monotonic() + 30
+    total = 0
+    while total < len(b"".join(lines)) and time.monotonic() < deadline:
+        total = json.loads(process.stdout.readline())["total_bytes"]
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=30)
+
+    assert ("aaa", "new") == (first["session"], first["status"])
+    assert 0 == process.returncode
+    assert "report" in json.loads(rest.splitlines()[-1])
+    with harken.open(store) as repo:
+        assert path.read_bytes() == repo.materialize("aaa", stop="root").bytes
+
+
+def test_a_tail_that_is_still_being_written_waits(tmp_path: Path) -> None:
+    from harken import runtimes
+    from harken.runtimes.importer import Importer
+
+    path = tmp_path / "aaa.jsonl"
+    data = conversation("aaa", 3).data
+    path.write_bytes(data)
+    with harken.open(tmp_path / "store.db") as repo:
+        importer = Importer(repo.store, [runtimes.get("claude-code")], settle_tails=lambda stamp: False)
+        (early,) = importer.run([path])
+        closed = early.total_bytes
+        importer.settle_tails = lambda stamp: True
+        (late,) = importer.run([path])
+
+        assert 0 < closed < len(data) == late.total_bytes
+        assert data == repo.materialize("aaa", stop="root").bytes
+        assert not [note for commit in repo.store.chain(late.tip) for note in repo.store.annotations(commit.id)]
+
+
+def test_watching_nothing_is_a_clear_error(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "harken", "--store", str(tmp_path / "s.db"), "watch"],
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=60,
+    )
+
+    assert 1 == done.returncode
+    assert "no runtime has left sessions here" in done.stderr
