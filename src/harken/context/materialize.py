@@ -7,6 +7,7 @@ than reading it back: after a translation or a `context`, and for long chains of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -117,7 +118,7 @@ def _load(store: Store, groups: Sequence[Sequence[walk.Stretch]], *, standing: b
     pieces = []
     for part in parts:
         known = find(part.format)
-        deltas = [next(artifacts) for _ in part.commits]
+        deltas = islice(artifacts, len(part.commits))
         data = known.join(deltas) if known else b"".join(deltas)
         pieces.append(Piece(name=part.format, format=known, data=known.context(data) if known and standing else data))
     return pieces

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from operator import attrgetter
 
 import msgspec
 
@@ -33,12 +34,14 @@ def standing(chain: Sequence[Link], linear: Callable[[str], bool]) -> list[Link]
     """The commits behind the conversation as it stands; newest first, as `chain` is.
 
     The chain reaches its root, or ends at a compaction or snapshot of a linear format."""
+    # Asked once per format: chains are long and formats are few.
+    straight = {name: linear(name) for name in {link.format for link in chain}}
     kept: list[Link] = []
     hidden_beyond = ""
     for place, link in enumerate(chain, 1):
         if hidden_beyond and link.format != hidden_beyond:
             break
-        if linear(link.format):
+        if straight[link.format]:
             kept.append(link)
             if link.commit_type in RESETS:
                 break
@@ -71,4 +74,6 @@ def since(chain: Sequence[Link], ancestor: str) -> list[Link]:
 def stretches(links: Iterable[Link]) -> list[Stretch]:
     """The commits (newest first) as stretches of one format each, oldest first."""
     oldest_first = reversed(list(links))
-    return [Stretch(format=name, commits=tuple(group)) for name, group in groupby(oldest_first, key=lambda c: c.format)]
+    return [
+        Stretch(format=name, commits=tuple(group)) for name, group in groupby(oldest_first, key=attrgetter("format"))
+    ]
