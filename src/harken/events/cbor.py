@@ -45,13 +45,14 @@ def loads(data: bytes) -> Any:
 
 def _load(source: io.BytesIO) -> Any:
     try:
-        value = cbor2.CBORDecoder(
+        return cbor2.CBORDecoder(
             source,
             max_depth=MAX_DEPTH,
             allow_indefinite=False,
             allow_duplicate_keys=False,
             strict_hashable_types=True,
             semantic_decoders=_SEMANTIC,
+            tag_hook=_deny,  # those that no decoder of the library knows
             read_size=1,
         ).decode()
     except BadRecord:
@@ -66,20 +67,6 @@ def _load(source: io.BytesIO) -> Any:
         MemoryError,
     ) as problem:
         raise BadRecord(f"not CBOR we accept: {problem}") from None
-    _refuse_tags(value)
-    return value
-
-
-def _refuse_tags(value: Any) -> None:
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, cbor2.CBORTag):
-            raise BadRecord(f"CBOR tag {item.tag}, where plain values are expected")
-        if isinstance(item, dict):
-            stack.extend(item.values())
-        elif isinstance(item, (list, tuple)):
-            stack.extend(item)
 
 
 def dumps(value: Any) -> bytes:
