@@ -240,7 +240,7 @@ class _Tree:
         while end >= 0 and end not in found:
             found[end] = None
             parent = self.parent[end]
-            end = self._stand_in(end, found) if parent == _LOST else parent
+            end = self._stand_in(end, found) if parent == _LOST or parent in found else parent
         return list(found)[::-1]
 
     def _stand_in(self, index: int, taken: Container[int]) -> int:

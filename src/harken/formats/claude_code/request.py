@@ -69,8 +69,8 @@ def messages(data: bytes, *, model: str | None = None, prompt: str | None = None
     _answer_the_last(turns)
     if prompt is not None:
         turns.append(Turn("user", [{"type": "text", "text": prompt}]))
-    turns = _lift_attachments([turn for turn in turns if turn.mark != "error"])
-    sent = _pair(_merge(turns))
+    turns = _lift_attachments(turns)
+    sent = _pair(_merge([turn for turn in turns if turn.mark != "error"]))
     return [{"role": m.role, "content": m.blocks} for m in (_finish(m, model) for m in sent) if m.blocks]
 
 
@@ -154,17 +154,25 @@ def _calls(blocks: list[Block]) -> list[Any]:
 def _drop_unanswered(turns: list[Turn]) -> list[Turn]:
     """Without the records whose calls have no result; where they end the session they get one instead."""
     answered = {b.get("tool_use_id") for t in turns for b in t.blocks if b.get("type") == "tool_result"}
+    unanswered = {
+        index
+        for index, turn in enumerate(turns)
+        if turn.role == "assistant" and (calls := _calls(turn.blocks)) and not any(call in answered for call in calls)
+    }
     last = _last_message(turns)
-    kept: list[Turn] = []
-    repaired: list[Block] = []
-    for index, turn in enumerate(turns):
-        calls = _calls(turn.blocks) if turn.role == "assistant" else []
-        if calls and not any(call in answered for call in calls):
-            if index not in last:
-                continue
-            repaired += [_no_result(call) for call in calls]
-        kept.append(turn)
+    open_from = _open_turn(turns, unanswered)
+    kept = [t for index, t in enumerate(turns) if index not in unanswered or index in last or index >= open_from]
+    repaired = [_no_result(call) for index in sorted(unanswered & last) for call in _calls(turns[index].blocks)]
     return [*kept, Turn("user", repaired)] if repaired else kept
+
+
+def _open_turn(turns: list[Turn], unanswered: set[int]) -> int:
+    """Where the turn begins in whose middle the session stops: behind the last prompt, if tools have run since."""
+    said = [i for i, turn in enumerate(turns) if turn.role != "attachment" and turn.mark != "notice"]
+    prompt = max((i for i in said if turns[i].role == "user" and not turns[i].answers), default=-1)
+    stops_open = bool(said) and (turns[said[-1]].answers or said[-1] in unanswered)
+    ran = any(turns[i].answers for i in said if i > prompt)
+    return prompt + 1 if stops_open and ran else len(turns)
 
 
 def _last_message(turns: list[Turn]) -> set[int]:
@@ -216,12 +224,13 @@ def _answer_the_last(turns: list[Turn]) -> None:
     said = [turn for turn in turns if turn.role != "attachment" and turn.mark != "notice"]
     if not said or said[-1].role != "user":
         return
+    end = max(index for index, turn in enumerate(turns) if turn.mark != "notice")
     for turn in reversed(said):
         if turn.mark == "caveat":
             return
         if turn.mark != "local":
             break
-    turns.append(Turn("assistant", [{"type": "text", "text": UNANSWERED}]))
+    turns.insert(end + 1, Turn("assistant", [{"type": "text", "text": UNANSWERED}]))
 
 
 def _lift_attachments(turns: list[Turn]) -> list[Turn]:
@@ -345,7 +354,9 @@ def _pair_user(message: Turn, calls: list[Any], *, first: bool) -> None:
 def _finish(message: Turn, model: str | None) -> Turn:
     if message.role == "user":
         said = [block for block in message.blocks if block.get("type") != "text" or block["text"]]
-        message.blocks = said or message.blocks[:1]
+        if message.blocks and not said:
+            said = message.blocks if len(message.blocks) == 1 else [{"type": "text", "text": NO_CONTENT}]
+        message.blocks = said
         return message
     if model is not None and message.model != model:
         message.blocks = [block for block in message.blocks if block.get("type") not in _SEALED]
