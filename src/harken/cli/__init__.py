@@ -6,6 +6,7 @@ its one line, so that `harken --help` loads none of them; a test holds the lines
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from collections.abc import Sequence
@@ -51,6 +52,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("watch", "Go on importing as sessions grow"),
 }
 """Name to (module, first line of its help). The command is the module's function of the same name."""
+
+
+_DISK_HINTS = {
+    errno.ENOSPC: "the disk is full; nothing that was acknowledged is lost",
+    errno.EDQUOT: "the quota is used up; nothing that was acknowledged is lost",
+    errno.EROFS: "the file system is read-only",
+}
 
 
 class LazyGroup(click.Group):
@@ -105,6 +113,7 @@ def harken(ctx: click.Context, location: str | None) -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """The entry point: runs a command and turns what went wrong into an exit code."""
+    ui.be_lenient()
     try:
         result = harken.main(args=args, prog_name="harken", standalone_mode=False)
         sys.stdout.flush()
@@ -120,4 +129,7 @@ def main(args: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         ui.detach_stdout()
         sys.exit(0)
+    except OSError as problem:
+        ui.failure(HarkenError(str(problem), hint=_DISK_HINTS.get(problem.errno or 0)))
+        sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)

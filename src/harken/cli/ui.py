@@ -6,6 +6,7 @@ control character visible before it reaches a terminal. JSON output escapes them
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -56,6 +57,13 @@ def raw(data: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+def be_lenient() -> None:
+    """Write what a poor terminal cannot show as an escape, instead of failing on it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def flush() -> None:

@@ -1,0 +1,11 @@
+"""`harken import` in small transactions: store, folder. A line on stdout acknowledges a session."""
+
+import sys
+
+from harken.cli import main
+from harken.runtimes import importer
+
+importer.STEP = 3000
+importer.BATCH = 5000
+
+main(["--store", sys.argv[1], "import", sys.argv[2], "--json"])
