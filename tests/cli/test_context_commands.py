@@ -323,7 +323,9 @@ class TestTheRest:
         assert ["winter", "summer"] == [row["session"] for row in rows]
         expected = {"session", "runtime", "title", "tip", "started", "ended", "messages", "parent"}
         assert expected <= rows[0].keys()
-        assert (tip.id, 4, None, "claude-code") == tuple(rows[0][k] for k in ("tip", "messages", "parent", "runtime"))
+        assert (tip.short, 4, None, "claude-code") == tuple(
+            rows[0][k] for k in ("tip", "messages", "parent", "runtime")
+        )
         assert ["summer"] == [row["session"] for row in run("sessions", "--runtime", "codex", "--json").json]
         assert ["winter"] == [row["session"] for row in run("sessions", "win", "--json").json]
         assert 2 == len(run("sessions").lines)
@@ -339,7 +341,7 @@ class TestTheRest:
         for name in (str(path), "cafe", session.session_id):
             rows = run("agents", name, "--json").json
             assert [("a1", "root", 1), ("a2", "Jill", 1)] == [(r["agent"], r["name"], r["messages"]) for r in rows]
-            assert [repo.commit(f"{session.session_id}@{made}").id] == [r["tip"] for r in rows[:1]]
+            assert [repo.commit(f"{session.session_id}@{made}").short] == [r["tip"] for r in rows[:1]]
         assert 2 == len(run("agents", "cafe").lines)
         assert 3 == run("agents", "nobody").code
 

@@ -30,10 +30,14 @@ def agents_command(repo: Repo, session: str, as_json: bool) -> None:
         if as_json:
             ui.json_line(row)
         else:
-            tip = f"  ctx-{row['tip'][:8]}" if row["tip"] else ""
+            tip = f"  {row['tip']}" if row["tip"] else ""
             above = f"  below {row['parent']}" if row["parent"] else ""
             gone = "  (terminated)" if row.get("terminated") else ""
             ui.line(f"{row['agent']}  {row['name']}  {row['messages']} messages{tip}{above}{gone}")
+
+
+def _short(repo: Repo, tip: str) -> str | None:
+    return repo.store.get_commit(tip).short if tip else None
 
 
 def _from_store(repo: Repo, session: str) -> list[dict[str, Any]]:
@@ -46,7 +50,7 @@ def _from_store(repo: Repo, session: str) -> list[dict[str, Any]]:
             "agent": each.agent or each.session,
             "name": each.title,
             "session": each.session,
-            "tip": each.tip or None,
+            "tip": _short(repo, each.tip),
             "parent": each.parent or None,
             "messages": each.messages,
         }
@@ -64,7 +68,7 @@ def _from_log(repo: Repo, path: Path) -> list[dict[str, Any]]:
                 "agent": info.agent_id,
                 "name": info.name,
                 "session": kept[info.agent_id].session if info.agent_id in kept else None,
-                "tip": kept[info.agent_id].tip if info.agent_id in kept else None,
+                "tip": _short(repo, kept[info.agent_id].tip) if info.agent_id in kept else None,
                 "parent": info.parent,
                 "messages": info.entries,
                 "role": info.role,

@@ -33,20 +33,21 @@ def sessions_command(repo: Repo, prefix: str, runtime: str | None, top: bool, as
     ]
     for row in sorted(rows, key=lambda row: (row.started or 0, row.session)):
         if as_json:
-            ui.json_line(as_data(row))
+            ui.json_line(as_data(repo, row))
         else:
             _print(row)
     if not rows and not as_json:
         ui.note("no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` takes some in"))
 
 
-def as_data(row: SessionRow) -> dict[str, Any]:
+def as_data(repo: Repo, row: SessionRow) -> dict[str, Any]:
     """A session for `--json`."""
     return {
         "session": row.session,
         "runtime": row.runtime,
         "title": row.title,
-        "tip": row.tip,
+        "tip": repo.store.get_commit(row.tip).short if row.tip else None,
+        "tip_id": row.tip or None,
         "started": stamp(row.started),
         "ended": stamp(row.ended),
         "messages": row.messages,

@@ -133,7 +133,8 @@ def _answer(pieces: Sequence[Piece], target: Format | None) -> Translation:
 
 def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link], *, plain: bool) -> Counts:
     # Commits know their own counts; only what `context` left out or a translation dropped has to be read again.
-    if plain:
+    readable = [piece for piece in pieces if piece.format and "read" in piece.format.can]
+    if plain or len(readable) < len(pieces):
         return Counts(
             messages=sum(commit.message_count for commit in commits),
             tokens=sum(commit.token_count for commit in commits),
@@ -141,11 +142,7 @@ def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link]
         )
     if answer.events is not None:
         return count(answer.events)
-    total = Counts()
-    for piece in pieces:
-        if piece.format and "read" in piece.format.can:
-            total += count(piece.format.read(piece.data))
-    return total
+    return count(event for piece in readable if piece.format for event in piece.format.read(piece.data))
 
 
 # -- sub-agents that were given their parent's context ---------------------------------------------------------------
