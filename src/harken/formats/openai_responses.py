@@ -7,7 +7,7 @@ its `output` and `usage` are understood as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -19,7 +19,7 @@ from harken.events import Event, Metric, Output, System
 from .base import Format, Written
 from .codex.compose import to_items
 from .codex.items import Speaker, item_events
-from .codex.records import ITEMS, Record, text_of
+from .codex.records import ITEMS, Record, encode, text_of
 
 _ITEM_KEY = re.compile(rb'"(?:input|output)"\s*:\s*\[\s*\{\s*"(?:type|role|id)"')
 
@@ -28,7 +28,7 @@ def _write(events: Sequence[Event]) -> Written:
     instructions, rest = _lead(events)
     items, losses = to_items(rest)
     body: Record = {"instructions": instructions} if instructions else {}
-    return Written(data=orjson.dumps({**body, "input": [item for _, item in items]}), losses=losses)
+    return Written(data=encode({**body, "input": [item for _, item in items]}), losses=losses)
 
 
 def _lead(events: Sequence[Event]) -> tuple[str, list[Event]]:
@@ -48,6 +48,14 @@ def _lead(events: Sequence[Event]) -> tuple[str, list[Event]]:
 
 def _read(data: bytes) -> list[Event]:
     try:
+        value = _document(data)
+    except BadRecord as problem:
+        return [Output(message_id="@0", raw=data, why=str(problem), media_type="text/plain")] if data else []
+    return list(_events(value))
+
+
+def _document(data: bytes) -> Record:
+    try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as problem:
         raise BadRecord(f"not a Responses document: {problem}") from None
@@ -55,7 +63,24 @@ def _read(data: bytes) -> list[Event]:
         value = {"input": value}
     if not isinstance(value, dict):
         raise BadRecord("a Responses document is an object or a list of items")
-    return list(_events(value))
+    return value
+
+
+def _join(deltas: Iterable[bytes]) -> bytes:
+    """One request with the input of all; a single one is left as it is."""
+    parts = list(deltas)
+    if len(parts) == 1:
+        return parts[0]
+    documents = [_document(part) for part in parts]
+    instructions = next((text for one in documents if (text := text_of(one.get("instructions")))), "")
+    said = [item for one in documents for item in _given(one.get("input"))]
+    return encode({**({"instructions": instructions} if instructions else {}), "input": said})
+
+
+def _given(value: object) -> list[Any]:
+    if isinstance(value, str):
+        return [{"type": "message", "role": "user", "content": value}]
+    return value if isinstance(value, list) else []
 
 
 def _events(value: Record) -> Iterator[Event]:
@@ -65,10 +90,7 @@ def _events(value: Record) -> Iterator[Event]:
     if instructions := text_of(value.get("instructions")):
         yield System(message_id="instructions", subtype="instructions", message=instructions, time=time)
     for field in ("input", "output"):
-        given = value.get(field)
-        if isinstance(given, str):
-            given = [{"type": "message", "role": "user", "content": given}]
-        for number, item in enumerate(given if isinstance(given, list) else []):
+        for number, item in enumerate(_given(value.get(field))):
             yield from _item(item, {"message_id": f"{field}/{number}", "time": time}, speaker)
     yield from _usage(value, time)
 
@@ -84,7 +106,7 @@ def _item(item: Any, fields: dict[str, Any], speaker: Speaker) -> list[Event]:
             why = "" if item.get("type") in ITEMS else f"unknown item {text_of(item.get('type'))[:80]!r}"
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as problem:
             why = f"damaged item: {type(problem).__name__}"
-    return [Output(raw=orjson.dumps(item), why=why, **fields)]
+    return [Output(raw=encode(item), why=why, **fields)]
 
 
 def _usage(value: Record, time: int | None) -> Iterator[Event]:
@@ -125,6 +147,7 @@ FORMAT = Format(
     media_type="application/json",
     description="A request of the OpenAI Responses API: `instructions` and the `input` items, as sent to the model.",
     empty=b'{"input":[]}',
+    join=_join,
     detect=_detect,
     reader=_read,
     writer=_write,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.text import clean
 from harken.formats.base import Loss
 
 from .items import SCREEN, dump
@@ -87,7 +88,7 @@ class _Composer:
 
     def _message(self, event: Event, role: str, text: str, images: tuple[Image, ...] = ()) -> None:
         kind = "output_text" if role == "assistant" else "input_text"
-        parts: list[Record] = [{"type": kind, "text": text}] if text else []
+        parts: list[Record] = [{"type": kind, "text": clean(text)}] if text else []
         parts += self._pictures(images)
         if parts:
             self._add(event, {"type": "message", "role": role, "content": parts})
@@ -146,9 +147,9 @@ class _Composer:
         if kind == "tool_search_output":
             self._add(event, {"type": kind, "call_id": event.id, **_SEARCHED, "tools": _found(event)})
             return
-        output: Any = event.output
+        output: Any = clean(event.output)
         if event.images:
-            text = [{"type": "input_text", "text": event.output}] if event.output else []
+            text = [{"type": "input_text", "text": output}] if output else []
             output = [*text, *self._pictures(event.images)]
         self._add(event, {"type": kind, "call_id": event.id, "output": output})
 

@@ -176,7 +176,15 @@ class Cutter:
             checkpoint = "compaction"
         elif self._last in (CALL, OUTPUT):
             checkpoint = "tool_call"
-        return Delta(start=self.start, end=end, checkpoint=checkpoint, time=time, closed=closed, records=self._records)
+        return Delta(
+            start=self.start,
+            end=end,
+            checkpoint=checkpoint,
+            time=time,
+            closed=closed,
+            records=self._records,
+            messages=self._messages,
+        )
 
 
 def step(cutter: Cutter, line: Line, whole: bool) -> Iterator[Delta]:

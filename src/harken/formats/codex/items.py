@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
 from harken.events import Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
 
 from .pictures import image_of
-from .records import Record, parts_of, text_of
+from .records import Record, encode, parts_of, text_of
 
 _NAMED = {
     "local_shell_call": "local_shell",
@@ -49,10 +47,8 @@ def item_events(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
 
 
 def dump(value: object) -> bytes:
-    """A value as compact JSON text."""
-    if value is None:
-        return b""
-    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+    """A value as compact JSON text, nothing as nothing."""
+    return b"" if value is None else encode(value)
 
 
 def text_in(content: object) -> str:

@@ -80,6 +80,14 @@ def _parse_again(line: bytes) -> object:
         return None
 
 
+def encode(value: object) -> bytes:
+    """A value as compact JSON text; what the fast encoder refuses (a lone surrogate, deep nesting) is escaped."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
 def iter_lines(data: bytes, start: int = 0) -> Iterator[Line]:
     """Every line from `start` on; the last one may lack its newline."""
     size = len(data)

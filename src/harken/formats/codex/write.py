@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import orjson
-
 from harken import ids
 from harken.clock import format_instant
 from harken.events import Event
 from harken.formats.base import Written
 
 from .compose import Timed, to_items
-from .records import ITEM, SESSION_META, Record
+from .records import ITEM, SESSION_META, Record, encode
 
 ORIGINATOR = "harken"
 CLI_VERSION = "0.166.0"
@@ -26,7 +24,7 @@ CLI_VERSION = "0.166.0"
 def write(events: Sequence[Event]) -> Written:
     """The events as a rollout; the thread's id follows from what they say."""
     items, losses = to_items(events)
-    body = b"".join(orjson.dumps(item) for _, item in items)
+    body = b"".join(encode(item) for _, item in items)
     start = next((time for time, _ in items if time is not None), 0)
     return Written(data=_rollout(items, thread_id(body, start), "/", start), losses=losses)
 
@@ -49,7 +47,7 @@ def _stamp(time: int) -> str:
 
 
 def line_of(time: int, kind: str, payload: Record) -> bytes:
-    return orjson.dumps({"timestamp": _stamp(time), "type": kind, "payload": payload}) + b"\n"
+    return encode({"timestamp": _stamp(time), "type": kind, "payload": payload}) + b"\n"
 
 
 def new_meta(session_id: str, cwd: str, time: int) -> Record:
