@@ -202,6 +202,21 @@ class TestOpeningALogAgain:
         assert everything(repo) == everything(halting)
 
 
+class TestAStoreThatDoesNotAnswer:
+    def test_is_asked_again_and_the_agents_go_on(self, repo: Repo, tmp_path: Path) -> None:
+        warnings: list[str] = []
+        whole = repo.store
+        with repo.session(tmp_path / "s.jsonl", on_warning=warnings.append) as session:
+            repo.store = None  # type: ignore[assignment]
+            tell(session, "agent_001", "user", "assistant")
+            repo.store = whole
+            tell(session, "agent_001", "user", "assistant")
+            expected = logged(session, "agent_001")
+
+        assert expected == heard(repo, session.session_id)
+        assert 2 == len([warning for warning in warnings if "asked again later" in warning])
+
+
 class TestTheName:
     def test_comes_from_the_file_and_its_first_event(self, repo: Repo, tmp_path: Path) -> None:
         with repo.session(tmp_path / "cafe.jsonl") as session:

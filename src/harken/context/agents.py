@@ -7,6 +7,7 @@ The root agent's chain goes by the session's id, every other by `SESSION/AGENT`.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -45,6 +46,8 @@ class SessionTracker:
         self._owner: dict[str, str] = {}
         self._calls: dict[str, str] = {}
         self._root = ""
+        self._backlog: deque[tuple[str, list[Event]]] = deque()
+        self._warn: Warn = on_warning or (lambda _: None)
         self._make: Callable[..., Tracker] = lambda **facts: Tracker(
             repo, frequency=frequency, template=template, on_warning=on_warning, **facts
         )
@@ -67,14 +70,25 @@ class SessionTracker:
             return self._trackers[agent]
 
     def observe(self, events: Iterable[Event]) -> None:
-        """Take in what was logged."""
+        """Take in what was logged. Where the store cannot even be asked, it waits for the next time."""
         with self._lock:
-            for agent, group in _by_agent(events):
-                self._feed(agent, group)
+            for group in _by_agent(events):
+                self._backlog.append(group)
+                self._work()
+
+    def _work(self) -> None:
+        while self._backlog:
+            try:
+                self._feed(*self._backlog[0])
+            except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agent goes on
+                self._warn(f"the store did not answer, and is asked again later: {problem}")
+                return
+            self._backlog.popleft()
 
     def checkpoint(self, reason: str = turns.EXPLICIT) -> None:
         """Keep what is pending, of every agent."""
         with self._lock:
+            self._work()
             for tracker in self._trackers.values():
                 tracker.checkpoint(reason)
 

@@ -26,13 +26,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     approximate: bool = False
     """Whether some of the tokens are estimated from characters."""
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            messages=self.messages + other.messages,
-            tokens=self.tokens + other.tokens,
-            approximate=self.approximate or other.approximate,
-        )
-
 
 def count(events: Iterable[Event]) -> Counts:
     """What the events amount to."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
 from harken.errors import Evicted, HarkenError
 from harken.formats import find as find_format
 from harken.store.base import Annotation, Commit, Store
@@ -63,10 +61,3 @@ def derive(store: Store, commit: Commit) -> str:
     if known is None or "read" not in known.can:
         return f"{commit.commit_type} in {commit.format}, {len(data)} bytes"
     return summary.line(known.read(data))
-
-
-def plain(shown: Shown) -> dict[str, object]:
-    """The fields for JSON: the commit's own, and the summary."""
-    fields = msgspec.structs.asdict(shown)
-    fields["annotations"] = [msgspec.structs.asdict(note) for note in shown.annotations]
-    return fields

@@ -217,8 +217,10 @@ class Tracker:
             parts.append((self._survivors(work.events, work.fold), "compaction", turns.COMPACTION))
         tip, store = self._tip, self._repo.store
         with store.write() as writer:
+            messages = 0
             for events, commit_type, reason in parts:
                 draft = self._draft(tip, events, commit_type, reason)
+                messages += draft.message_count if commit_type == "delta" else 0
                 tip = writer.commit(msgspec.structs.replace(draft, artifact=writer.put(encode_events(events))))
             assert tip is not None
             kept = Kept(events=self._kept.events + len(work.events))
@@ -227,7 +229,7 @@ class Tracker:
                 tip=tip.id,
                 started=_first_time(work.events, tip.time) if self._row.started is None else self._row.started,
                 ended=tip.time,
-                messages=self._row.messages + count(work.events).messages,
+                messages=self._row.messages + messages,
                 state=b"" if self._branch else msgspec.json.encode(kept),
             )
             if self._branch is None or not self._read_from_a_file():
