@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import shutil
 import signal
@@ -84,6 +85,8 @@ def look(*words: str) -> None:
 
 def main() -> None:
     """The whole show."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     file = fresh(folder())
     heading(1, "Jack and Jill meet in a café (from a script: no key, no network)")
     events = play_and_kill(file)

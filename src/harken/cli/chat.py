@@ -44,9 +44,11 @@ def chat_command(resume: Path | None, model: str | None, file: Path | None, syst
 
         harken chat --model scripted:examples/cafe/script.json
     """
-    from harken.agents import load_session
+    from harken.agents import load_session, open_model
 
     path = _existing(resume) if resume is not None else _fresh(file)
+    if model is not None:
+        open_model(model, near=path.parent)  # a model that cannot be had is told before a file is made
     root, session = load_session(path, language_model=model, system_prompt=system_prompt)
     shown = _shown(path)
     with session:

@@ -1,0 +1,230 @@
+"""`harken chat`, through a pipe and at a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harken import Session
+
+HARKEN = [sys.executable, "-m", "harken", "chat"]
+CAFE = {
+    "agents": {
+        "root": {
+            "lines": [
+                {"call": {"tool": "task", "arguments": {"name": "Jack", "prompt": "Who are you?"}}},
+                "Jack is here.",
+            ],
+            "rules": [
+                {"when": "wait", "say": "too late", "delay": 60},
+                {"when": "fail", "error": "out of order"},
+            ],
+            "otherwise": "Go on.",
+        },
+        "Jack": ["I am Jack, \x1b[31mred\x1b[0m."],
+    }
+}
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    (tmp_path / "script.json").write_text(json.dumps(CAFE))
+    return "scripted:script.json"
+
+
+def chat(folder: Path, typed: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*HARKEN, *options], input=typed, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+class TestThroughAPipe:
+    def test_a_new_chat_is_kept_in_this_folder_and_can_be_resumed(self, tmp_path: Path, script: str) -> None:
+        done = chat(tmp_path, "make Jack\n", "--model", script)
+
+        (file,) = tmp_path.glob("session_*.jsonl")
+        assert re.fullmatch(r"session_\d{8}_\d{6}\.jsonl", file.name)
+        assert (0, "Jack is here.\n") == (done.returncode, done.stdout)
+        assert f"harken chat --resume {file.name}" in done.stderr
+        again = chat(tmp_path, "and?\n/quit\nnever said\n", "--resume", file.name)
+        assert "Go on.\n" == again.stdout
+
+    def test_the_default_model_needs_nothing_and_says_what_it_is(self, tmp_path: Path) -> None:
+        done = chat(tmp_path, "café\n/dialog Jack Jill\n")
+
+        assert 0 == done.returncode
+        assert "not a language model" in done.stderr
+        assert done.stdout.splitlines()[1:] == [
+            "root: You share a table in a crowded café. Introduce yourselves.",
+            "Jack: Hello, I'm Jack. Is this seat really free?",
+            "Jill: It is now. I'm Jill; mind the manuscript.",
+        ]
+
+    def test_commands_show_the_session_from_its_sides(self, tmp_path: Path, script: str) -> None:
+        typed = "make Jack\n/agents\n/perspective Jack\n/dialog\n/help\n/nonsense\n/perspective\n/perspective Bob\n\n"
+        done = chat(tmp_path, typed, "--model", script, "--file", "my.jsonl")
+
+        assert "root (agent_001, 4 messages, root)\n  Jack (agent_002, 2 messages)\n" in done.stdout
+        assert "[Heard]: Who are you?\n[Said]: I am Jack" in done.stdout
+        assert "/perspective NAME" in done.stdout
+        for problem in ("there is no /nonsense", "whose perspective?", "there is no agent 'Bob'"):
+            assert problem in done.stderr
+
+    def test_nothing_an_agent_says_reaches_the_terminal_as_a_command(self, tmp_path: Path, script: str) -> None:
+        done = chat(tmp_path, "make Jack\n/dialog\n/perspective Jack\n", "--model", script)
+
+        assert "\\x1b[31mred" in done.stdout
+        assert "\x1b" not in done.stdout + done.stderr
+
+    def test_a_model_that_fails_keeps_the_session_and_is_told_by_the_exit_code(
+        self, tmp_path: Path, script: str
+    ) -> None:
+        done = chat(tmp_path, "make Jack\nfail\nhello\n", "--model", script, "--file", "x.jsonl")
+
+        assert 1 == done.returncode
+        assert "out of order" in done.stderr
+        assert "Go on." in done.stdout
+
+    def test_a_file_that_is_there_is_not_begun_again(self, tmp_path: Path, script: str) -> None:
+        (tmp_path / "x.jsonl").touch()
+
+        assert 2 == chat(tmp_path, "", "--file", "x.jsonl").returncode
+        assert 3 == chat(tmp_path, "", "--resume", "y.jsonl").returncode
+        assert 3 == chat(tmp_path, "hello\n", "--file", "z.jsonl", "--model", "scripted:none.json").returncode
+        assert not (tmp_path / "z.jsonl").exists()
+
+    def test_an_unfinished_turn_is_finished_first(self, tmp_path: Path, script: str) -> None:
+        chat(tmp_path, "make Jack\n", "--model", script, "--file", "x.jsonl")
+        lines = (tmp_path / "x.jsonl").read_bytes().splitlines(keepends=True)
+        (tmp_path / "x.jsonl").write_bytes(b"".join(lines[:6]))
+
+        done = chat(tmp_path, "", "--resume", "x.jsonl")
+
+        assert "Jack is here.\n" == done.stdout
+        assert "going on with it" in done.stderr
+
+    def test_a_system_prompt_is_for_the_root(self, tmp_path: Path, script: str) -> None:
+        chat(tmp_path, "", "--model", script, "--file", "x.jsonl", "--system-prompt", "Be brief.")
+
+        with Session.load(tmp_path / "x.jsonl", readonly=True) as session:
+            assert [{"role": "system", "content": "Be brief."}] == session.transcript("agent_001")
+
+
+class Terminal:
+    """A chat at a terminal of its own."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.environ["TERM"] = "dumb"
+            os.execv(sys.executable, [*HARKEN, *options])
+        self.seen = ""
+
+    def wait_for(self, text: str, *, after: int = 0) -> None:
+        assert self.look(text, after, 30.0), f"{text!r} did not come; seen: {self.seen!r}"
+
+    def look(self, text: str, after: int, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while text not in self.seen[after:] and time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.fd, 4096).decode(errors="replace")
+                except OSError:
+                    break
+        return text in self.seen[after:]
+
+    def type(self, text: str) -> None:
+        os.write(self.fd, text.encode())
+
+    def press(self, key: str, until: str) -> None:
+        """Press a key again and again: one that comes while the prompt is being drawn is lost, as for a person."""
+        place = len(self.seen)
+        for _ in range(30):
+            with contextlib.suppress(OSError):
+                self.type(key)
+            if self.look(until, place, 1.0):
+                return
+        raise AssertionError(f"{until!r} did not come; seen: {self.seen!r}")
+
+    def leave(self) -> int:
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+
+class TestAtATerminal:
+    def test_ctrl_c_stops_the_turn_and_keeps_the_session(self, tmp_path: Path, script: str) -> None:
+        terminal = Terminal(tmp_path, "--model", script, "--file", "x.jsonl")
+        terminal.wait_for("you> ")
+        terminal.type("make Jack\n")
+        terminal.wait_for("Jack is here.")
+        place = len(terminal.seen)
+        terminal.type("please wait\n")
+        wait_until(lambda: b"please wait" in (tmp_path / "x.jsonl").read_bytes())
+        terminal.press("\x03", "stopped; the session is kept")
+        terminal.wait_for("you> ", after=place)
+        terminal.type("hello\n")
+        terminal.wait_for("Go on.", after=place)
+        terminal.press("\x04", "resume it with")
+
+        assert 0 == terminal.leave()
+        assert "too late" not in terminal.seen
+
+    def test_history_can_be_called_up_and_ctrl_c_at_the_prompt_does_not_leave(
+        self, tmp_path: Path, script: str
+    ) -> None:
+        chat(tmp_path, "make Jack\nsay it again\n", "--model", script, "--file", "x.jsonl")
+        terminal = Terminal(tmp_path, "--resume", "x.jsonl")
+        terminal.wait_for("you> ")
+        terminal.press("\x03", "Ctrl-D leaves")
+        terminal.type("\x1b[A\n")  # the arrow up: what was said last, before the resume
+        terminal.wait_for("Go on.")
+        terminal.type("/quit\n")
+        terminal.wait_for("resume it with")
+
+        assert 0 == terminal.leave()
+        with Session.load(tmp_path / "x.jsonl", readonly=True) as session:
+            said = [m["content"] for m in session.transcript("agent_001") if m["role"] == "user"]
+        assert ["make Jack", "say it again", "say it again"] == said
+
+
+def wait_until(condition) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_chat_that_is_killed_is_resumed_where_it_stopped(tmp_path: Path, script: str) -> None:
+    process = subprocess.Popen(
+        [*HARKEN, "--model", script, "--file", "x.jsonl"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"make Jack\nwait\n")
+    process.stdin.flush()
+    wait_until(lambda: (tmp_path / "x.jsonl").exists() and b'"wait"' in (tmp_path / "x.jsonl").read_bytes())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdin.close()
+    CAFE_NOW = CAFE | {"agents": CAFE["agents"] | {"root": {"otherwise": "Here I am."}}}
+    (tmp_path / "script.json").write_text(json.dumps(CAFE_NOW))
+
+    done = chat(tmp_path, "", "--resume", "x.jsonl")
+
+    assert "Here I am.\n" == done.stdout
