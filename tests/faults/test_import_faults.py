@@ -21,7 +21,7 @@ WORKER = Path(__file__).with_name("worker_import.py")
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sessions")
-    for name, turns in (("aaa", 4), ("bbb", 9), ("ccc", 2)):
+    for name, turns in (("aaa", 1), ("bbb", 3)):
         (folder / f"{name}.jsonl").write_bytes(conversation(name, turns).data)
     return folder
 
@@ -43,13 +43,12 @@ def check(sessions: Path, folder: Path, fault: faults.Fault) -> None:
     with harken.open(store) as repo:
         report = fsck(repo.store, read_data=True)
         assert [] == report.findings, f"{fault}: {report.findings}"
-        for line in outcome.lines:
-            session, tip = line.split()
-            assert tip in {commit.id for commit in repo.store.chain(_tip(repo, session))}, (
-                f"{fault}: {session} was lost"
-            )
+        for line in map(json.loads, outcome.lines):
+            if tip := line.get("tip"):
+                chain = {commit.short for commit in repo.store.chain(_tip(repo, line["session"]))}
+                assert tip in chain, f"{fault}: {line['session']} was lost"
         done = list(Importer(repo.store, [runtimes.get("claude-code")]).run(walk(sessions)))
-        assert {"aaa", "bbb", "ccc"} == {each.session for each in done}
+        assert {"aaa", "bbb"} == {each.session for each in done}
         for each in done:
             assert Path(each.source).read_bytes() == repo.materialize(each.session, stop="root").bytes, str(fault)
         assert [] == fsck(repo.store, read_data=True).findings

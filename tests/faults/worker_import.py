@@ -5,7 +5,7 @@ import sys
 from harken.cli import main
 from harken.runtimes import importer
 
-importer.STEP = 3000
-importer.BATCH = 5000
+importer.STEP = 2500
+importer.BATCH = 4000
 
 main(["--store", sys.argv[1], "import", sys.argv[2], "--json"])
