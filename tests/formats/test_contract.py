@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harken.events import Event, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.cbor import CBOR, dumps, encode_events
-from harken.formats import bureau_agent, events_v1, session_log
+from harken.formats import bureau_agent, events_v1, get, session_log
 from harken.testing.formats import FormatContract
 
 CONVERSATION: list[Event] = [
@@ -36,6 +36,16 @@ class TestBureauAgent(FormatContract):
         bureau_agent.FORMAT.write(CONVERSATION).data,
         dumps([{"Role": "user", "Content": None}, {"Role": "tool", "Content": [{"Type": "text"}]}]),
     )
+
+
+class TestCodex(FormatContract):
+    format = get("codex-v1")
+    samples = (get("codex-v1").write(CONVERSATION).data,)
+
+
+class TestOpenAIResponses(FormatContract):
+    format = get("openai-responses-v1")
+    samples = (get("openai-responses-v1").write(CONVERSATION).data,)
 
 
 def test_an_item_that_is_not_an_event_goes_back_as_the_bytes_it_was() -> None:
