@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .backup import backup
 from .base import (
     CHECKPOINTS,
     COMMIT_TYPES,
@@ -19,7 +20,10 @@ from .base import (
     Store,
     Writer,
 )
+from .fsck import Finding, Report, fsck
+from .gc import GcReport, gc
 from .memory import MemoryStore
+from .moves import undo
 from .opening import open_store
 from .sqlite import SqliteStore
 
@@ -32,14 +36,21 @@ __all__ = [
     "ArtifactInfo",
     "Commit",
     "Draft",
+    "Finding",
+    "GcReport",
     "Link",
     "MemoryStore",
     "Move",
     "Name",
+    "Report",
     "SessionRow",
     "Sighting",
     "SqliteStore",
     "Store",
     "Writer",
+    "backup",
+    "fsck",
+    "gc",
     "open_store",
+    "undo",
 ]

@@ -61,6 +61,7 @@ class SqliteStore:
         self.db = Database(self.path, steps=steps, patience=patience)
         self.derived = Cache(f"{self.path}-cache")
         self.packer = Packer(self)
+        self._closed = False
         self._recent: dict[str, tuple[int, str]] = {}
         self._interned: dict[tuple[Any, ...], int] = {}
         self._origins: dict[int, Row] = {}
@@ -482,7 +483,10 @@ class SqliteStore:
         return self.packer.pack(self.number(commit) >> 32)
 
     def close(self) -> None:
-        """Gather what this store left loose, and let go of the file."""
+        """Gather what this store left loose, and let go of the file; closing twice is closing once."""
+        if self._closed:
+            return
+        self._closed = True
         with contextlib.suppress(HarkenError):  # nothing is lost if it cannot be gathered now
             self.packer.at_close()
         self.derived.close()

@@ -1,0 +1,187 @@
+"""gc: let go of what nothing needs. Commits are kept for ever, and so is every artifact one of them names.
+
+What goes: the cache, ephemeral artifacts past their time that no commit, and so nothing kept, needs, and the room
+that packing, eviction and deletion left. Where a backing store is given with a limit, artifacts that it holds too are
+evicted, oldest first, until the rest fits; a pinned one never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harken import clock, ids
+from harken.errors import BadRequest
+
+from . import sql
+from .base import Store
+from .frames import BULK, seal_frame
+from .packing import release_room
+
+if TYPE_CHECKING:
+    from .sqlite import SqliteStore
+
+_EXPIRED = (
+    "SELECT a.n, a.id, a.size FROM policies p JOIN artifacts a ON a.n = p.artifact WHERE p.policy = 'ephemeral' "
+    "AND p.expires <= ? AND NOT EXISTS (SELECT 1 FROM needed WHERE needed.n = a.n)"
+)
+# Frames that hold bytes nobody points at: an evicted or removed artifact leaves them.
+_USED = "SELECT frame, sum(size) FROM artifacts WHERE frame > 0 GROUP BY frame"
+_SLICES = "SELECT n, start, size FROM artifacts WHERE frame = ? ORDER BY start"
+
+
+class GcReport(msgspec.Struct, kw_only=True):
+    """What gc let go of, or would."""
+
+    dry_run: bool
+    expired: int = 0
+    """Ephemeral artifacts past their time."""
+    evicted: int = 0
+    """Artifacts that only the backing store holds now."""
+    frames: int = 0
+    """Frames dropped or written anew without what nobody needs."""
+    freed: int = 0
+    """Bytes of content let go."""
+    cache: int = 0
+    """Bytes of the cache."""
+    pages: int = 0
+    """Empty pages given back to the disk."""
+    kept: int = 0
+    """Artifacts that stay."""
+    names: list[str] = msgspec.field(default_factory=list)
+    """The artifacts that went, by their short names."""
+
+
+def gc(
+    store: Store,
+    *,
+    dry_run: bool = False,
+    now: int | None = None,
+    keep_cache: bool = False,
+    limit: int | None = None,
+    backing: Callable[[str], bool] | None = None,
+    needed: Iterable[str] = (),
+) -> GcReport:
+    """Let go of what nothing needs. `backing` says whether another store holds an artifact; `needed` names artifacts
+    that something outside the store's own knowledge needs (attachments, for instance)."""
+    from .sqlite import SqliteStore
+
+    if not isinstance(store, SqliteStore):
+        raise BadRequest("a store in memory has nothing to collect")
+    if not dry_run:
+        store.pack()
+    collector = _Collector(store, GcReport(dry_run=dry_run), clock.now() if now is None else now)
+    collector.run(set(needed), limit, backing)
+    report = collector.report
+    report.cache = store.derived.size() if not keep_cache else 0
+    row = store.db.one("PRAGMA freelist_count")
+    report.pages = int(row[0]) if row else 0
+    if not dry_run:
+        if not keep_cache:
+            store.derived.clear()
+        report.pages = release_room(store, at_least=1)
+    return report
+
+
+class _Collector:
+    """One transaction that finds what can go, and unless it is a rehearsal lets it go."""
+
+    def __init__(self, store: SqliteStore, report: GcReport, now: int) -> None:
+        self._store, self._db, self.report, self._now = store, store.db, report, now
+
+    def run(self, needed: set[str], limit: int | None, backing: Callable[[str], bool] | None) -> None:
+        """Find and drop."""
+        self._db.begin()
+        try:
+            self._trace(needed)
+            self._expire()
+            if limit is not None and backing is not None:
+                self._shed(limit, backing)
+            self._sweep_frames()
+            (self.report.kept,) = self._db.one("SELECT count(*) FROM artifacts") or (0,)
+            self._db.do("DROP TABLE temp.needed")
+        except BaseException:
+            self._db.rollback()
+            raise
+        if self.report.dry_run:
+            self._db.rollback()
+        else:
+            self._db.commit()
+
+    def _trace(self, needed: set[str]) -> None:
+        """Mark what commits (and with them every branch and tag), pins and the caller need."""
+        self._db.do("CREATE TEMP TABLE needed (n INTEGER PRIMARY KEY)")
+        self._db.do("INSERT INTO temp.needed SELECT DISTINCT artifact FROM commits")
+        self._db.do("INSERT OR IGNORE INTO temp.needed SELECT artifact FROM policies WHERE policy <> 'ephemeral'")
+        for name in needed:
+            if (found := self._store.find_artifact(name)) is not None:
+                self._db.do("INSERT OR IGNORE INTO temp.needed VALUES (?)", (found[0],))
+
+    def _expire(self) -> None:
+        for number, id, size in self._db.all(_EXPIRED, (self._now,)):
+            self._note(id, size)
+            self.report.expired += 1
+            self._drop_parts(number)
+            self._db.do(sql.DROP_POLICY, (number,))
+            self._db.do(sql.DROP_ARTIFACT, (number,))
+
+    def _shed(self, limit: int, backing: Callable[[str], bool]) -> None:
+        """Evict what the backing store holds too, oldest first, until the rest fits."""
+        rows = self._db.all(
+            "SELECT a.n, a.id, a.size FROM artifacts a LEFT JOIN policies p ON p.artifact = a.n "
+            "WHERE (a.frame IS NOT NULL OR EXISTS (SELECT 1 FROM parts WHERE artifact = a.n)) "
+            "AND coalesce(p.policy, '') <> 'pin' ORDER BY a.n"
+        )
+        (total,) = self._db.one("SELECT coalesce(sum(size), 0) FROM artifacts WHERE frame IS NOT NULL") or (0,)
+        (more,) = self._db.one("SELECT coalesce(sum(size), 0) FROM parts") or (0,)
+        total += more
+        for number, id, size in rows:
+            if total <= limit:
+                break
+            if not backing(id.hex()):
+                continue
+            self._note(id, size)
+            self.report.evicted += 1
+            self._drop_parts(number)
+            self._db.do(sql.PLACE_ARTIFACT, (None, None, number))
+            total -= size
+
+    def _note(self, id: bytes, size: int) -> None:
+        self.report.freed += size
+        self.report.names.append(ids.artifact_ref(id.hex()))
+
+    def _drop_parts(self, number: int) -> None:
+        self._db.many(sql.DROP_FRAME, [(frame,) for frame, _ in self._db.all(sql.PARTS, (number,))])
+        self._db.do(sql.DROP_PARTS, (number,))
+
+    def _sweep_frames(self) -> None:
+        """Drop frames nobody points at, and write those anew that are more than half empty."""
+        used = dict(self._db.all(_USED))
+        parts = {frame for (frame,) in self._db.all("SELECT frame FROM parts")}
+        bases = {base for (base,) in self._db.all("SELECT DISTINCT prefix FROM frames WHERE prefix IS NOT NULL")}
+        (highest,) = self._db.one("SELECT coalesce(max(n), 0) FROM frames") or (0,)
+        free = highest + 1
+        for frame, size in self._db.all("SELECT n, size FROM frames"):
+            live = used.get(frame, 0)
+            if frame in parts or frame in bases or live * 2 > size or (frame == highest and not size):
+                continue
+            if live:
+                self._rewrite(frame, free)
+                free += 1
+            self._db.do(sql.DROP_FRAME, (frame,))
+            self.report.frames += 1
+        (left,) = self._db.one("SELECT coalesce(max(n), 0) FROM frames") or (0,)
+        if left < highest:  # a number is never used again, so the highest must stay known
+            empty = seal_frame(b"")
+            self._db.do(sql.ADD_FRAME, (highest, empty.hash, empty.size, None, empty.data))
+
+    def _rewrite(self, frame: int, number: int) -> None:
+        content, pieces, start = self._store.frame(frame), [], 0
+        for artifact, at, size in self._db.all(_SLICES, (frame,)):
+            pieces.append(content[at : at + size])
+            self._db.do(sql.PLACE_ARTIFACT, (number, start, artifact))
+            start += size
+        fresh = seal_frame(b"".join(pieces), level=BULK)
+        self._db.do(sql.ADD_FRAME, (number, fresh.hash, fresh.size, None, fresh.data))
