@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harken.formats.session_log import ENTRY, Record, as_id, content_text
+from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text
 
 Data = dict[str, Any]
 
@@ -88,13 +88,16 @@ def messages(transcript: Iterable[Data]) -> list[Data]:
     results: dict[str, Data] = {}
     for data in transcript:
         message = {key: value for key, value in data.items() if key not in ENVELOPE}
-        if message.get("role") == "tool":
+        role = message.get("role")
+        if role not in ROLES:
+            continue
+        if role == "tool":
             call_id = as_id(message.get("tool_call_id")) or ""
             if (first := results.get(call_id)) is not None:
                 _merge(first, message)
                 continue
             results[call_id] = message
-        elif message.get("role") == "assistant":
+        elif role == "assistant":
             results.clear()  # a later call may use the same id again
         found.append(message)
     return found

@@ -159,29 +159,30 @@ Lines = tuple[list[bytes], int, bool, bool]
 
 
 def _split(chunks: Iterable[bytes]) -> Iterator[Lines]:
-    rest = b""  # the line that has begun; of an overlong one only the head
-    skipped = 0  # how many of its bytes were passed over
+    begun: list[bytes] = []  # the parts of a line that has not ended; of an overlong one only the head
+    size = 0  # how long that line is so far
     for chunk in _small(chunks):
         lines = chunk.split(b"\n")
         last = lines.pop()
-        if not lines:
-            if skipped:
-                skipped += len(last)
-                continue
-            last = rest + last
-        elif rest:
-            yield _first(rest, lines.pop(0), skipped)
-        skipped = 0
-        if _may_hold_long_number(chunk):
-            for line in lines:
-                yield [line], 0, _holds_long_number(line), True
-        else:
-            yield lines, 0, False, True
-        rest = last
-        if len(rest) > MAX_LINE:
-            rest, skipped = rest[:HEAD], len(rest) - HEAD
-    if rest:
-        yield [rest], skipped, True, False
+        if lines:
+            if begun:
+                first = lines.pop(0)
+                yield _first([*begun, first], size + len(first))
+                begun, size = [], 0
+            if _may_hold_long_number(chunk):
+                for line in lines:
+                    yield [line], 0, _holds_long_number(line), True
+            else:
+                yield lines, 0, False, True
+        if last:
+            size += len(last)
+            if size > MAX_LINE:
+                begun = [_head(begun, last)]
+            else:
+                begun.append(last)
+    if begun:
+        line = b"".join(begun)
+        yield [line], size - len(line), True, False
 
 
 def _small(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -192,14 +193,22 @@ def _small(chunks: Iterable[bytes]) -> Iterator[bytes]:
             yield from (chunk[at : at + MAX_LINE] for at in range(0, len(chunk), MAX_LINE))
 
 
-def _first(rest: bytes, more: bytes, skipped: int) -> Lines:
+def _first(parts: list[bytes], size: int) -> Lines:
     """The line that began in an earlier chunk."""
-    if skipped:
-        return [rest], skipped + len(more), False, True
-    line = rest + more
-    if len(line) > MAX_LINE:
-        return [line[:HEAD]], len(line) - HEAD, False, True
+    if size > MAX_LINE:
+        head = _head(parts[:-1], parts[-1])
+        return [head], size - len(head), False, True
+    line = b"".join(parts)
     return [line], 0, _holds_long_number(line), True
+
+
+def _head(parts: list[bytes], last: bytes) -> bytes:
+    head = b""
+    for part in (*parts, last):
+        head += part[: HEAD - len(head)]
+        if len(head) == HEAD:
+            break
+    return head
 
 
 def _may_hold_long_number(chunk: bytes) -> bool:

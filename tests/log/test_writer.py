@@ -1,0 +1,227 @@
+"""One writer, whole lines, and a disk that may fail."""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from harken.errors import HarkenError, Locked, Poisoned
+from harken.log import Session, scan
+
+HOLDER = """
+import sys
+from harken.log import Session
+session = Session(sys.argv[1])
+session.log_piece_of_text("a", "x", "m")
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.jsonl"
+
+
+def contents(path: Path) -> list[str]:
+    return [record.data["content"] for record in scan(path) if record.data and "content" in record.data]
+
+
+class TestTheLock:
+    def test_a_second_writer_is_refused_and_told_who_holds_it(self, path: Path) -> None:
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as holder:
+            assert holder.stdout is not None
+            assert "ready\n" == holder.stdout.readline()
+
+            with pytest.raises(Locked, match=f"process {holder.pid}") as refused:
+                Session(path)
+            assert refused.value.hint
+            assert ["x"] == contents(path)
+            assert 1 == len(Session(path, readonly=True).registry.messages)
+
+            holder.send_signal(signal.SIGKILL)
+            holder.wait()
+        with Session(path) as session:
+            session.log_piece_of_text("a", "y", "m")
+        assert ["x", "y"] == contents(path)
+
+    def test_the_same_process_is_a_second_writer_too(self, path: Path) -> None:
+        with Session(path), pytest.raises(Locked, match=str(os.getpid())):
+            Session(path)
+
+    def test_another_name_for_the_file_does_not_help(self, path: Path, tmp_path: Path) -> None:
+        other = tmp_path / "other.jsonl"
+        other.symlink_to(path)
+        with Session(path), pytest.raises(Locked):
+            Session(other)
+
+    def test_it_is_gone_when_the_session_is_closed(self, path: Path) -> None:
+        Session(path).close()
+
+        assert [path.name] == os.listdir(path.parent)
+
+    def test_a_session_that_nobody_closed_lets_go_when_it_is_forgotten(self, path: Path) -> None:
+        session = Session(path)
+        del session
+
+        Session(path).close()
+
+    def test_a_session_that_could_not_be_opened_leaves_none(self, path: Path) -> None:
+        path.mkdir()
+
+        with pytest.raises(HarkenError):
+            Session(path)
+        assert [path.name] == os.listdir(path.parent)
+
+    def test_writers_that_take_turns_in_a_hurry_never_meet(self, path: Path) -> None:
+        """Each removes the lock file as it goes, just when the next one may be opening it."""
+        done: list[int] = []
+
+        def write(number: int) -> None:
+            while len(done) < 60:
+                try:
+                    with Session(path, ack="os") as session:
+                        done.append(number)
+                        session.log_piece_of_text("a", str(number), "m")
+                except Locked:
+                    time.sleep(0.001)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        ids = [record.data["message_id"] for record in scan(path) if record.data]
+        assert len(done) == len(ids) == len(set(ids))
+        assert list(map(str, done)) == contents(path)
+
+    def test_a_forked_child_is_no_writer(self, path: Path) -> None:
+        with Session(path) as session:
+            child = multiprocessing.get_context("fork").Process(target=_refused_in_a_child, args=(session,))
+            child.start()
+            child.join()
+            assert 0 == child.exitcode
+            session.log_piece_of_text("a", "still mine", "m")
+
+        assert ["still mine"] == contents(path)
+
+
+def _refused_in_a_child(session: Session) -> None:
+    try:
+        session.log_piece_of_text("a", "x", "m")
+    except Locked:
+        session.close()  # lets go of nothing that is the parent's
+        os._exit(0)
+    os._exit(1)
+
+
+class TestAFullDisk:
+    """A limit on the size of files stands in for it: real bytes, really cut."""
+
+    @pytest.fixture(autouse=True)
+    def limit(self) -> None:
+        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(self, path: Path, ack: str = "disk") -> tuple[Session, int]:
+        session = Session(path, ack=ack)  # type: ignore[arg-type]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, self.before[1]))
+        acknowledged = 0
+        try:
+            with pytest.raises(Poisoned, match=os.strerror(errno.EFBIG)) as failed:
+                for _ in range(100):
+                    session.log_piece_of_text("a", "x" * 100, "m")
+                    acknowledged += 1
+            assert failed.value.hint
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
+        return session, acknowledged
+
+    @pytest.mark.parametrize("ack", ["disk", "os"])
+    def test_what_was_acknowledged_is_there_and_the_torn_rest_is_healed(self, path: Path, ack: str) -> None:
+        session, acknowledged = self.fill(path, ack)
+        session.close()
+
+        assert 5000 == path.stat().st_size
+        with Session.load(path) as again:
+            assert acknowledged == len(contents(path))
+            fresh = again.log_piece_of_text("a", "after", "m")
+        assert fresh not in session.registry.messages
+        assert acknowledged + 1 == len(contents(path))
+
+    def test_a_poisoned_session_refuses_everything_though_the_disk_is_well_again(self, path: Path) -> None:
+        session, _ = self.fill(path)
+        size = path.stat().st_size
+
+        for _ in range(2):
+            with pytest.raises(Poisoned):
+                session.log_piece_of_text("a", "x", "m")
+        with pytest.raises(Poisoned):
+            session.flush()
+        assert size == path.stat().st_size
+        session.close()
+
+    def test_what_failed_is_not_believed(self, path: Path) -> None:
+        session, acknowledged = self.fill(path)
+
+        assert acknowledged == len(session.registry.messages)
+        session.close()
+
+
+class TestAcknowledgement:
+    def test_what_the_kernel_has_is_synced_soon(self, path: Path) -> None:
+        with Session(path, ack="os") as session:
+            assert session._writer is not None
+            syncer = session._writer._syncer
+            session.log_piece_of_text("a", "x", "m")
+            deadline = time.monotonic() + 5
+            while syncer._synced < 1 and time.monotonic() < deadline:
+                time.sleep(0.005)
+
+            assert 1 == syncer._synced
+
+    def test_flush_waits_for_the_disk(self, path: Path) -> None:
+        with Session(path, ack="os") as session:
+            assert session._writer is not None
+            for _ in range(1000):
+                session.log_piece_of_text("a", "x", "m")
+            session.flush()
+
+            assert 1000 == session._writer._syncer._synced
+        assert 1000 == len(contents(path))
+
+    def test_several_threads_may_log_into_one_session(self, path: Path) -> None:
+        with Session(path, ack="os") as session:
+
+            def talk() -> None:
+                for _ in range(200):
+                    session.log_piece_of_text("a", "x", "m")
+
+            threads = [threading.Thread(target=talk) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+        ids = [record.data["message_id"] for record in scan(path) if record.data]
+        assert 800 == len(set(ids))
+
+    def test_a_reader_sees_whole_lines_while_somebody_writes(self, path: Path) -> None:
+        with Session(path, ack="os") as session:
+            seen = []
+            for at in range(50):
+                session.log_piece_of_text("a", str(at), "m")
+                seen.append(len(contents(path)))
+
+        assert list(range(1, 51)) == seen
