@@ -200,7 +200,8 @@ class Importer:
         if any(self._related(job, step, identity, facts) for job, step in self._pending):
             self._land()  # what it belongs to, or copies, has to be there first
         known = self.rows.get(identity.name)
-        if known is not None and known.source != str(source.path):
+        # A row without a source is the live chain of a wrapped run; the file's chain takes its place.
+        if known is not None and known.source and known.source != str(source.path):
             moved = recall(known)
             if moved is not None and not Path(known.source).exists() and _only_grew(source, moved):
                 return Job(source, runtime, identity, known, moved)
