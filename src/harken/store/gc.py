@@ -18,7 +18,7 @@ from harken.errors import BadRequest
 from . import sql
 from .base import Store
 from .frames import BULK, seal_frame
-from .packing import release_room
+from .packing import highest_frame, keep_highest, release_room
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
@@ -95,11 +95,13 @@ class _Collector:
         """Find and drop."""
         self._db.begin()
         try:
+            highest = highest_frame(self._store)
             self._trace(needed)
             self._expire()
             if limit is not None and backing is not None:
                 self._shed(limit, backing)
-            self._sweep_frames()
+            self._sweep_frames(highest)
+            keep_highest(self._store, highest)
             (self.report.kept,) = self._db.one("SELECT count(*) FROM artifacts") or (0,)
             self._db.do("DROP TABLE temp.needed")
         except BaseException:
@@ -156,12 +158,11 @@ class _Collector:
         self._db.many(sql.DROP_FRAME, [(frame,) for frame, _ in self._db.all(sql.PARTS, (number,))])
         self._db.do(sql.DROP_PARTS, (number,))
 
-    def _sweep_frames(self) -> None:
+    def _sweep_frames(self, highest: int) -> None:
         """Drop frames nobody points at, and write those anew that are more than half empty."""
         used = dict(self._db.all(_USED))
         parts = {frame for (frame,) in self._db.all("SELECT frame FROM parts")}
         bases = {base for (base,) in self._db.all("SELECT DISTINCT prefix FROM frames WHERE prefix IS NOT NULL")}
-        (highest,) = self._db.one("SELECT coalesce(max(n), 0) FROM frames") or (0,)
         free = highest + 1
         for frame, size in self._db.all("SELECT n, size FROM frames"):
             live = used.get(frame, 0)
@@ -172,10 +173,6 @@ class _Collector:
                 free += 1
             self._db.do(sql.DROP_FRAME, (frame,))
             self.report.frames += 1
-        (left,) = self._db.one("SELECT coalesce(max(n), 0) FROM frames") or (0,)
-        if left < highest:  # a number is never used again, so the highest must stay known
-            empty = seal_frame(b"")
-            self._db.do(sql.ADD_FRAME, (highest, empty.hash, empty.size, None, empty.data))
 
     def _rewrite(self, frame: int, number: int) -> None:
         content, pieces, start = self._store.frame(frame), [], 0

@@ -155,6 +155,19 @@ class Packer:
             release_room(self._store)
 
 
+def highest_frame(store: SqliteStore) -> int:
+    """The highest frame number given out so far."""
+    (highest,) = store.db.one("SELECT coalesce(max(n), 0) FROM frames") or (0,)
+    return int(highest)
+
+
+def keep_highest(store: SqliteStore, highest: int) -> None:
+    """After frames were dropped: a number is never used again, so an empty frame keeps the highest known."""
+    if highest_frame(store) < highest:
+        empty = seal_frame(b"")
+        store.db.do(sql.ADD_FRAME, (highest, empty.hash, empty.size, None, empty.data))
+
+
 def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES) -> int:
     """Give pages that packing or gc left empty back to the file system; the answer is how many."""
     if len(store.db.all(sql.FREE_SLOTS)) >= FEW:

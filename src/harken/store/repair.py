@@ -18,6 +18,7 @@ from harken.errors import HarkenError
 
 from . import sql
 from .backup import backup
+from .packing import highest_frame, keep_highest
 
 if TYPE_CHECKING:
     from .fsck import Finding, Report
@@ -39,8 +40,10 @@ class Repairer:
         self._report.saved = self._copy_aside()
         self._db.begin()
         try:
+            highest = highest_frame(self._store)
             for table, key in damaged:
                 self._one(table, key)
+            keep_highest(self._store, highest)
         except BaseException:
             self._db.rollback()
             raise

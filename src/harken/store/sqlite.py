@@ -406,6 +406,7 @@ class SqliteStore:
         self._interned.clear()
         self._origins.clear()
         self._principals.clear()
+        self._frames.clear()
 
     # -- what is said about them -------------------------------------------------------------------------------
 

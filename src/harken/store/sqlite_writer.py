@@ -236,17 +236,14 @@ class SqliteWriter:
         self._set_policy(self._numbers.get(artifact) or self._artifact(artifact)[0], policy, expires)
 
     def evict(self, artifact: str) -> None:
-        """Let the bytes go and keep the name."""
+        """Let the bytes go and keep the name; the room they took is gc's to give back."""
         self._begin()
         self._flush()
-        number, frame, _, _ = self._artifact(artifact)
+        number = self._artifact(artifact)[0]
         if (self._db.one(sql.POLICY, (number,)) or ("",))[0] == "pin":
             raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
-        if frame is None:
-            self._db.many(sql.DROP_FRAME, [(part,) for part, _ in self._db.all(sql.PARTS, (number,))])
-            self._db.do(sql.DROP_PARTS, (number,))
-        else:
-            self._db.do(sql.PLACE_ARTIFACT, (None, None, number))
+        self._db.do(sql.DROP_PARTS, (number,))
+        self._db.do(sql.PLACE_ARTIFACT, (None, None, number))
 
     def _artifact(self, artifact: str) -> tuple[Any, ...]:
         found = self._store.find_artifact(artifact)
