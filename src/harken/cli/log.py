@@ -58,17 +58,13 @@ def _visible(repo: Repo, commits: list[Commit], *, everything: bool) -> Iterator
 
 def _draw(repo: Repo, ref: str | None, *, limit: int | None, everything: bool) -> None:
     from harken.context.graph import draw
+    from harken.context.spawned import places
 
     commits = _family(repo, ref) if ref else repo.store.commits()
     shown = {commit.id: commit for commit in _visible(repo, commits, everything=everything)}
     known = [commit for commit in commits if commit.id in shown]
-    links = {
-        commit.id: str(commit.spawned_from.get("commit", ""))
-        for commit in known
-        if commit.spawned_from and not commit.parent
-    }
     left = limit
-    for row in draw(known, links):
+    for row in draw(known, places(repo.store, known)):
         if row.commit is None:
             ui.line(row.lines)
             continue
@@ -80,19 +76,32 @@ def _draw(repo: Repo, ref: str | None, *, limit: int | None, everything: bool) -
 
 def _family(repo: Repo, ref: str) -> list[Commit]:
     """The chain behind a commit and everything that hangs from it, sub-agents included."""
-    chain = repo.history(ref)
-    found = {commit.id: commit for commit in chain}
-    spawned: dict[str, list[Commit]] = {}
-    for row in repo.store.sessions():
-        if row.parent and row.tip:
-            first = repo.store.get_commit(repo.store.walk(row.tip)[-1].id)
-            if first.spawned_from and (origin := first.spawned_from.get("commit")):
-                spawned.setdefault(str(origin), []).append(first)
+    found = {commit.id: commit for commit in repo.history(ref)}
     waiting = list(found)
+    below = [row for row in repo.sessions() if row.parent and row.tip]
     while waiting:
-        commit = waiting.pop()
-        for child in [*repo.store.children(commit), *spawned.get(commit, ())]:
+        _add_descendants(repo, found, waiting)
+        sessions = {commit.session_id for commit in found.values()}
+        rows = [row for row in below if row.parent in sessions]
+        below = [row for row in below if row.parent not in sessions]
+        waiting = _add_spawned(repo, found, [row.tip for row in rows])
+    return list(found.values())
+
+
+def _add_descendants(repo: Repo, found: dict[str, Commit], waiting: list[str]) -> None:
+    while waiting:
+        for child in repo.store.children(waiting.pop()):
             if child.id not in found:
                 found[child.id] = child
                 waiting.append(child.id)
-    return list(found.values())
+
+
+def _add_spawned(repo: Repo, found: dict[str, Commit], tips: list[str]) -> list[str]:
+    """Add the first commits of the chains that were spawned at a commit that was found; the answer is which."""
+    from harken.context.spawned import places
+
+    firsts = [repo.store.get_commit(repo.store.walk(tip)[-1].id) for tip in tips]
+    spawned = places(repo.store, firsts)
+    fresh = [first for first in firsts if spawned.get(first.id) in found and first.id not in found]
+    found.update((first.id, first) for first in fresh)
+    return [first.id for first in fresh]

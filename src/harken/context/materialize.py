@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
 
 import msgspec
 
@@ -20,6 +19,7 @@ from harken.store.base import Commit, Link, Store
 
 from . import walk
 from .counts import Counts, count
+from .spawned import giver
 from .translate import TIERS, Piece, Translation, raw, translate
 
 Bytes = bytes
@@ -152,33 +152,12 @@ def _groups(store: Store, tip: Commit, stop: str) -> list[list[Link]]:
     """The commits of the answer, newest first; before them those of each context that was handed down."""
     groups = [select(store, tip, stop)]
     seen = {tip.id}
-    while stop == walk.COMPACTION and groups[0] and (above := _giver(store, groups[0][-1].id)):
+    while stop == walk.COMPACTION and groups[0] and (above := giver(store, store.get_commit(groups[0][-1].id))):
         if above.id in seen:
             break
         seen.add(above.id)
         groups.insert(0, select(store, above, stop))
     return groups
-
-
-def _giver(store: Store, oldest: str) -> Commit | None:
-    first = store.get_commit(oldest)
-    origin = None if first.parent else first.spawned_from
-    return spawning_commit(store, origin) if origin and origin.get("inherits") else None
-
-
-def spawning_commit(store: Store, origin: dict[str, Any]) -> Commit | None:
-    """The commit of the parent's chain at which a sub-agent was created."""
-    if full := origin.get("commit"):
-        return store.get_commit(str(full))
-    session, call = str(origin.get("session", "")), str(origin.get("call_id", ""))
-    tip = next((row.tip for row in store.sessions(prefix=session) if row.session == session), "")
-    if not tip:
-        return None
-    deltas = walk.whole(store.walk(tip))[::-1]
-    for commit, data in zip(deltas, store.get_many([delta.artifact for delta in deltas]), strict=True):
-        if call and call.encode("utf-8", "replace") in data:
-            return store.get_commit(commit.id)
-    return store.get_commit(tip)
 
 
 # -- remembering -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,56 @@
+"""Where sub-agents branch off: from a chain's `spawned_from` to the commit of its parent's chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harken.store.base import Commit, Store
+
+from . import refs, walk
+
+
+def places(store: Store, firsts: Iterable[Commit]) -> dict[str, str]:
+    """For each chain's first commit the commit it was spawned at, as far as that can be told."""
+    found: dict[str, str] = {}
+    open_calls: dict[str, dict[str, list[str]]] = {}
+    for first in firsts:
+        origin = first.spawned_from if not first.parent else None
+        if not origin:
+            continue
+        if commit := origin.get("commit"):
+            found[first.id] = str(commit)
+        elif call := origin.get("call_id"):
+            calls = open_calls.setdefault(str(origin.get("session", "")), {})
+            calls.setdefault(str(call), []).append(first.id)
+    for session, calls in open_calls.items():
+        for call, commit in _holders(store, session, set(calls)).items():
+            found.update(dict.fromkeys(calls[call], commit))
+    return found
+
+
+def giver(store: Store, first: Commit) -> Commit | None:
+    """The commit whose context a sub-agent was given, if it was given one."""
+    origin = None if first.parent else first.spawned_from
+    if not origin or not origin.get("inherits"):
+        return None
+    if commit := places(store, [first]).get(first.id):
+        return store.get_commit(commit)
+    # The call is nowhere to be seen: what the parent knows now is the best that can be said.
+    row = refs.find_session(store, str(origin.get("session", "")))
+    return store.get_commit(row.tip) if row and row.tip else None
+
+
+def _holders(store: Store, session: str, calls: set[str]) -> dict[str, str]:
+    """The first commit of a session's chain that holds each call; the chain is read once."""
+    row = refs.find_session(store, session)
+    if row is None or not row.tip:
+        return {}
+    deltas = walk.whole(store.walk(row.tip))[::-1]
+    waiting = {call.encode("utf-8", "replace"): call for call in calls}
+    found: dict[str, str] = {}
+    for delta, data in zip(deltas, store.get_many([delta.artifact for delta in deltas]), strict=True):
+        for needle in [needle for needle in waiting if needle in data]:
+            found[waiting.pop(needle)] = delta.id
+        if not waiting:
+            break
+    return found
