@@ -1,0 +1,53 @@
+"""Several writers on one branch: one wins, the others are told, and nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import harken
+from harken.errors import Conflict
+from harken.events import Response
+from support.contexts import chain, heard, keep, turn
+
+
+def test_whoever_looked_too_early_is_told(tmp_path: Path) -> None:
+    with harken.open(tmp_path / "s.db") as one, harken.open(tmp_path / "s.db") as two:
+        one.fork(chain(one, [1]), "b")
+        before = one.store.find_name("b")
+        winner = keep(two, turn(2), "b")
+
+        with pytest.raises(Conflict, match="points at"):
+            keep(one, turn(3), before)
+
+        assert winner.id == one.commit("b").id
+        assert 2 == len(one.store.commits()), "a commit that lost the race is not there in part"
+
+
+def test_with_patience_every_commit_lands_on_the_branch(tmp_path: Path) -> None:
+    path, each = tmp_path / "s.db", 8
+    with harken.open(path) as repo:
+        repo.fork(chain(repo, [0]), "b")
+
+    def write(name: str) -> None:
+        with harken.open(path) as mine:
+            for number in range(each):
+                while True:
+                    try:
+                        keep(mine, [Response(content=f"{name}{number}", message_id=f"{name}{number}")], "b")
+                        break
+                    except Conflict:
+                        continue
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "xyz"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    with harken.open(path) as repo:
+        said = [event.message_id for event in heard(repo, "b")][4:]
+        assert sorted(f"{name}{number}" for name in "xyz" for number in range(each)) == sorted(said)
+        assert [f"x{number}" for number in range(each)] == [name for name in said if name[0] == "x"]
