@@ -61,9 +61,17 @@ class Database:
         self._process = os.getpid()
         self.local = threading.local()
         self._all: list[sqlite3.Connection] = []
-        _make_private(path)
-        self.lock = FairLock(f"{self.path}-lock", patience=patience)
-        self._upgrade()
+        try:
+            _make_private(path)
+            self.lock = FairLock(f"{self.path}-lock", patience=patience)
+        except OSError as error:
+            hint = "look at the path, the disk and the permissions"
+            raise HarkenError(f"{path} cannot be opened: {error.strerror}", hint=hint) from error
+        try:
+            self._upgrade()
+        except BaseException:
+            self.close()
+            raise
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -234,12 +242,7 @@ class Database:
 
 def _make_private(path: Path) -> None:
     """The file, and any folder that had to be made for it, are for their owner alone."""
-    try:
-        missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-        for folder in reversed(missing):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        raise HarkenError(
-            f"{path} cannot be opened: {error.strerror}", hint="look at the path and the rights"
-        ) from error
+    missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
