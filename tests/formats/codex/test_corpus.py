@@ -1,0 +1,241 @@
+"""Real rollouts, and what the real Codex 0.166.0 sent after resuming them (`HARKEN_CORPUS` names the folder)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harken.events import Metric, Output, Prompt
+from harken.formats import codex, openai_responses
+from harken.formats.codex.context import conversation
+from harken.formats.codex.cut import CAP, Splitter
+from harken.formats.codex.records import CALLS, OUTPUTS, iter_lines, kind_of
+from harken.formats.codex.request import ADDED_BEFORE_PROMPT, base_instructions
+from harken.formats.codex.truncate import FALLBACK_BUDGET
+
+CORPUS = Path(os.environ.get("HARKEN_CORPUS", "/nonexistent"))
+FILES = sorted((CORPUS / "codex_rollout").rglob("*.jsonl"))
+GOLDEN = sorted((CORPUS / "golden_codex_resume").glob("*.json"))
+MODEL = "gpt-5-codex"
+"""The model the golden requests were made with, which this Codex has no settings for."""
+
+pytestmark = pytest.mark.skipif(not FILES, reason="HARKEN_CORPUS names no folder of real sessions")
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:40])
+
+
+@each_file
+def test_every_record_is_told_and_what_is_unknown_is_counted(path: Path) -> None:
+    data = path.read_bytes()
+
+    events = codex.read(data)
+    facts = codex.scan(data)
+
+    lines = [line for line in iter_lines(data) if not line.blank]
+    assert len(lines) == facts.records == len({event.message_id for event in events})
+    assert facts.opaque == sum(isinstance(event, Output) and bool(event.why) for event in events)
+
+
+@each_file
+def test_what_is_cut_joins_to_the_same_bytes(path: Path) -> None:
+    data = path.read_bytes()
+    deltas = [delta for delta in codex.split(data) if delta.commit_type == "delta"]
+
+    assert data == codex.FORMAT.join(data[delta.start : delta.end] for delta in deltas)
+    assert tuple(codex.split(data)) == codex.scan(data).deltas
+    assert max(delta.end - delta.start for delta in deltas) < 2 * CAP
+
+
+@each_file
+def test_no_cut_falls_between_a_call_and_its_output(path: Path) -> None:
+    data = path.read_bytes()
+    cuts = [delta.end for delta in codex.split(data) if delta.commit_type == "delta"]
+    asked: dict[str, int] = {}
+    for line in iter_lines(data):
+        kind, payload = kind_of(line.record) if line.record else ("", {})
+        if payload.get("type") in CALLS and payload.get("call_id"):
+            asked[payload["call_id"]] = line.start
+        elif payload.get("type") in OUTPUTS and payload.get("call_id") in asked:
+            call = asked.pop(payload["call_id"])
+            if kind == "response_item":
+                assert not [cut for cut in cuts if call < cut <= line.start]
+
+
+def truncations(data: bytes) -> Iterator[int]:
+    """Ends of lines, and places within them."""
+    ends = [line.end for line in iter_lines(data)]
+    for end in ends[:: max(1, len(ends) // 40)]:
+        yield from (end, max(end - 7, 0))
+
+
+@each_file
+def test_a_truncated_file_keeps_every_cut_it_has(path: Path) -> None:
+    data = path.read_bytes()[: 600 << 10]
+    expected = codex.split(data)
+
+    for stop in truncations(data):
+        closed = [delta for delta in codex.split(data[:stop]) if delta.closed]
+        assert expected[: len(closed)] == closed
+
+
+@each_file
+def test_a_growing_file_ends_where_a_fresh_one_does(path: Path) -> None:
+    data = path.read_bytes()
+    splitter, found, size = Splitter(), [], max(len(data) // 9, 1)
+
+    for at in range(0, len(data), size):
+        splitter = Splitter(splitter.state())
+        found += splitter.feed(data[splitter.offset : at + size])
+
+    assert codex.split(data) == [*found, *([tail] if (tail := splitter.tail()) else [])]
+
+
+@each_file
+def test_the_context_of_the_context_is_the_context(path: Path) -> None:
+    data = path.read_bytes()
+
+    once = codex.context(data)
+
+    assert once == codex.context(once)
+    assert codex.request_items(data) == codex.request_items(once)
+    lines = data.splitlines(keepends=True)
+    rest = iter(lines)
+    assert all(line in rest for line in once.splitlines(keepends=True))
+
+
+@each_file
+def test_usage_is_the_last_total(path: Path) -> None:
+    data = path.read_bytes()
+    totals = [
+        payload["info"]["total_token_usage"]
+        for line in iter_lines(data)
+        if line.record and (payload := kind_of(line.record)[1]).get("type") == "token_count" and payload.get("info")
+    ]
+    last = totals[-1] if totals else {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
+    metrics = [event for event in codex.read(data) if isinstance(event, Metric)]
+    rows = codex.scan(data).usage.values()
+
+    expected = (
+        last["input_tokens"] - last["cached_input_tokens"],
+        last["cached_input_tokens"],
+        last["output_tokens"],
+    )
+    assert expected == tuple(
+        sum(getattr(metric, name) for metric in metrics)
+        for name in ("input_tokens", "cache_read_tokens", "output_tokens")
+    )
+    assert expected == tuple(sum(getattr(row, name) for row in rows) for name in ("input", "cache_read", "output"))
+
+
+@each_file
+def test_a_rollout_moved_to_another_thread_says_the_same(path: Path) -> None:
+    data = codex.context(path.read_bytes())
+
+    moved = codex.rewrite(data, session_id="01a1dec9-55eb-7972-87c7-b70fb9cc6700", cwd="/tmp", time=0)
+
+    assert codex.request_items(data) == codex.request_items(moved)
+    assert b"model_provider" not in moved.split(b"\n", 1)[0]
+
+
+def test_what_a_person_said_is_told_from_what_was_injected() -> None:
+    """In every real file with such events, they name exactly the prompts that are a person's."""
+    for path in FILES:
+        data = path.read_bytes()
+        typed = [
+            payload.get("message")
+            for line in iter_lines(data)
+            if line.record and (payload := kind_of(line.record)[1]).get("type") == "user_message"
+        ]
+        if path.parent.name == "EntityProcess__agentv":
+            prompts = [e for e in codex.read(data) if isinstance(e, Prompt) and e.source == "user" and not e.substance]
+            assert typed == [prompt.content for prompt in prompts]
+
+
+# -- the golden requests -----------------------------------------------------------------------------------------------
+
+
+def text_of(item: dict[str, Any]) -> str | None:
+    for field in ("content", "summary", "arguments", "input", "output"):
+        value = item.get(field)
+        if field == "content" and item["type"] == "reasoning":
+            continue
+        if isinstance(value, str):
+            return value
+        if value is not None:
+            return "\n".join(part.get("text") or "" if isinstance(part, dict) else part for part in value)
+    return None
+
+
+def signature(item: dict[str, Any]) -> dict[str, Any]:
+    """An item as the golden files describe it: SHA-1 and length of its text, the parts on lines of their own."""
+    known = {key: item[key] for key in ("type", "role", "name", "call_id") if item.get(key) is not None}
+    text = text_of(item)
+    if text is None:
+        return known
+    return known | {"len": len(text), "sha": hashlib.sha1(text.encode()).hexdigest()[:12]}
+
+
+def cases() -> list[tuple[str, bytes, list[dict[str, Any]]]]:
+    found = []
+    for path in GOLDEN:
+        golden = json.loads(path.read_text())
+        if "signature" in golden:
+            found.append((golden["source"], (CORPUS / golden["source"]).read_bytes(), golden["signature"]))
+    return found
+
+
+def around(data: bytes, golden: list[dict[str, Any]], count: int) -> bool:
+    """Whether what stands around the conversation is what Codex adds itself: its instructions, then what changed."""
+    lead, added, prompt = golden[0], golden[1 + count : -1], golden[-1]
+    if base := base_instructions(data):
+        led = signature({"type": "message", "role": "developer", "content": base}) == lead
+    else:
+        led = lead["role"] == "developer"
+    last = conversation(list(iter_lines(data))).model
+    switched = bool(last) and last != MODEL
+    roles = [item.get("role") for item in added]
+    # Instructions for another model than the last turn's come first; the surroundings always come, before the prompt.
+    return (
+        led
+        and switched == (added[0]["len"] > 10_000)
+        and set(roles) <= set(ADDED_BEFORE_PROMPT)
+        and "user" in roles
+        and prompt["role"] == "user"
+    )
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case[0][-44:])
+def test_the_request_is_the_one_codex_made(case: tuple[str, bytes, list[dict[str, Any]]]) -> None:
+    _, data, golden = case
+
+    ours = [signature(item) for item in codex.request_items(data, output_budget=FALLBACK_BUDGET)]
+
+    assert golden[1 : 1 + len(ours)] == ours
+    assert around(data, golden, len(ours))
+
+
+def test_how_many_requests_are_strictly_equal(capsys: pytest.CaptureFixture[str]) -> None:
+    equal = 0
+    for _, data, golden in cases():
+        ours = [signature(item) for item in codex.request_items(data, output_budget=FALLBACK_BUDGET)]
+        equal += golden[1 : 1 + len(ours)] == ours and around(data, golden, len(ours))
+    with capsys.disabled():
+        print(f"\n{equal} of {len(cases())} golden requests of Codex are strictly equal")
+
+    assert len(cases()) == equal
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case[0][-44:])
+def test_through_events_the_same_goes_to_the_model(case: tuple[str, bytes, list[dict[str, Any]]]) -> None:
+    """`openai-responses-v1` written from the events of the context; it cuts no output."""
+    _, data, _ = case
+    sent = [signature(item) for item in codex.request_items(data)]
+
+    written = openai_responses.FORMAT.write(codex.read(codex.context(data)))
+
+    assert sent == [signature(item) for item in json.loads(written.data)["input"]]

@@ -1,0 +1,156 @@
+"""One pass for the importer."""
+
+from __future__ import annotations
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harken.errors import BadRecord, BadRequest
+from harken.events import Output, Prompt, Response, ToolCall, ToolResult
+from harken.formats import Delta
+from harken.formats.codex import read, record_names, scan, split, unpack
+from support.rollouts import THREAD, Rollout, message
+
+BUSY = (
+    Rollout()
+    .user("# AGENTS.md instructions for /x\n<INSTRUCTIONS>\n</INSTRUCTIONS>")
+    .turn(
+        "first\n  prompt", ("response_item", {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c"})
+    )
+    .output("c", "x" * 9000)
+    .tokens(10, 2)
+    .model("go on")
+    .compacted(message("user", "first\n  prompt"))
+    .turn("second")
+    .tokens(30, 5)
+    .raw(b"{broken")
+    .item("telepathy", x=1)
+    .item("web_search_call", action={})
+    .turn("third")
+)
+
+
+def test_the_facts() -> None:
+    facts = scan(BUSY.data)
+
+    assert ("codex", THREAD, "first prompt") == (facts.runtime, facts.session, facts.title)
+    assert {"human": 3, "injected": 1, "tool_result": 1} == facts.prompts
+    assert {"f": 1, "web_search": 1} == facts.tools
+    assert (len(BUSY.lines), 2, 8, 1) == (facts.records, facts.opaque, facts.messages, facts.compactions)
+    assert facts.started is not None and facts.ended is not None and facts.started < facts.ended
+    assert list(facts.deltas) == split(BUSY.data)
+
+
+def test_the_facts_are_those_the_events_tell() -> None:
+    facts, events = scan(BUSY.data), read(BUSY.data)
+    said = [event for event in events if event.substance is None]
+
+    prompts = [event for event in said if isinstance(event, Prompt)]
+    assert facts.prompts == {
+        "human": sum(event.source == "user" for event in prompts),
+        "injected": sum(event.source == "injected" for event in prompts),
+        "tool_result": sum(isinstance(event, ToolResult) for event in said),
+    }
+    assert facts.messages == len(prompts) + sum(isinstance(event, Response) for event in said)
+    assert sum(facts.tools.values()) == sum(isinstance(event, ToolCall) for event in said)
+    assert facts.opaque == sum(isinstance(event, Output) and bool(event.why) for event in events)
+    assert facts.records == len({event.message_id for event in events})
+
+
+@settings(max_examples=60, deadline=None)
+@given(stops=st.lists(st.integers(0, len(BUSY.data)), max_size=4))
+def test_a_grown_file_costs_its_new_bytes_and_ends_with_the_same_facts(stops: list[int]) -> None:
+    data = BUSY.data
+    whole = scan(data)
+    state, offset, deltas, usage = b"", 0, list[Delta](), {}
+
+    for stop in [*sorted(stops), len(data)]:
+        facts = scan(data[offset : max(stop, offset)], state)
+        deltas += [delta for delta in facts.deltas if delta.closed]
+        usage |= facts.usage
+        state, offset = facts.state, facts.offset
+
+    assert [delta for delta in whole.deltas if delta.closed] == deltas
+    assert whole.usage == usage
+    for name in ("session", "title", "started", "ended", "records", "opaque", "messages", "prompts", "tools"):
+        assert getattr(whole, name) == getattr(facts, name), name
+    assert (whole.fingerprint, whole.compactions) == (facts.fingerprint, facts.compactions)
+
+
+def test_a_state_nobody_understands_is_refused() -> None:
+    with pytest.raises(BadRequest):
+        scan(b"", b'{"rule":"cut-9"}')
+
+
+def test_a_copy_under_another_thread_has_the_same_fingerprint() -> None:
+    copy = Rollout(id="019b88e5-a2e4-7b90-8953-000000000000", forked_from_id=THREAD)
+    for line in BUSY.lines[1:]:
+        copy.raw(line.replace(b"2026-01-02T00:0", b"2026-05-05T05:0"))
+
+    original, fork = scan(BUSY.data), scan(copy.data)
+
+    assert original.fingerprint == fork.fingerprint
+    assert (THREAD, "") == (fork.forked_from, original.forked_from)
+    assert set(record_names(BUSY.data)) == set(record_names(copy.data))
+    assert original.fingerprint[0] in set(record_names(BUSY.data))
+
+
+def test_a_sub_agents_thread_names_its_parent() -> None:
+    spawn = {"subagent": {"thread_spawn": {"parent_thread_id": "p", "depth": 1}}}
+
+    by_source = scan(Rollout(source=spawn).user("look").data)
+    by_field = scan(Rollout(parent_thread_id="q", agent_nickname="Ada", session_id="q").user("look").data)
+
+    assert [("p", True), ("q", True)] == [(facts.parent, facts.sidechain) for facts in (by_source, by_field)]
+    assert (("Ada",), {"human": 0, "injected": 1, "tool_result": 0}) == (by_field.agents, by_field.prompts)
+    assert THREAD == by_field.session
+
+
+def test_a_parent_knows_which_call_started_which_thread() -> None:
+    rollout = Rollout().event("collab_agent_spawn_end", call_id="c7", new_thread_id="child")
+
+    assert {"child": "c7"} == scan(rollout.data).calls
+
+
+def test_the_first_session_meta_is_the_files_own() -> None:
+    facts = scan(Rollout().turn("a").meta(id="other", cwd="/elsewhere").data)
+
+    assert THREAD == facts.session
+
+
+@pytest.mark.parametrize(
+    ("typed", "title"),
+    [
+        ("# Context from my IDE setup:\n## Open tabs\n- x\n## My request for Codex:\nfix it\n", "fix it"),
+        ("a\n b\tc", "a b c"),
+        ("x" * 500, "x" * 200),
+    ],
+)
+def test_the_title_is_what_the_person_asked_for(typed: str, title: str) -> None:
+    assert title == scan(Rollout().user(typed).event("user_message", message=typed).data).title
+
+
+def test_a_title_somebody_chose_stands() -> None:
+    assert "My thread" == scan(Rollout().turn("a").event("thread_name_updated", thread_name="My thread").data).title
+
+
+class TestColdFiles:
+    """Codex compresses what has not been touched for a while."""
+
+    def test_the_lines_come_back(self) -> None:
+        packed = zstandard.ZstdCompressor().compress(BUSY.data)
+
+        assert BUSY.data == unpack(packed) == unpack(BUSY.data)
+        assert BUSY.data * 2 == unpack(packed + packed)
+
+    def test_a_bomb_is_refused(self) -> None:
+        packed = zstandard.ZstdCompressor().compress(b"\0" * (8 << 20))
+
+        with pytest.raises(BadRecord):
+            unpack(packed, limit=1 << 20)
+
+    def test_a_torn_file_is_refused(self) -> None:
+        with pytest.raises(BadRecord):
+            unpack(b"\x28\xb5\x2f\xfd" + b"\xff" * 40)

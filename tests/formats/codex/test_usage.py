@@ -1,0 +1,63 @@
+"""Tokens: running totals are never added up, and forks share what they share."""
+
+from __future__ import annotations
+
+from harken.formats.codex import scan
+from harken.formats.facts import FileFacts, Tokens, merge_usage
+from support.rollouts import Rollout
+
+
+def total(*facts: FileFacts) -> Tokens:
+    rows = merge_usage(fact.usage for fact in facts).values()
+    return Tokens(sum(row.input for row in rows), sum(row.output for row in rows), sum(row.cache_read for row in rows))
+
+
+def test_the_sum_is_the_last_total() -> None:
+    facts = scan(Rollout().tokens(100, 10, 40).tokens(300, 30, 200).tokens(300, 30, 200).data)
+
+    assert Tokens(100, 30, 200) == total(facts)
+
+
+def test_a_fork_by_copy_counts_the_copied_part_once() -> None:
+    original = scan(Rollout(id="old").tokens(100, 10).tokens(200, 20).data)
+    fork = scan(Rollout(id="new", forked_from_id="old").meta(id="old").tokens(100, 10).tokens(150, 17).data)
+    fork_of_fork = scan(
+        Rollout(id="newest", forked_from_id="new")
+        .meta(id="new", forked_from_id="old")
+        .meta(id="old")
+        .tokens(100, 10)
+        .tokens(170, 18)
+        .data
+    )
+
+    assert Tokens(200, 20) == total(original)
+    assert Tokens(250, 27) == total(original, fork)
+    assert Tokens(320, 35) == total(original, fork, fork_of_fork)
+
+
+def test_a_fork_by_reference_counts_its_own_part() -> None:
+    base = {"thread_id": "old", "end_ordinal_exclusive": 3, "end_byte_offset": 400}
+    last = {"input_tokens": 50, "cached_input_tokens": 0, "output_tokens": 7}
+    original = scan(Rollout(id="old").tokens(100, 10).data)
+    fork = scan(Rollout(id="new", forked_from_id="old", history_base=base).tokens(150, 17, last=last).data)
+
+    assert Tokens(50, 7) == total(fork)
+    assert Tokens(150, 17) == total(original, fork)
+    assert ("old", 400) == (fork.forked_from, fork.fork_base)
+
+
+def test_threads_that_happen_to_have_the_same_totals_are_counted_each() -> None:
+    assert Tokens(200, 20) == total(
+        scan(Rollout(id="one").tokens(100, 10).data), scan(Rollout(id="two").tokens(100, 10).data)
+    )
+
+
+def test_a_total_that_falls_begins_anew() -> None:
+    assert Tokens(30, 3) == total(scan(Rollout().tokens(100, 10).tokens(30, 3).data))
+
+
+def test_numbers_that_are_none_do_no_harm() -> None:
+    odd = {"input_tokens": "many", "output_tokens": -5, "cached_input_tokens": 2**70}
+    rollout = Rollout().event("token_count", info={"total_token_usage": odd}).event("token_count", info=[])
+
+    assert Tokens() == total(scan(rollout.data))

@@ -1,0 +1,200 @@
+"""Conversations of any origin as rollouts that Codex resumes."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.formats.codex import FORMAT, context, read, request_items, rewrite, write, write_session
+from support.rollouts import PICTURE, THREAD, Rollout, message, texts_of
+
+NEW = "01a1dec9-55eb-7972-87c7-b70fb9cc6700"
+NOON = 1_794_739_067_123_456
+PNG = Image(media_type="image/png", data=PICTURE.partition(",")[2])
+
+FOREIGN: list[Event] = [
+    System(subtype="init", message="hi"),
+    System(subtype="instructions", message="be nice"),
+    Prompt(content="look", images=(PNG,), time=NOON),
+    Thinking(content="hm", signature="foreign"),
+    Response(content="I look"),
+    ToolCall(id="toolu_1", name="Bash", input=b'{"command":"ls"}'),
+    ToolCall(id="toolu_2", name="Read", input=b'{"file":"a"}'),
+    ToolResult(id="toolu_1", output="a.txt"),
+    ToolResult(id="toolu_2", output="hello", images=(PNG,)),
+    Prompt(content="<system-reminder>x</system-reminder>", source="injected"),
+    Metric(input_tokens=1),
+    Response(content="done"),
+]
+
+
+def lines(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def lost(events: list[Event]) -> dict[str, int]:
+    return {loss.what: loss.count for loss in write(events).losses}
+
+
+def test_a_session_meta_and_then_items() -> None:
+    first, *rest = lines(write_session(FOREIGN, session_id=NEW, cwd="/work", time=NOON).data)
+
+    assert first == {
+        "timestamp": "2026-11-15T10:37:47.123Z",
+        "type": "session_meta",
+        "payload": {
+            "id": NEW,
+            "session_id": NEW,
+            "timestamp": "2026-11-15T10:37:47.123Z",
+            "cwd": "/work",
+            "originator": "harken",
+            "cli_version": "0.166.0",
+            "source": "cli",
+        },
+    }
+    assert {"response_item"} == {line["type"] for line in rest}
+
+
+def test_what_was_said_goes_out_in_order_with_names_and_ids_as_they_were() -> None:
+    sent = request_items(write(FOREIGN).data)
+
+    assert [
+        "be nice",
+        "look|picture",
+        "I look",
+        "function_call toolu_1",
+        "function_call toolu_2",
+        "function_call_output toolu_1 a.txt",
+    ] == texts_of(sent)[:6]
+    assert ["Bash", "Read"] == [item["name"] for item in sent if item["type"] == "function_call"]
+    assert '{"command":"ls"}' == sent[3]["arguments"]
+    assert [{"type": "input_text", "text": "hello"}, {"type": "input_image", "image_url": PICTURE}] == sent[6]["output"]
+    assert ["<system-reminder>x</system-reminder>", "done"] == texts_of(sent[7:])
+    assert ["developer", "user", "assistant", "user", "assistant"] == [
+        i["role"] for i in sent if i["type"] == "message"
+    ]
+
+
+def test_nothing_else_is_lost_than_thinking() -> None:
+    assert {"thinking": 1} == lost(FOREIGN)
+
+
+def test_an_unanswered_call_is_answered_and_told() -> None:
+    events: list[Event] = [ToolCall(id="a", name="Bash", input=b"{}"), Response(content="on")]
+
+    assert ["function_call a", "function_call_output a aborted", "on"] == texts_of(request_items(write(events).data))
+    assert {"unanswered call": 1} == lost(events)
+
+
+@pytest.mark.parametrize(
+    ("event", "what"),
+    [
+        (ToolResult(id="nobody", output="x"), "tool result without its call"),
+        (Prompt(content="see", images=(Image(url="https://x/y.png"),)), "picture"),
+        (Prompt(content="see", images=(Image(media_type="image/png", data="AAAA"),)), "picture"),
+        (ToolCall(id="s", name="code_execution", input=b"{}", server_tool=True), "provider's own tool call"),
+        (Output(raw=b"x", why="bad"), "unreadable record"),
+    ],
+)
+def test_a_loss(event: Event, what: str) -> None:
+    assert {what: 1} == lost([event])
+
+
+def test_the_second_answer_to_a_call_and_the_mark_of_an_error_are_lost() -> None:
+    call = ToolCall(id="a", name="Bash", input=b"{}")
+
+    assert {"error mark": 1, "repeated tool result": 1} == lost(
+        [call, ToolResult(id="a", output="1", is_error=True), ToolResult(id="a", output="2")]
+    )
+
+
+def test_what_came_from_codex_becomes_the_same_items_again() -> None:
+    rollout = (
+        Rollout()
+        .developer("dev")
+        .user("hello")
+        .item("reasoning", summary=[{"type": "summary_text", "text": "hm"}], encrypted_content="sealed")
+        .item("custom_tool_call", name="apply_patch", input="*** Begin", call_id="c1", status="completed")
+        .item("custom_tool_call_output", call_id="c1", output="ok")
+        .item("local_shell_call", call_id="c2", status="completed", action={"type": "exec", "command": ["ls"]})
+        .output("c2", "a")
+        .item("tool_search_call", call_id="c3", status="completed", execution="client", arguments={"query": "x"})
+        .item("tool_search_output", call_id="c3", status="completed", execution="client", tools=[{"name": "t"}])
+        .item("web_search_call", status="completed", action={"type": "search", "query": "q"})
+        .item("function_call", id="fc_1", name="f", arguments="not json", call_id="c4")
+        .output("c4")
+        .compacted(message("user", "again"), {"type": "compaction", "encrypted_content": "sealed"})
+        .model("bye")
+    )
+    before = request_items(rollout.data.replace(b"compacted", b"world_state"))
+
+    after = request_items(write(read(rollout.data.replace(b"compacted", b"world_state"))).data)
+
+    assert [{key: value for key, value in item.items() if key != "id"} for item in before] == after
+    assert request_items(rollout.data) == request_items(write(read(context(rollout.data))).data)
+    assert () == FORMAT.write(read(rollout.data)).losses
+
+
+def test_the_same_events_give_the_same_bytes_and_an_id_of_codexs_shape() -> None:
+    one, other = write(FOREIGN).data, write(FOREIGN[:-1]).data
+
+    thread = lines(one)[0]["payload"]["id"]
+    assert one == write(FOREIGN).data
+    assert thread != lines(other)[0]["payload"]["id"]
+    assert 7 == uuid.UUID(thread).version
+    assert uuid.RFC_4122 == uuid.UUID(thread).variant
+
+
+class TestAnotherThread:
+    """The same runtime gets its own lines back."""
+
+    data = Rollout(model_provider="openai", base_instructions={"text": "be brief"}, source={"subagent": "review"})
+    data.turn("hello").meta(model_provider="openai").raw(b"{broken").tokens(10, 2)
+
+    def test_the_lines_are_verbatim_behind_a_new_first_one(self) -> None:
+        first, *rest = rewrite(self.data.data, session_id=NEW, cwd="/there", time=NOON).splitlines()
+
+        assert [line for line in self.data.lines if b"session_meta" not in line] == rest
+        payload = json.loads(first)["payload"]
+        assert (NEW, "/there", THREAD, "cli") == tuple(
+            payload[key] for key in ("id", "cwd", "forked_from_id", "source")
+        )
+        assert {"text": "be brief"} == payload["base_instructions"]
+        assert "model_provider" not in payload
+
+    def test_it_says_the_same_to_the_model(self) -> None:
+        moved = rewrite(self.data.data, session_id=NEW)
+
+        assert request_items(self.data.data) == request_items(moved)
+
+    def test_moving_it_again_changes_the_first_line_alone(self) -> None:
+        once = rewrite(self.data.data, session_id=NEW, cwd="/there", time=NOON)
+        twice = rewrite(once, session_id=THREAD, cwd="/there", time=NOON)
+
+        assert once.splitlines()[1:] == twice.splitlines()[1:]
+        assert NEW == lines(twice.partition(b"\n")[0])[0]["payload"]["forked_from_id"]
+
+    def test_a_torn_last_line_is_closed(self) -> None:
+        moved = rewrite(self.data.data + b'{"torn', session_id=NEW)
+
+        assert moved.endswith(b'{"torn\n')
+
+    def test_bare_lines_are_wrapped_so_that_todays_codex_reads_them(self) -> None:
+        old = b"""{"id":"t1","timestamp":"2025-07-01T00:00:00Z","instructions":null}
+{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}
+{"record_type":"state"}
+{"role":"assistant","content":"hi"}
+"""
+
+        moved = rewrite(old, session_id=NEW)
+
+        assert ["session_meta", "response_item", "response_item"] == [line["type"] for line in lines(moved)]
+        assert ["hello", "hi"] == texts_of(request_items(moved))
+        assert "forked_from_id" not in lines(moved)[0]["payload"]
+
+    def test_bytes_without_a_first_line_get_one(self) -> None:
+        assert "session_meta" == lines(rewrite(b"", session_id=NEW))[0]["type"]
