@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harken import SessionViewer
 from harken.agents import Approve, Call, Change, Deny, Hook, HookAgent, MissingHook, Moment, hook
@@ -375,6 +377,8 @@ class TestVerdicts:
             ("CHANGE: hello", Change("hello")),
             ("CHANGE", Change("")),
             ("SAY: Remember her.", Approve(say="Remember her.")),
+            ("CHANGE: *smiles* - hello", Change("*smiles* - hello")),
+            ("**DENY** — too many\n", Deny("too many")),
             ("SAY", None),
             ("I would approve", None),
             ("...", None),
@@ -384,9 +388,11 @@ class TestVerdicts:
     def test_are_read_from_the_first_word(self, answer: str, expected: object) -> None:
         assert expected == read_verdict(answer)
 
-    @pytest.mark.parametrize("verdict", [Approve(), Deny("no"), Change("text"), Approve(say="psst")])
-    def test_of_a_function_read_the_same(self, verdict: Approve | Deny | Change) -> None:
-        assert verdict == read_verdict(write_verdict(verdict))
+    @settings(max_examples=100, deadline=None)
+    @given(st.one_of(st.builds(Approve, st.text()), st.builds(Deny, st.text()), st.builds(Change, st.text())))
+    def test_of_a_function_are_read_back_to_the_letter(self, verdict: Approve | Deny | Change) -> None:
+        """A crash behind the verdict must not change what is heard."""
+        assert verdict == read_verdict(write_verdict(verdict), exact=True)
 
     @pytest.mark.parametrize("points", [(), ("never",), ("tool", "never")])
     def test_a_hook_stands_at_points_there_are(self, points: tuple[str, ...]) -> None:

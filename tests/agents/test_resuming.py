@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from harken import SessionViewer
+from harken.agents import Approve, Change, Deny, Hook
 from harken.agents.turns import INTERRUPTED
 from support.discussion import DIALOG, dialog, play, transcripts
+from support.stage import call, open_stage
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +55,54 @@ def test_a_log_cut_after_any_line_is_resumed_to_the_same_end(whole: Path, tmp_pa
             assert expected_guard[: len(found_guard)] == found_guard
             found["Guard"] = expected_guard
         assert expected == found, f"cut after line {cut}"
+
+
+PRAISED = {
+    "root": [
+        {
+            "call": [
+                {"tool": "task", "arguments": {"name": "Ann", "prompt": "Say something."}},
+                {"tool": "discuss", "arguments": {"prompt": "Again.", "speakers": ["Ann", "Ann"]}},
+            ]
+        },
+        call("task", name="Bob", prompt="And you?"),
+        "Both have spoken.",
+    ],
+    "Ann": ["draft", "One.", "Two.", "Three."],
+    "Bob": [call("task", name="Eve", prompt="Help me."), "Eve says hello."],
+    "Eve": ["Hello."],
+}
+REVIEWERS = [
+    Hook(name="Praise", points=("finished",), function=lambda m: Approve(say="Well said.")),
+    Hook(name="Strict", points=("finished",), function=lambda m: Deny("no drafts") if m.text == "draft" else None),
+    Hook(name="Echo", points=("delivery",), function=lambda m: Approve(say="You were heard.")),
+    Hook(name="Loud", points=("delivery",), function=lambda m: Change(m.text.upper())),
+    Hook(name="Past", points=("prompt",), function=lambda m: Approve(say=f"You know this: {m.text[:5]}")),
+]
+
+
+def praise(path: Path) -> str:
+    root, session = open_stage(path, PRAISED, hooks=REVIEWERS, name="root")
+    with session:
+        if not any(entry["role"] == "user" for entry in root.transcript):
+            root.harken("Let them speak.")
+        return asyncio.run(root.resume()) or _last_word(root.transcript)
+
+
+def _last_word(entries: list[dict[str, str]]) -> str:
+    return next(entry["content"] for entry in reversed(entries) if entry["role"] == "assistant")
+
+
+def test_hooks_that_talk_all_the_time_do_not_repeat_themselves(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    praise(path)
+    lines, expected = path.read_bytes().splitlines(keepends=True), transcripts(path)
+    assert ("user", "[Praise]: Well said.") in expected["Ann"]
+    for cut in range(len(lines)):
+        path.write_bytes(b"".join(lines[:cut]))
+
+        assert "Both have spoken." == praise(path), f"cut after line {cut}"
+        assert expected == transcripts(path), f"cut after line {cut}"
 
 
 def test_a_resumed_log_begins_with_the_very_bytes_that_were_there(whole: Path, tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ async def discuss(
         replies.append(reply)
         if heard is not None:
             lines.append(prefix + heard)
-    return Answer(content="\n\n".join(lines), cause=tuple(reply.message_id or "" for reply in replies))
+    content = "\n\n".join(lines) or "Everything that was said has been withheld by a hook."
+    return Answer(content=content, cause=tuple(reply.message_id or "" for reply in replies))
 
 
 async def terminate(

@@ -89,7 +89,12 @@ class Agent:
     @property
     def path(self) -> tuple[str, ...]:
         """Names from the root down to here."""
-        return (*(self.parent.path if self.parent else ()), self.label)
+        names: list[str] = []
+        at: Agent | None = self
+        while at is not None:
+            names.append(at.label)
+            at = at.parent
+        return tuple(reversed(names))
 
     @property
     def tools(self) -> dict[str, Tool]:

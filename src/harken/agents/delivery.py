@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harken.log import LoggedString
 
 from .hooks import Approve, Change, Deny, Moment
-from .watching import Ruling, speak, watchers_of
+from .watching import Ruling, remark, watchers_of
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -40,19 +40,24 @@ async def wordings(speaker: Agent, text: LoggedString, recipients: list[Agent]) 
     """
     heard = {recipient.agent_id: Heard(str(text)) for recipient in recipients}
     for watcher in list(watchers_of(speaker, "delivery")):
-        if watcher.agent is not None:
-            ruling = await watcher.ask(_moment(speaker, text, text, recipients))
-            for one in heard.values():
-                one.apply(ruling)
-            _remark(speaker, ruling)
-            continue
-        for recipient in recipients:
-            one = heard[recipient.agent_id]
-            if one.text is not None:
-                ruling = await watcher.ask(_moment(speaker, text, one.text, [recipient]))
-                one.apply(ruling)
-                _remark(speaker, ruling)
+        for wording, group in _groups(heard, recipients, whole=watcher.agent is not None):
+            ruling = await watcher.ask(_moment(speaker, text, wording, group))
+            for recipient in group:
+                heard[recipient.agent_id].apply(ruling)
+            remark(speaker, ruling)
     return heard
+
+
+def _groups(heard: dict[str, Heard], recipients: list[Agent], *, whole: bool) -> list[tuple[str, list[Agent]]]:
+    """Those who still would hear something: all with the same wording together, or each alone."""
+    if not whole:
+        alone = ((heard[one.agent_id].text, [one]) for one in recipients)
+        return [(wording, group) for wording, group in alone if wording is not None]
+    groups: dict[str, list[Agent]] = {}
+    for one in recipients:
+        if (wording := heard[one.agent_id].text) is not None:
+            groups.setdefault(wording, []).append(one)
+    return list(groups.items())
 
 
 async def deliver(
@@ -80,14 +85,9 @@ def inform(speaker: Agent, recipient: Agent, text: LoggedString) -> None:
         if heard.text is not None:
             ruling = watcher.ask_now(_moment(speaker, text, heard.text, [recipient]))
             heard.apply(ruling)
-            _remark(speaker, ruling)
+            remark(speaker, ruling)
     if heard.text is not None:
         recipient.harken(LoggedString(heard.text, text.message_id), hook=heard.hook)
-
-
-def _remark(speaker: Agent, ruling: Ruling) -> None:
-    if ruling.verdict.say:
-        speak(speaker, ruling, ruling.verdict.say)
 
 
 def _moment(speaker: Agent, text: LoggedString, wording: str, recipients: list[Agent]) -> Moment:

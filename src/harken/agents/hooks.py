@@ -37,14 +37,12 @@ class Deny(msgspec.Struct, frozen=True):
     """Not like this, and why: a tool does not run, a text is not heard, an utterance is sent back."""
 
     reason: str
-    say: str = ""
 
 
 class Change(msgspec.Struct, frozen=True):
     """Let others hear this instead (at `delivery` only)."""
 
     text: str
-    say: str = ""
 
 
 Verdict = Approve | Deny | Change
@@ -129,21 +127,25 @@ Begin your answer with one word in capitals:
 APPROVE to let it pass; DENY and a reason to refuse it or send it back; CHANGE and the new wording, where something is
 about to be delivered; SAY and a sentence, to let it pass and have the agent hear that sentence from you."""
 
-_ANSWER = re.compile(r"[\W_]*([A-Za-z]+)[\s.:;,!*_—–-]*(.*)", re.DOTALL)
+# The word, perhaps in bold, one mark, one space; what follows is left as it is.
+_ANSWER = re.compile(r"[\W_]*([A-Za-z]+)\**[ \t]*[.:;,!—–-]?\**\s?(.*)", re.DOTALL)
 _APPROVING = frozenset({"APPROVE", "APPROVED", "ACCEPT", "ACCEPTED", "ALLOW", "ALLOWED"})
 _DENYING = frozenset({"DENY", "DENIED", "REJECT", "REJECTED", "BLOCK", "BLOCKED"})
 
 
-def read_verdict(answer: str) -> Verdict | None:
-    """The verdict in an answer such as `DENY. Too many already.`, or None where there is none."""
+def read_verdict(answer: str, *, exact: bool = False) -> Verdict | None:
+    """The verdict in an answer such as `DENY. Too many already.`, or None where there is none.
+
+    `exact` reads what `write_verdict` has written; an agent's white space means nothing.
+    """
     found = _ANSWER.match(answer)
     if found is None:
         return None
-    word, rest = found[1].upper(), found[2].strip()
+    word, rest = found[1].upper(), found[2] if exact else found[2].strip()
     if word in _APPROVING:
         return Approve()
     if word in _DENYING:
-        return Deny(rest or "no reason given")
+        return Deny(rest if rest or exact else "no reason given")
     if word == "CHANGE":
         return Change(rest)
     if word == "SAY" and rest:

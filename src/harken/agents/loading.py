@@ -16,6 +16,9 @@ from .patience import Patience
 from .tools import Tool, ToolFunction, make_tool
 from .world import World
 
+DEEPEST = 100
+"""What hangs deeper in the tree of a log than this is left in the registry; no agent of ours gets so deep."""
+
 
 class MissingHook(UserWarning):
     """A function hook that the session had, and that was not passed again."""
@@ -76,7 +79,9 @@ def _root(world: World, system_prompt: str | None, name: str | None, tools: list
     root: Agent = session.agent(root_id)
     if system_prompt is not None and not root.transcript:
         root.instruct(system_prompt)
-    waiting = [root]
-    while waiting:
-        waiting.extend(waiting.pop().subagents.values())
+    level = [root]
+    for _ in range(DEEPEST):
+        level = [child for agent in level for child in agent.subagents.values()]
+    for agent in level:
+        agent.subagents.clear()
     return root

@@ -16,9 +16,11 @@ Stamp = tuple[int, int, int]
 
 
 async def wake(agent: Agent, text: str) -> LoggedString:
-    """Tell an agent that something has happened outside, and let it take a turn."""
-    agent.harken(text, origin="trigger")
-    return await agent.response()
+    """Tell an agent that something has happened outside, and let it take a turn.
+
+    One that is in the middle of a turn may answer in that same turn.
+    """
+    return await agent.turn.take(about=agent.harken(text, origin="trigger"))
 
 
 def look(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Stamp]:

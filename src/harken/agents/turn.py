@@ -25,7 +25,10 @@ from .models import Message, ModelError, Reply, Request, Usage
 from .tools import Answer, Call, Tool, as_text, calling
 from .turns import (
     INTERRUPTED,
+    REMARK,
+    SENT_BACK,
     Entry,
+    answer_to,
     call_arguments,
     call_name,
     calls_of,
@@ -35,7 +38,8 @@ from .turns import (
     open_calls,
     unheeded,
 )
-from .watching import consult, is_remark, speak
+from .waiting import Lock
+from .watching import consult, speak
 from .window import Window
 
 if TYPE_CHECKING:
@@ -59,12 +63,17 @@ class Turn:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._lock = Lock()
         self._accepted = ""
 
-    async def take(self) -> LoggedString:
-        """Finish what is open, then go on until the agent has said something."""
+    async def take(self, *, about: str | None = None) -> LoggedString:
+        """Finish what is open, then go on until the agent has said something.
+
+        `about` is a message that may have been answered while we waited for our turn; then that answer is it.
+        """
         async with self._alone():
+            if about is not None and (found := answer_to(self.agent.transcript, about)) is not None:
+                return LoggedString(str(found.get("content") or ""), str(found["message_id"]))
             await self._settle()
             if not any(entry.get("role") in ("user", "assistant") for entry in self.agent.transcript):
                 raise BadRequest(f"{self.agent.label} has heard nothing yet", hint="tell it something with harken()")
@@ -95,10 +104,7 @@ class Turn:
         agent_id = self.agent.agent_id
         if agent_id in _speaking.get():
             raise BadRequest(f"{self.agent.label} is in the middle of a turn and cannot be asked to speak")
-        loop = asyncio.get_running_loop()
-        if self._lock is None or self._lock[0] is not loop:
-            self._lock = (loop, asyncio.Lock())
-        async with self._lock[1]:
+        async with self._lock:
             token = _speaking.set((*_speaking.get(), agent_id))
             try:
                 yield
@@ -163,7 +169,7 @@ class Turn:
         """Show new prompts to the hooks; a refused one is answered without the model."""
         agent = self.agent
         for entry in unheeded(agent.transcript):
-            if is_remark(agent.session, entry):
+            if entry.get("origin") in (REMARK, SENT_BACK):
                 continue
             moment = Moment(
                 point="prompt",
@@ -187,7 +193,7 @@ class Turn:
             )
             ruling = await consult(agent, moment)
             if ruling is not None and isinstance(ruling.verdict, Deny):
-                speak(agent, ruling, ruling.verdict.reason)
+                speak(agent, ruling, ruling.verdict.reason, SENT_BACK)
                 return False
         self._accepted = said.message_id or ""
         return True

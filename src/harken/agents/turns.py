@@ -12,7 +12,11 @@ from typing import Any
 Entry = dict[str, Any]
 
 STOPPED = "stopped"
-"""The origin of the remark that a person has stopped a turn."""
+"""The origin of the message that a person has stopped a turn."""
+REMARK = "remark"
+"""The origin of what a hook says to the agent it watches."""
+SENT_BACK = "sent_back"
+"""The origin of a hook's refusal of an utterance, which the agent has to say anew."""
 INTERRUPTED = "Error: interrupted before it finished; whether it had any effect is not known."
 
 
@@ -100,8 +104,17 @@ def open_calls(entries: Sequence[Entry]) -> tuple[Entry, list[Entry]] | None:
 
 
 def last_spoken(entries: Sequence[Entry]) -> Entry | None:
-    """The agent's utterance, where it is the last thing in the transcript."""
-    return entries[-1] if entries and is_utterance(entries[-1]) else None
+    """The agent's utterance, where nothing but a hook's remark has come behind it."""
+    for entry in reversed(entries):
+        if entry.get("origin") != REMARK:
+            return entry if is_utterance(entry) else None
+    return None
+
+
+def answer_to(entries: Sequence[Entry], message_id: str) -> Entry | None:
+    """What the agent said first behind a message, if it has said anything."""
+    places = (place for place, entry in enumerate(entries) if entry.get("message_id") == message_id)
+    return next((entry for entry in entries[next(places, len(entries)) :] if is_utterance(entry)), None)
 
 
 def unheeded(entries: Sequence[Entry]) -> list[Entry]:
@@ -118,6 +131,8 @@ def unheeded(entries: Sequence[Entry]) -> list[Entry]:
 def is_pending(entries: Sequence[Entry]) -> bool:
     """Whether a turn was begun and not ended: told but not answered, or in the middle of acting."""
     for entry in reversed(entries):
+        if entry.get("origin") == REMARK:
+            continue
         if entry.get("origin") in (STOPPED, "compaction"):
             return False
         if entry.get("role") in ("user", "tool") or calls_of(entry):

@@ -32,7 +32,8 @@ from .hooks import (
     subagent_count,
     write_verdict,
 )
-from .turns import Entry, is_utterance
+from .turns import REMARK, Entry, is_utterance
+from .waiting import Lock
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -44,6 +45,8 @@ class Ruling(msgspec.Struct, frozen=True):
     verdict: Verdict
     watcher: Watcher
     message_id: str = ""
+    recovered: bool = False
+    """Whether it was given before a crash, so that some of what follows from it may have happened."""
 
 
 class Watcher:
@@ -61,6 +64,7 @@ class Watcher:
         self.hook_id = hook_id
         self.session = session
         self._past, self._open = _past(past)
+        self._asking = Lock()
 
     @property
     def name(self) -> str:
@@ -78,18 +82,19 @@ class Watcher:
         asked = question(moment, subagent_count(moment.agent))
         known = self._past.get((moment.message_id, asked))
         if known is not None:
-            answer = str(known.get("content") or "")
-            return Ruling(settle_verdict(read_verdict(answer), moment.point), self, str(known["message_id"]))
+            found = read_verdict(str(known.get("content") or ""), exact=isinstance(self.hook, Hook))
+            return Ruling(settle_verdict(found, moment.point), self, str(known["message_id"]), True)
         if (agent := self.agent) is not None:
             return await self._ask_agent(agent, moment, asked)
         return await self._ask_function(moment, asked)
 
     async def _ask_agent(self, agent: Agent, moment: Moment, asked: str) -> Ruling:
-        if self._open != (moment.message_id, asked):
-            agent.harken(asked, cause=moment.message_id)
-        self._open = (moment.message_id, asked)
-        answer = await agent.response()
-        self._open = None
+        async with self._asking:
+            if self._open != (moment.message_id, asked):
+                agent.harken(asked, cause=moment.message_id)
+            self._open = (moment.message_id, asked)
+            answer = await agent.response()
+            self._open = None
         return Ruling(settle_verdict(read_verdict(answer), moment.point), self, answer.message_id or "")
 
     async def _ask_function(self, moment: Moment, asked: str) -> Ruling:
@@ -170,28 +175,35 @@ async def consult(agent: Agent, moment: Moment) -> Ruling | None:
     """
     for watcher in list(watchers_of(agent, moment.point)):
         ruling = await watcher.ask(moment)
-        if ruling.verdict.say:
-            speak(agent, ruling, ruling.verdict.say)
         if not isinstance(ruling.verdict, Approve):
             return ruling
+        remark(agent, ruling)
     return None
 
 
-def speak(agent: Agent, ruling: Ruling, text: str) -> None:
-    """Let the watched agent hear something from a hook, unless it has heard it from this verdict already."""
-    watcher = ruling.watcher
-    heard = f"[{watcher.name}]: {text}"
-    if any(entry.get("hook") == watcher.hook_id and entry.get("content") == heard for entry in _recent(agent)):
+def remark(agent: Agent, ruling: Ruling) -> None:
+    """Let the agent hear what a hook that approves has to say, if anything."""
+    if isinstance(ruling.verdict, Approve) and ruling.verdict.say:
+        speak(agent, ruling, ruling.verdict.say)
+
+
+def speak(agent: Agent, ruling: Ruling, text: str, origin: str = REMARK) -> None:
+    """Let the watched agent hear something from a hook, unless it heard it before a crash."""
+    watcher, session = ruling.watcher, ruling.watcher.session
+    piece = _spoken(session, watcher.hook_id, ruling.message_id) if ruling.recovered else None
+    if piece is not None and any(entry.get("substance") == piece for entry in agent.transcript):
         return
-    cause = ruling.message_id or agent.last_message_id()
-    piece = watcher.session.log_piece_of_text(watcher.hook_id, text, cause)
-    agent.harken(LoggedString(heard, piece), hook=watcher.hook_id)
+    if piece is None:
+        piece = session.log_piece_of_text(watcher.hook_id, text, ruling.message_id or agent.last_message_id())
+    agent.harken(LoggedString(f"[{watcher.name}]: {text}", piece), hook=watcher.hook_id, origin=origin)
 
 
-def is_remark(session: Session, entry: Entry) -> bool:
-    """Whether an entry is something a hook said, rather than something a hook changed."""
-    hook = entry.get("hook")
-    return hook is not None and session.registry.messages.get(str(entry.get("substance"))) == hook
+def _spoken(session: Session, hook_id: str, verdict_id: str) -> str | None:
+    """The text a hook made out of a verdict, if it had come to that."""
+    for data in session.records():
+        if data.get("agent_id") == hook_id and data.get("cause") == verdict_id:
+            return str(data["message_id"])
+    return None
 
 
 def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
@@ -218,10 +230,3 @@ def instruct(watching: Agent, instructions: str, cause: str | None = None) -> No
     """Tell a hook agent what it is there for and how to answer, unless it knows."""
     if not watching.transcript:
         watching.instruct(instructions + HOW_TO_ANSWER, cause=cause)
-
-
-def _recent(agent: Agent) -> Iterable[Entry]:
-    for entry in reversed(agent.transcript):
-        if entry.get("role") == "assistant":
-            return
-        yield entry

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .turns import Entry, is_utterance
+from .turns import REMARK, SENT_BACK, Entry, is_utterance
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -73,23 +73,10 @@ class Window:
             and event.get("agent_id") == agent.agent_id
         ]
         for number, (place, event) in enumerate(own):
-            if is_utterance(event) and not (number + 1 < len(own) and self._sends_back(own[number + 1][1])):
+            behind = (later.get("origin") for _, later in own[number + 1 :])
+            if is_utterance(event) and next((origin for origin in behind if origin != REMARK), None) != SENT_BACK:
                 return place, event
         return None
-
-    def _sends_back(self, heard: Entry) -> bool:
-        """Whether a message is a hook's refusal of what was said before it."""
-        from .hooks import Deny, read_verdict
-
-        piece = self._find(heard.get("substance")) if heard.get("hook") else None
-        for cause in _causes(piece or {}):
-            verdict = self._find(cause)
-            if verdict is not None and isinstance(read_verdict(str(verdict.get("content") or "")), Deny):
-                return True
-        return False
-
-    def _find(self, message_id: object) -> Entry | None:
-        return next((event for event in self.events if event.get("message_id") == message_id), None)
 
     def _of(self, event_type: str, agent_id: str) -> Iterator[Entry]:
         for event in self.events:

@@ -162,6 +162,10 @@ class Subagents(Mapping[str, "Agent"]):
         """Take a name away, if it is there."""
         self._ids.pop(name, None)
 
+    def clear(self) -> None:
+        """Take all names away."""
+        self._ids.clear()
+
     def __repr__(self) -> str:
         return f"Subagents({self._ids!r})"
 

@@ -25,6 +25,7 @@ HELP = """\
 /agents            who is here, and who was
 /perspective NAME  what an agent heard, did and said
 /dialog A B …      what agents said to each other; without names, everybody
+/stop              give up a turn that failed half-way, instead of going on with it
 /help              this list
 /quit              leave; the session is kept (so does Ctrl-D)
 Ctrl-C stops the turn that is running. Anything else is said to the root agent."""
@@ -92,6 +93,7 @@ class Chat:
             "/agents": self._agents,
             "/perspective": self._perspective,
             "/dialog": self._dialog,
+            "/stop": lambda _: self.root.stop(),
             "/help": lambda _: ui.line(HELP),
         }
         session.observers.append(self._overhear)
