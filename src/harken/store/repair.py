@@ -100,7 +100,7 @@ class Repairer:
         key_name = _KEYS.get(table, "n")
         columns = [name for _, name, *_ in self._db.all(f"PRAGMA table_info({table})") if name != "data"]
         row = self._db.one(
-            f"SELECT {', '.join(f'hex({c})' for c in columns)} FROM {table} WHERE {key_name} = ?", (key,)
+            f"""SELECT {", ".join(f'hex("{c}")' for c in columns)} FROM {table} WHERE {key_name} = ?""", (key,)
         )
         kept = msgspec.json.encode(dict(zip(columns, row or (), strict=False))).decode()
         self._db.do(
