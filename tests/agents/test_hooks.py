@@ -235,6 +235,19 @@ class TestWhenAnUtteranceIsFinished:
             )
             assert "agent_002" == heard["hook"] == piece["agent_id"]
 
+    def test_a_remark_on_a_finished_turn_does_not_open_it_again(self, tmp_path: Path) -> None:
+        praise = Hook(name="Praise", points=("finished",), function=lambda m: Approve(say="Well said."))
+        root, session = open_stage(tmp_path / "log", {"root": ["Thank you."]}, hooks=[praise])
+        with session:
+            say(root, "go")
+            assert ["go", "[Praise]: Well said."] == contents(root, "user")
+
+        root, session = open_stage(tmp_path / "log", {"root": ["Thank you."]}, hooks=[praise])
+        with session:
+            assert not root.is_pending
+            asyncio.run(root.resume())
+            assert ["go", "[Praise]: Well said."] == contents(root, "user")
+
 
 class TestWhenAPromptArrives:
     def test_a_hook_may_speak_to_the_agent_it_watches(self, tmp_path: Path) -> None:
@@ -283,6 +296,52 @@ class TestWhenAPromptArrives:
                 "The hook failed: KeyError: 'gone'"
                 == lines(session, agent_id="agent_002", role="assistant")[0]["content"]
             )
+
+
+class TestSeveralAtOnce:
+    def test_a_hook_that_is_an_agent_answers_one_question_after_the_other(self, tmp_path: Path) -> None:
+        parts = {
+            "root": [*PAIR, "ok"],
+            "Jack": [call("task", name="A"), "done"],
+            "Jill": [call("task", name="B"), "done"],
+            "Guard": {
+                "rules": [
+                    {"when": "subagent 'A'", "say": "DENY. not A", "delay": 0.02},
+                    {"when": "'B'", "say": "DENY. not B"},
+                ],
+                "otherwise": "APPROVE",
+            },
+        }
+        guard = HookAgent(name="Guard", points=("tool",), instructions="")
+        root, session = open_stage(tmp_path / "log", parts, hooks=[guard])
+
+        async def both() -> None:
+            children = list(root.subagents.values())
+            for child in children:
+                child.harken("go")
+            await asyncio.gather(*(child.response() for child in children))
+
+        with session:
+            say(root, "go")
+            asyncio.run(both())
+
+            assert ["Error: Action blocked by hook 'Guard': not A"] == contents(root.subagents["Jack"], "tool")
+            assert ["Error: Action blocked by hook 'Guard': not B"] == contents(root.subagents["Jill"], "tool")
+
+    def test_the_second_hook_sees_what_the_first_has_left(self, tmp_path: Path) -> None:
+        first = Hook(name="First", points=("delivery",), function=lambda m: Change(m.text.replace("secret", "thing")))
+        second = HookAgent(name="Second", points=("delivery",), instructions="")
+        parts = {
+            "root": [*PAIR, call("discuss", speakers=["Jack"], listeners=["Jill"], prompt="Talk."), "ok"],
+            "Jack": ["a secret"],
+            "Second": {"rules": [{"when": "a thing", "say": "CHANGE: nothing"}], "otherwise": "APPROVE"},
+        }
+        root, session = open_stage(tmp_path / "log", parts, hooks=[first, second])
+        with session:
+            say(root, "go")
+
+            assert "[Jack]: nothing" == contents(root.subagents["Jill"], "user")[-1]
+            assert not any("secret" in text for text in contents(session.agent("agent_003"), "user"))
 
 
 class TestAfterALoad:

@@ -141,6 +141,78 @@ class TestALoad:
             assert "r" == root.agent_id
             assert ["e"] == list(root.subagents)
 
+    def test_a_tree_without_end_is_cut(self, tmp_path: Path) -> None:
+        made = '{{"message_id":"m{0}","event_type":"agent_created","agent_id":"a{0}","parent":"a{1}","name":"x"}}\n'
+        (tmp_path / "log").write_text(
+            "".join(made.format(n, n - 1) for n in range(3000)).replace(',"parent":"a-1"', "")
+        )
+
+        root, session = load_session(tmp_path / "log", language_model="demo")
+        with session:
+            depth, at = 0, root
+            while at.subagents:
+                depth, at = depth + 1, at.subagents["x"]
+            assert 100 == depth
+            assert 0 == root.interrupt()
+
+    def test_of_the_dialect_that_smallchat_shipped(self, tmp_path: Path) -> None:
+        """Decimal ids, `agent`, `fragment`, hooks that review; what is added is the newest dialect."""
+        call_of_task = [{"id": "c1", "type": "function", "function": {"name": "task", "arguments": "{}"}}]
+        example = [
+            {
+                "event_type": "agent_created",
+                "agent": "main",
+                "name": "main",
+                "parent": "user",
+                "cause": "user",
+                "role": "primary",
+            },
+            {"event_type": "fragment", "agent": "user", "content": "Make Jack", "cause": "user"},
+            {
+                "event_type": "transcript_entry",
+                "agent": "main",
+                "role": "user",
+                "content": "Make Jack",
+                "substance": "1",
+            },
+            {"event_type": "transcript_entry", "agent": "main", "role": "assistant", "tool_calls": call_of_task},
+            {
+                "event_type": "agent_created",
+                "agent": "jack",
+                "name": "Jack",
+                "parent": "main",
+                "cause": "3.c1",
+                "role": "child",
+            },
+            {
+                "event_type": "agent_created",
+                "agent": "hook",
+                "name": "hook_",
+                "parent": "main",
+                "cause": "3.c1",
+                "role": "hook",
+            },
+            {
+                "event_type": "transcript_entry",
+                "agent": "main",
+                "role": "tool",
+                "tool_call": "3",
+                "tool_call_id": "c1",
+                "content": "ok",
+            },
+        ]
+        text = "\n\n".join(json.dumps({"message_id": str(n)} | line) for n, line in enumerate(example))
+        (tmp_path / "log").write_text(text + "\n\n")
+
+        parts = {"main": ["one", "Jack is here."], "hook_": {"otherwise": "APPROVE"}}
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            assert ("main", ["Jack"]) == (root.agent_id, list(root.subagents))
+            assert ["hook_"] == [watcher.name for watcher in root.watchers]
+            assert "Jack is here." == asyncio.run(root.resume())
+            ids = [data["message_id"] for data in session.records()]
+            assert len(ids) == len(set(ids))
+
 
 class TestComingBack:
     def test_an_agent_that_was_let_go_is_brought_back_whole(self, tmp_path: Path) -> None:

@@ -53,6 +53,44 @@ def test_a_discussion_that_is_killed_comes_to_its_end_when_resumed(points: list[
         kill_and_resume(tmp_path / "run", fault)
 
 
+def fail_and_resume(folder: Path, fault: Fault) -> None:
+    log = start_fresh(folder) / "discussion.jsonl"
+    outcome = run(WORKER, log, paths=[log, folder], fault=fault)
+    acknowledged = outcome.lines
+    survived = ids_in(log) if log.exists() else []
+    assert acknowledged == survived[: len(acknowledged)], f"{fault}: an acknowledged event is lost"
+    if outcome.returncode:
+        assert any(word in outcome.errors for word in ("Poisoned", "OSError")), f"{fault}: {outcome.errors}"
+
+    assert "They have met." == discussion.play(log, ack="os"), str(fault)
+    assert discussion.DIALOG == discussion.dialog(log), str(fault)
+
+
+@pytest.fixture(scope="module")
+def failures(tmp_path_factory: pytest.TempPathFactory) -> list[Fault]:
+    folder = tmp_path_factory.mktemp("failures")
+    log = folder / "discussion.jsonl"
+    return sweep(
+        WORKER,
+        log,
+        paths=[log, folder],
+        what=("EIO", "ENOSPC", "short"),
+        syscalls=("write", "pwrite64", "fdatasync", "fsync"),
+    )
+
+
+def test_a_disk_that_fails_stops_the_discussion_with_an_error(failures: list[Fault], tmp_path: Path) -> None:
+    """Nobody goes on talking past a word that was not kept; the log still loads and is resumed."""
+    for fault in sample(failures, 6):
+        fail_and_resume(tmp_path / "run", fault)
+
+
+@pytest.mark.faults
+def test_the_disk_may_fail_at_every_write(failures: list[Fault], tmp_path: Path) -> None:
+    for fault in failures:
+        fail_and_resume(tmp_path / "run", fault)
+
+
 @pytest.mark.faults
 def test_a_discussion_may_be_killed_at_every_write(points: list[Fault], tmp_path: Path) -> None:
     assert len(points) > 2 * SAMPLED
