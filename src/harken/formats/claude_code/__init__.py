@@ -5,6 +5,11 @@ records   the fields of a line that anything is decided by
 cut       where a file falls into commits (`cut-1`)
 scan      one pass for the importer
 branch    the conversation as it stands
+request   the message list that goes to the model
+classify  who stands in the user's place
+read      events
+turns     a conversation out of events, in turn and with every call answered
+write     a file that Claude Code resumes, from events or from another session's lines
 usage     tokens, counted once
 """
 
@@ -16,11 +21,14 @@ from harken.formats.base import Delta, Format
 
 from .branch import context
 from .detect import detect
+from .read import read
+from .request import messages
 from .scan import scan
 from .side import side_chains
 from .usage import UsageRow, merge
+from .write import rewrite, write
 
-__all__ = ["FORMAT", "UsageRow", "context", "merge", "scan", "side_chains", "split"]
+__all__ = ["FORMAT", "UsageRow", "context", "merge", "messages", "rewrite", "scan", "side_chains", "split"]
 
 
 def split(data: bytes) -> Sequence[Delta]:
@@ -28,4 +36,13 @@ def split(data: bytes) -> Sequence[Delta]:
     return scan(data).deltas
 
 
-FORMAT = Format(name="claude-code-v1", media_type="application/jsonl", split=split, context=context, detect=detect)
+FORMAT = Format(
+    name="claude-code-v1",
+    media_type="application/jsonl",
+    description="Claude Code's session file: one JSON object per line, a tree by `uuid` and `parentUuid`.",
+    split=split,
+    context=context,
+    detect=detect,
+    reader=read,
+    writer=write,
+)

@@ -12,6 +12,8 @@ import json
 import re
 from typing import Any
 
+import orjson
+
 _SPACE = re.compile(rb"[ \t\r\n]*")
 # Possessive, so that a string of many megabytes costs no backtracking.
 _STRING = re.compile(rb'"([^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+)"')
@@ -93,6 +95,34 @@ def parse_several(line: bytes) -> tuple[list[tuple[dict[str, Any], int, int]], i
         found.append((value, at, end))
         at = _skip(line, end)
     return found, at
+
+
+def encode(value: Any) -> bytes:
+    """JSON text of anything that was parsed, however deep it is."""
+    try:
+        return orjson.dumps(value)
+    except (orjson.JSONEncodeError, RecursionError):
+        pass
+    parts: list[str] = []
+    # Values still to be written, and text that goes between them.
+    waiting: list[tuple[bool, Any]] = [(True, value)]
+    while waiting:
+        is_value, item = waiting.pop()
+        if not is_value:
+            parts.append(item)
+        elif isinstance(item, dict):
+            waiting.append((False, "}"))
+            for place, (key, inner) in enumerate(reversed(item.items())):
+                waiting += [(True, inner), (False, ("," * (place < len(item) - 1)) + json.dumps(key) + ":")]
+            waiting.append((False, "{"))
+        elif isinstance(item, list):
+            waiting.append((False, "]"))
+            for place, inner in enumerate(reversed(item)):
+                waiting += [(True, inner), (False, "," * (place < len(item) - 1))]
+            waiting.append((False, "["))
+        else:
+            parts.append(json.dumps(item))
+    return "".join(parts).encode()
 
 
 def _skip(data: bytes, at: int) -> int:

@@ -199,7 +199,7 @@ def _fit_field(value: Any, shape: type, name: str) -> Any:
         return _fit(value, nested) if isinstance(value, dict) else None
     if name == "content":
         if isinstance(value, list):
-            return [_fit(block, Block) if isinstance(block, dict) else Block() for block in value]
+            return [_fit_block(block) for block in value]
         return value if isinstance(value, str) else None
     if name == "uuids":
         return [item for item in value if isinstance(item, str)] if isinstance(value, list) else None
@@ -208,3 +208,9 @@ def _fit_field(value: Any, shape: type, name: str) -> Any:
     if name in _FLAGS:
         return value if isinstance(value, bool) else None
     return value if isinstance(value, str) else None
+
+
+def _fit_block(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _fit(value, Block)
+    return Block(type="text") if isinstance(value, str) else Block()

@@ -1,0 +1,130 @@
+"""Events as a file that Claude Code resumes.
+
+Found by trying: a record needs `type`, `uuid`, `parentUuid`, `timestamp` and `message`; without a timestamp there is
+"no conversation", without uuids only the last record counts. Ids are made from what is said, so that the same events
+give the same file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from harken.clock import to_datetime
+from harken.events import Event, Response
+from harken.formats.base import Written
+from harken.ids import artifact_id
+
+from .grammar import encode, parse_object
+from .records import lines, take
+from .turns import Said, arrange
+
+VERSION = "2.1.325"
+"""The version whose shape is written."""
+HERE = "/"
+Record = dict[str, Any]
+_NO_USAGE = {
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+}
+
+
+def write(events: Sequence[Event]) -> Written:
+    """The conversation as a session of its own; `rewrite` gives it the id and the folder it is to have."""
+    turns = arrange(events)
+    writer = _Writer(turns.messages)
+    for said in turns.messages:
+        writer.say(said)
+    return Written(data=b"".join(writer.lines), losses=turns.losses)
+
+
+class _Writer:
+    def __init__(self, messages: list[Said]) -> None:
+        self.lines: list[bytes] = []
+        self._parent: str | None = None
+        self._time = next((e.time for said in messages for e in said.events if e.time is not None), 0)
+        first = orjson.dumps([said.blocks for said in messages[:1]])
+        self._session = _uuid(b"session", first)
+
+    def say(self, said: Said) -> None:
+        """A record per block for the assistant, one for the user, one for each result."""
+        self._pass(said.events[:1])
+        if said.role == "user":
+            self._user(said)
+            return
+        name = "msg_" + artifact_id(orjson.dumps([self._parent, said.blocks]))[:24]
+        model = next((e.model for e in said.events if isinstance(e, Response) and e.model), "unknown")
+        stop = "tool_use" if said.results else "end_turn"
+        places: dict[str, str] = {}
+        for block in said.blocks:
+            message: Record = {"id": name, "type": "message", "role": "assistant", "model": model, "content": [block]}
+            message |= {"stop_reason": stop, "stop_sequence": None, "usage": _NO_USAGE}
+            uuid = self._line("assistant", message, {})
+            places[block.get("id", "")] = uuid
+        for call, block, event in said.results:
+            self._pass([event] if event is not None else [])
+            marks = {"sourceToolAssistantUUID": places.get(call)}
+            self._line("user", {"role": "user", "content": [block]}, marks)
+
+    def _user(self, said: Said) -> None:
+        plain = said.blocks[0]["text"] if len(said.blocks) == 1 and said.blocks[0]["type"] == "text" else None
+        marks: Record = {}
+        if said.injected == "compact_summary":
+            marks = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True}
+        elif said.injected:
+            marks = {"isMeta": True}
+        self._line("user", {"role": "user", "content": plain if plain is not None else said.blocks}, marks)
+
+    def _pass(self, events: Sequence[Event]) -> None:
+        """Time never runs backwards here, though it does in the files."""
+        for event in events:
+            if event.time is not None and event.time > self._time:
+                self._time = event.time
+
+    def _line(self, kind: str, message: Record, marks: Record) -> str:
+        uuid = _uuid((self._parent or "").encode(), str(len(self.lines)).encode(), orjson.dumps(message))
+        stamp = to_datetime(self._time).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3].rjust(23, "0") + "Z"
+        record: Record = {"parentUuid": self._parent, "isSidechain": False, "userType": "external", "cwd": HERE}
+        record |= {"sessionId": self._session, "version": VERSION, "gitBranch": "", "type": kind, "message": message}
+        record |= {"uuid": uuid, "timestamp": stamp, **marks}
+        self.lines.append(orjson.dumps(record) + b"\n")
+        self._parent = uuid
+        return uuid
+
+
+def _uuid(*parts: bytes) -> str:
+    """A uuid made from content, in the form of a name-based one."""
+    text = artifact_id(b"\0".join(parts))
+    return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-8{text[17:20]}-{text[20:32]}"
+
+
+def rewrite(data: bytes, *, session_id: str, cwd: str) -> bytes:
+    """The same records under another session id, in another folder; nothing else in them changes.
+
+    A sub-agent's records become a conversation of their own: Claude Code resumes no side chain.
+    """
+    found = [(data[start:end], take(data[start:end])) for start, end in lines(data)]
+    talks = [line for _, line in found if line is not None and line.type in ("user", "assistant")]
+    lift = bool(talks) and all(line.isSidechain is True for line in talks)
+    return b"".join(_moved(text, session_id, cwd, lift=lift) for text, _ in found if text.strip())
+
+
+def _moved(text: bytes, session_id: str, cwd: str, *, lift: bool) -> bytes:
+    try:
+        record = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        record = parse_object(text)
+    if not isinstance(record, dict):
+        return text if text.endswith(b"\n") else text + b"\n"
+    if "sessionId" in record:
+        record["sessionId"] = session_id
+    if "cwd" in record:
+        record["cwd"] = cwd
+    if lift and "isSidechain" in record:
+        record["isSidechain"] = False
+        record.pop("agentId", None)
+    return encode(record) + b"\n"
