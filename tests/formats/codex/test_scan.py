@@ -109,9 +109,11 @@ def test_a_sub_agents_thread_names_its_parent() -> None:
 
 
 def test_a_parent_knows_which_call_started_which_thread() -> None:
+    item = {"type": "CollabAgentToolCall", "id": "c8", "tool": "spawn_agent", "receiver_thread_ids": ["younger"]}
     rollout = Rollout().event("collab_agent_spawn_end", call_id="c7", new_thread_id="child")
+    rollout.event("item_completed", item=item).event("item_completed", item={**item, "tool": "wait", "id": "c9"})
 
-    assert {"child": "c7"} == scan(rollout.data).calls
+    assert {"child": "c7", "younger": "c8"} == scan(rollout.data).calls
 
 
 def test_the_first_session_meta_is_the_files_own() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.formats.codex import FORMAT, context, read, request_items, rewrite, write, write_session
+from harken.formats.codex import FORMAT, context, read, request_items, rewrite, with_base, write, write_session
 from support.rollouts import PICTURE, THREAD, Rollout, message, texts_of
 
 NEW = "01a1dec9-55eb-7972-87c7-b70fb9cc6700"
@@ -198,3 +198,27 @@ class TestAnotherThread:
 
     def test_bytes_without_a_first_line_get_one(self) -> None:
         assert "session_meta" == lines(rewrite(b"", session_id=NEW))[0]["type"]
+
+
+class TestAForkThatOnlyPoints:
+    """Since 0.160 a fork names the bytes it goes on from instead of copying them."""
+
+    base = Rollout(id="old").turn("one").turn("two").data
+
+    def fork(self, end: int) -> bytes:
+        position = {"thread_id": "old", "end_ordinal_exclusive": 7, "end_byte_offset": end}
+        return Rollout(forked_from_id="old", history_base=position).turn("three").data
+
+    def test_the_part_it_goes_on_from_is_put_before_it(self) -> None:
+        end = len(Rollout(id="old").turn("one").data)
+
+        whole = with_base(self.fork(end), self.base)
+
+        said = ["one", "answer to one", "three", "answer to three"]
+        assert said == texts_of(request_items(whole))
+        assert said == texts_of(request_items(rewrite(context(whole), session_id=NEW)))
+
+    @pytest.mark.parametrize("end", [5, 10**9])
+    def test_a_place_that_is_not_there_changes_nothing(self, end: int) -> None:
+        assert self.fork(end) == with_base(self.fork(end), self.base)
+        assert self.base == with_base(self.base, self.base)

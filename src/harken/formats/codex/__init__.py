@@ -17,7 +17,7 @@ from .cut import Splitter, split
 from .detect import detect
 from .read import read
 from .request import request_items
-from .rewrite import rewrite
+from .rewrite import rewrite, with_base
 from .scan import record_names, scan
 from .write import write, write_session
 
@@ -44,6 +44,7 @@ __all__ = [
     "scan",
     "split",
     "unpack",
+    "with_base",
     "write",
     "write_session",
 ]

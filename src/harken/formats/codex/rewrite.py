@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from harken.clock import parse_instant
 
 from .records import ITEM, SESSION_META, Record, iter_lines, kind_of, text_of
+from .usage import base_offset
 from .write import line_of, new_meta
 
 _THREAD = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -30,6 +31,19 @@ def rewrite(data: bytes, *, session_id: str, cwd: str = "", time: int | None = N
     if isinstance(base, dict) and (text := text_of(base.get("text"))):
         meta["base_instructions"] = {"text": text}
     return line_of(time, SESSION_META, meta) + b"".join(_moved(data, time))
+
+
+def with_base(data: bytes, base: bytes) -> bytes:
+    """A fork that only points at another thread's file, with the part of that file it goes on from before it.
+
+    `base` is the other file; the fork's own first line says how many bytes of it count. Where it says nothing, or
+    more than there is, the fork is left as it is.
+    """
+    first = next((payload for kind, payload in _payloads(data) if kind == SESSION_META), {})
+    end = base_offset(first)
+    if end is None or end > len(base) or not base[:end].endswith(b"\n"):
+        return data
+    return base[:end] + data
 
 
 def _payloads(data: bytes) -> Iterator[tuple[str, Record]]:

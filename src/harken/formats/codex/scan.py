@@ -192,8 +192,8 @@ class _Scanner:
             now.items["shown_assistant"] = now.items.get("shown_assistant", 0) + 1
         elif payload.get("type") == "thread_name_updated" and (name := text_of(payload.get("thread_name"))):
             now.title, now.named = name[:_TITLE], True
-        elif payload.get("type") == "collab_agent_spawn_end":
-            self.calls[text_of(payload.get("new_thread_id"))] = text_of(payload.get("call_id"))
+        else:
+            self.calls |= _spawned(payload)
 
     def _entitle(self, text: str) -> None:
         if not self.now.title and not self.now.named:
@@ -245,6 +245,17 @@ class _Scanner:
             offset=self.closed.offset,
             state=msgspec.json.encode(self.closed),
         )
+
+
+def _spawned(payload: Record) -> dict[str, str]:
+    """The threads an event says were started, and the call that did it."""
+    if payload.get("type") == "collab_agent_spawn_end":
+        return {text_of(payload.get("new_thread_id")): text_of(payload.get("call_id"))}
+    item = payload.get("item")
+    if not isinstance(item, dict) or item.get("type") != "CollabAgentToolCall" or item.get("tool") != "spawn_agent":
+        return {}
+    threads = item.get("receiver_thread_ids")
+    return {text_of(thread): text_of(item.get("id")) for thread in threads} if isinstance(threads, list) else {}
 
 
 def _parent(meta: Record) -> str:
