@@ -184,6 +184,30 @@ class TestARuntimeThatCompacts:
         assert [boundary, summary, *turn(2)] == heard(repo, "live")
         assert [*turn(1), boundary, summary, *turn(2)] == heard(repo, "live", stop="root")
 
+    @pytest.mark.parametrize(
+        "metadata",
+        [
+            b'{"type":"system","compact_metadata":{"preserved_messages":{"anchor_uuid":"m5","uuids":["m1c","m1d"]}}}',
+            b'{"compactMetadata":{"preservedSegment":{"headUuid":"m1c","anchorUuid":"m5","tailUuid":"m1d"}}}',
+            b'{"preserved_segment":{"head_uuid":"m1c","tail_uuid":"m1d"}}',
+        ],
+    )
+    def test_what_it_kept_word_for_word_follows_the_summary(self, repo: Repo, metadata: bytes) -> None:
+        live = tracker(repo)
+        boundary = System(subtype="compact_boundary", message_id="m4", metadata=metadata)
+        summary = Prompt(content="in short", source="injected", message_id="m5")
+        live.feed([*turn(1), boundary, summary, *turn(2)])
+
+        assert [boundary, summary, *turn(1)[2:], *turn(2)] == heard(repo, "live")
+
+    @pytest.mark.parametrize("metadata", [b"", b"[]", b"{", b'{"compact_metadata":7}', b"[" * 5000])
+    def test_odd_facts_about_it_are_no_facts(self, repo: Repo, metadata: bytes) -> None:
+        live = tracker(repo)
+        boundary = System(subtype="compact_boundary", message_id="m4", metadata=metadata)
+        live.feed([*turn(1), boundary, Prompt(content="in short", source="injected", message_id="m5")])
+
+        assert ["m4", "m5"] == [event.message_id for event in heard(repo, "live")]
+
     def test_one_that_does_not_show_its_summary_hides_nothing(self, repo: Repo) -> None:
         live = tracker(repo)
         live.feed([*turn(1), System(subtype="microcompact_boundary", message_id="m4"), *turn(2)])

@@ -7,6 +7,9 @@ records) travels with the entry before it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
 
 from harken.events import Event, Prompt, System, TranscriptEdit
 
@@ -70,3 +73,32 @@ def apply(events: Sequence[Event], edit: TranscriptEdit) -> list[Event]:
     else:
         kept = found[: max(edit.n, 0)]
     return [event for entry in kept for event in entry]
+
+
+def after_boundary(events: Sequence[Event], boundary: System, summary: Event) -> list[Event]:
+    """The transcript as a runtime leaves it that has compacted: its summary, and what it says it kept word for word."""
+    kept = _preserved(boundary.metadata, [event.message_id for event in events])
+    return [boundary, summary, *(e for e in events if e.message_id in kept and e not in (boundary, summary))]
+
+
+def _preserved(metadata: bytes, order: Sequence[str]) -> set[str]:
+    """The ids Claude Code names at a boundary, on the wire with underscores and on disk without."""
+    facts = _object(metadata)
+    facts = _object(facts.get("compact_metadata") or facts.get("compactMetadata") or facts)
+    named = _object(facts.get("preserved_messages") or facts.get("preservedMessages")).get("uuids")
+    if isinstance(named, list):
+        return {uuid for uuid in named if isinstance(uuid, str) and uuid}
+    ends = _object(facts.get("preserved_segment") or facts.get("preservedSegment"))
+    head, tail = (ends.get(f"{end}_uuid") or ends.get(f"{end}Uuid") for end in ("head", "tail"))
+    if head in order and tail in order:
+        return {message for message in order[order.index(head) : order.index(tail) + 1] if message}
+    return set()
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, bytes):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return {}
+    return value if isinstance(value, dict) else {}

@@ -120,7 +120,8 @@ def _load(store: Store, groups: Sequence[Sequence[walk.Stretch]], *, standing: b
         known = find(part.format)
         deltas = islice(artifacts, len(part.commits))
         data = known.join(deltas) if known else b"".join(deltas)
-        pieces.append(Piece(name=part.format, format=known, data=known.context(data) if known and standing else data))
+        data = known.context(data) if known and standing else data
+        pieces.append(Piece(name=part.format, format=known, data=data, standing=standing))
     return pieces
 
 

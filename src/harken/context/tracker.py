@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import msgspec
 
 from harken import clock
-from harken.events import Event, TranscriptEdit
+from harken.events import Event, System, TranscriptEdit
 from harken.events.cbor import decode_events, encode_events
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
 from . import refs, turns
 from .counts import count
-from .edits import apply
+from .edits import after_boundary, apply
 from .materialize import DEFAULT_FORMAT, materialize
 
 Warn = Callable[[str], None]
@@ -49,8 +49,8 @@ class Work(msgspec.Struct, kw_only=True):
 
     events: list[Event]
     reason: str
-    fold: TranscriptEdit | tuple[Event, ...] | None = None
-    """What the compaction commit is made from: an edit of the transcript, or the events that survive."""
+    fold: TranscriptEdit | tuple[System, Event] | None = None
+    """What the compaction commit is made from: an edit of the transcript, or a runtime's boundary and summary."""
     failed: bool = False
 
 
@@ -110,7 +110,7 @@ class Tracker:
         self._position = turns.Position()
         self._pending: list[Event] = []
         self._queue: list[Work] = []
-        self._last_boundary: Event | None = None
+        self._last_boundary: System | None = None
 
     # -- asking ------------------------------------------------------------------------------------------------
 
@@ -176,15 +176,15 @@ class Tracker:
             self._skip -= 1
         else:
             self._pending.append(event)
-        fold: TranscriptEdit | tuple[Event, ...] | None = None
+        fold: TranscriptEdit | tuple[System, Event] | None = None
         if isinstance(event, TranscriptEdit):
             fold = event
         elif summary and self._last_boundary is not None:
             fold = (self._last_boundary, event)
-        self._last_boundary = event if self._position.boundary else None
+        self._last_boundary = event if self._position.boundary and isinstance(event, System) else None
         self._due(reason, fold)
 
-    def _due(self, reason: str, fold: TranscriptEdit | tuple[Event, ...] | None = None) -> None:
+    def _due(self, reason: str, fold: TranscriptEdit | tuple[System, Event] | None = None) -> None:
         if not reason or not self._pending:
             return
         self._queue.append(Work(events=self._pending, reason=reason, fold=fold))
@@ -245,13 +245,12 @@ class Tracker:
         row = refs.find_session(self._repo.store, self._row.session)
         return row is not None and row.source != ""
 
-    def _survivors(self, delta: Sequence[Event], fold: TranscriptEdit | tuple[Event, ...]) -> list[Event]:
-        if not isinstance(fold, TranscriptEdit):
-            return list(fold)
-        standing: list[Event] = []
+    def _survivors(self, delta: Sequence[Event], fold: TranscriptEdit | tuple[System, Event]) -> list[Event]:
+        events: list[Event] = []
         if self._tip is not None:
-            standing = decode_events(materialize(self._repo.store, self._tip, format=DEFAULT_FORMAT).bytes)
-        return apply([*standing, *delta], fold)
+            events = decode_events(materialize(self._repo.store, self._tip, format=DEFAULT_FORMAT).bytes)
+        events += delta
+        return apply(events, fold) if isinstance(fold, TranscriptEdit) else after_boundary(events, *fold)
 
     def _draft(self, tip: Commit | None, events: Sequence[Event], commit_type: str, reason: str) -> Draft:
         counts = count(events)

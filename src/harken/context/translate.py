@@ -31,6 +31,14 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     format: Format | None
     """None where nobody knows the format."""
     data: bytes
+    standing: bool = False
+    """Whether this is the conversation as it stands, not every record there is."""
+
+    def events(self) -> list[Event]:
+        """What the piece says: in the order the model reads it, where it is a conversation that stands."""
+        if self.format is None:
+            return []
+        return self.format.tell(self.data) if self.standing else self.format.read(self.data)
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +69,7 @@ def _native(pieces: Sequence[Piece], target: Format) -> Translation:
 
 
 def _structural(pieces: Sequence[Piece], target: Format) -> Translation:
-    read = [piece.format.read(piece.data) if piece.format else [] for piece in pieces]
+    read = [piece.events() for piece in pieces]
     events = [event for part in read for event in part]
     if target.context is identity:
         # Piece by piece, so that what is in the target's format already stays as it is, byte for byte.

@@ -100,7 +100,7 @@ def _ended(rule: Frequency, position: Position) -> tuple[Position, str]:
 
 def is_summary(position: Position, event: Event) -> bool:
     """Whether the event is the summary that a runtime puts behind its compaction boundary."""
-    return position.boundary and isinstance(event, Prompt) and event.source == "injected"
+    return position.boundary and isinstance(event, Prompt) and (event.source == "injected" or "compact" in event.origin)
 
 
 def _continues(key: str, event: Event) -> bool:
