@@ -85,6 +85,8 @@ def act_of(kind: str, payload: Record) -> str:
 class Cutter:
     """The rule as a machine: ask `before`, then `add` the line, then ask `after`."""
 
+    __slots__ = ("_answered", "_heard", "_last", "_messages", "_open", "_records", "_said", "_times", "end", "start")
+
     def __init__(self, start: int = 0) -> None:
         self.start = start
         self._begin(start)
@@ -108,15 +110,18 @@ class Cutter:
     def _cuts(self, start: int, act: str) -> bool:
         if act == TURN_START and (self._heard or self._said):
             return True
-        if self._open and act != TURN_START:
-            # A call nobody answered for 256 KiB is not waited for any longer.
-            self._open = {call: at for call, at in self._open.items() if start - at < CAP}
-            if self._open:
-                return False
+        if self._open and act != TURN_START and self._waits(start):
+            return False
         if act == HEARD and self._said:
             return True
         size = start - self.start
         return size >= CAP or (size >= LEAST and self._answered and act in (SAID, CALL))
+
+    def _waits(self, start: int) -> bool:
+        """Whether a call is open; one that nobody answered for 256 KiB is not waited for any longer."""
+        while self._open and start - (oldest := next(iter(self._open.items())))[1] >= CAP:
+            del self._open[oldest[0]]
+        return bool(self._open)
 
     def add(self, start: int, end: int, act: str, record: Record | None, payload: Record) -> None:
         """Take the line into the open delta; `record` is None for one that is not a record."""
@@ -132,7 +137,9 @@ class Cutter:
         self._messages += payload.get("type") == "message"
         if act == CALL:
             self._said = True
-            self._open[text_of(payload.get("call_id")) or f"@{start}"] = start
+            call = text_of(payload.get("call_id")) or f"@{start}"
+            self._open.pop(call, None)
+            self._open[call] = start
         elif act == OUTPUT:
             self._answered = True
             self._open.pop(text_of(payload.get("call_id")), None)

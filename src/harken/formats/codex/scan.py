@@ -16,7 +16,7 @@ from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_o
 from .items import name_of, text_in
 from .known import why_unknown
 from .read import is_spawned, speaks, typed_text
-from .records import EVENT, ITEM, SERVED, SESSION_META, Record, iter_lines, kind_of, text_of
+from .records import EVENT, ITEM, SERVED, SESSION_META, Record, iter_lines, kind_of, parse, text_of
 from .usage import ZERO, Meter, Totals, base_offset
 
 RUNTIME = "codex"
@@ -91,29 +91,73 @@ class _Scanner:
         self.calls: dict[str, str] = {}
         self.lately = ""
         """The last prompt that looked injected; the next event may say that a person typed it."""
+        self.low = self.high = ""
         self.closed = counts.copy()
 
     def run(self, data: bytes) -> FileFacts:
-        cutter, base = self.cutter, self.base
-        for line in iter_lines(data):
-            start, end, record = line.start + base, line.end + base, line.record
-            if record is None:
-                self._broken(start, end, line.blank)
-                continue
-            kind, payload = kind_of(record)
-            act = act_of(kind, payload)
-            whole = data[line.end - 1] == 10
-            if whole and (delta := cutter.before(start, act)):
-                self._close((delta,))
-            cutter.add(start, end, act, record, payload)
-            self._note(kind, payload, act, record)
-            if len(self.now.names) < NAMES and act in (SAID, CALL, OUTPUT) and kind == ITEM:
-                self.now.names.append(_name(data[line.start : line.end]))
-            if whole and act == BOUNDARY and (pair := cutter.after(start, end, act)):
-                self._close(pair)
-        if tail := cutter.tail():
+        base, size, start = self.base, len(data), 0
+        while start < size:
+            end = data.find(b"\n", start) + 1 or size
+            line = data[start:end]
+            if (record := parse(line)) is None:
+                self._broken(base + start, base + end, not line.strip())
+            else:
+                self._line(line, record, base + start, base + end)
+            start = end
+        if tail := self.cutter.tail():
             self.deltas.append(tail)
         return self._facts()
+
+    def _line(self, line: bytes, record: Record, start: int, end: int) -> None:
+        cutter, now = self.cutter, self.now
+        kind, payload, act, unknown = _judge(record)
+        whole = line[-1] == 10
+        if whole and (delta := cutter.before(start, act)):
+            self._close((delta,))
+        cutter.add(start, end, act, record, payload)
+        now.records += 1
+        now.opaque += unknown
+        self._note_time(record.get("timestamp"))
+        if kind == ITEM:
+            self._note_item(payload, act)
+            if len(now.names) < NAMES and act in (SAID, CALL, OUTPUT):
+                now.names.append(_name(line))
+        elif kind == EVENT:
+            self._note_event(payload)
+        elif kind == SESSION_META:
+            self._note_meta(payload)
+        elif act == HEARD:
+            now.injected += 1
+        elif act == BOUNDARY:
+            now.compactions += 1
+            if whole and (pair := cutter.after(start, end, act)):
+                self._close(pair)
+
+    def _note_time(self, stamp: object) -> None:
+        # Stamps of one shape sort like the instants they name, so only the first and the last have to be parsed.
+        if not isinstance(stamp, str):
+            return
+        if len(stamp) != 24 or stamp[-1] != "Z":
+            self._widen(stamp)
+        elif not self.low:
+            self.low = self.high = stamp
+        elif stamp > self.high:
+            self.high = stamp
+        elif stamp < self.low:
+            self.low = stamp
+
+    def _widen(self, stamp: str) -> None:
+        if (at := parse_instant(stamp)) is not None:
+            now = self.now
+            now.started = at if now.started is None else min(now.started, at)
+            now.ended = at if now.ended is None else max(now.ended, at)
+
+    def _settle(self) -> None:
+        """Bring the counts up to the present line."""
+        self._widen(self.low)
+        self._widen(self.high)
+        self.low = self.high = ""
+        self.now.total, self.now.threads = self.meter.last, self.meter.parents
 
     def _broken(self, start: int, end: int, blank: bool) -> None:
         if blank:
@@ -125,28 +169,9 @@ class _Scanner:
 
     def _close(self, deltas: tuple[Delta, ...]) -> None:
         self.deltas += deltas
-        self.now.total, self.now.threads = self.meter.last, self.meter.parents
+        self._settle()
         self.closed = self.now.copy()
         self.closed.offset = self.cutter.start
-
-    def _note(self, kind: str, payload: Record, act: str, record: Record) -> None:
-        now = self.now
-        now.records += 1
-        if why_unknown(kind, payload):
-            now.opaque += 1
-        if (at := parse_instant(record.get("timestamp"))) is not None:
-            now.ended = at if now.ended is None or at > now.ended else now.ended
-            now.started = at if now.started is None or at < now.started else now.started
-        if kind == ITEM:
-            self._note_item(payload, act)
-        elif kind == EVENT:
-            self._note_event(payload)
-        elif kind == SESSION_META:
-            self._note_meta(payload)
-        elif act == BOUNDARY:
-            now.compactions += 1
-        elif act == HEARD:
-            now.injected += 1
 
     def _note_item(self, item: Record, act: str) -> None:
         now = self.now
@@ -174,26 +199,30 @@ class _Scanner:
             self._entitle(text)
 
     def _note_event(self, payload: Record) -> None:
-        now = self.now
+        now, name = self.now, payload.get("type")
+        if name == "token_count":
+            self._note_tokens(payload)
+        elif name == "agent_message":
+            now.items["shown_assistant"] = now.items.get("shown_assistant", 0) + 1
+        elif (text := typed_text(payload)) is not None:
+            if name == "user_message":
+                now.items["shown_user"] = now.items.get("shown_user", 0) + 1
+            if text and text == self.lately and not now.spawned:
+                now.human, now.injected, self.lately = now.human + 1, now.injected - 1, ""
+            if not now.spawned or not now.title:
+                self._entitle(text)
+        elif name == "thread_name_updated" and (title := text_of(payload.get("thread_name"))):
+            now.title, now.named = title[:_TITLE], True
+        else:
+            self.calls |= _spawned(payload)
+
+    def _note_tokens(self, payload: Record) -> None:
         restarts = self.meter.restarts
         step = self.meter.step(payload)
         if self.meter.restarts != restarts:
             self.usage.clear()
         if step is not None:
             self.usage[" ".join(step[0])] = step[1]
-        elif (text := typed_text(payload)) is not None:
-            if payload.get("type") == "user_message":
-                now.items["shown_user"] = now.items.get("shown_user", 0) + 1
-            if text and text == self.lately and not now.spawned:
-                now.human, now.injected, self.lately = now.human + 1, now.injected - 1, ""
-            if not now.spawned or not now.title:
-                self._entitle(text)
-        elif payload.get("type") == "agent_message":
-            now.items["shown_assistant"] = now.items.get("shown_assistant", 0) + 1
-        elif payload.get("type") == "thread_name_updated" and (name := text_of(payload.get("thread_name"))):
-            now.title, now.named = name[:_TITLE], True
-        else:
-            self.calls |= _spawned(payload)
 
     def _entitle(self, text: str) -> None:
         if not self.now.title and not self.now.named:
@@ -215,6 +244,7 @@ class _Scanner:
         now.forked_from = text_of(meta.get("forked_from_id")) or now.forked_from
 
     def _facts(self) -> FileFacts:
+        self._settle()
         now, items = self.now, self.now.items
         human, injected = now.human, now.injected
         if "user" not in items:
@@ -245,6 +275,26 @@ class _Scanner:
             offset=self.closed.offset,
             state=msgspec.json.encode(self.closed),
         )
+
+
+_VERDICTS: dict[tuple[object, object, object], tuple[str, bool]] = {}
+"""What wrapped lines of a kind are, as found out once: the act and whether nobody knows it."""
+_MANY, _LONG = 1000, 200
+"""A hostile file may name as many kinds as it likes; it cannot make us remember them."""
+
+
+def _judge(record: Record) -> tuple[str, Record, str, bool]:
+    """The record's kind, payload and act, and whether nobody knows it."""
+    kind, payload = kind_of(record)
+    name, role = payload.get("type"), payload.get("role")
+    key = (kind, name, role)
+    if name == "item_completed" or not isinstance(name, str | None) or not isinstance(role, str | None):
+        return kind, payload, act_of(kind, payload), bool(why_unknown(kind, payload))
+    if (verdict := _VERDICTS.get(key)) is None:
+        verdict = act_of(kind, payload), bool(why_unknown(kind, payload))
+        if len(_VERDICTS) < _MANY and len(kind) + len(name or "") + len(role or "") < _LONG:
+            _VERDICTS[key] = verdict
+    return kind, payload, *verdict
 
 
 def _spawned(payload: Record) -> dict[str, str]:

@@ -52,6 +52,7 @@ class Meter:
         self.thread = thread
         """The first one: the file's own."""
         self.restarts = 0
+        self._family = ""
 
     def meet(self, meta: Record) -> None:
         """Take note of a `session_meta`; a fork repeats those of the threads it comes from."""
@@ -60,10 +61,16 @@ class Meter:
             self.thread, self.based = thread, base_offset(meta) is not None
         if len(self.parents) < _THREADS:
             self.parents.setdefault(thread, text_of(meta.get("forked_from_id")))
+        self._family = ""
 
     @property
     def family(self) -> str:
         """The thread that everything in the file descends from: forks of one thread share its totals."""
+        if not self._family:
+            self._family = self._oldest()
+        return self._family
+
+    def _oldest(self) -> str:
         thread, seen = self.thread, set[str]()
         while thread not in seen and (parent := self.parents.get(thread)):
             seen.add(thread)
