@@ -20,10 +20,16 @@ FRAME_SIZE = 1 << 20
 LIMIT = 4 << 20
 """No frame has more content than this, so reading one takes bounded memory whatever it claims."""
 
-LIVE, BULK, PACKED = 1, 3, 9
-"""Levels of compression: a checkpoint and an import want speed, packing happens once and wants room."""
+BULK, PACKED = 3, 9
+"""Levels of compression: an import wants speed, packing happens once and wants room."""
 
+_PAGE = 4800  # content that text compresses into a page of 4 KiB at any level
 _WINDOW = 23  # a prefix and a frame, both at their largest, lie inside one window
+
+
+def live_level(size: int) -> int:
+    """The level for a checkpoint, which is packed again later: what fits into a page anyway is hardly compressed."""
+    return -3 if size <= _PAGE else 1
 
 
 class Frame(NamedTuple):
@@ -50,7 +56,7 @@ class _Coders(threading.local):
 _coders = _Coders()
 
 
-def seal_frame(content: bytes, *, level: int = LIVE, prefix: bytes | None = None) -> Frame:
+def seal_frame(content: bytes, *, level: int = BULK, prefix: bytes | None = None) -> Frame:
     """Compress content into a frame, alone or against a prefix."""
     if prefix is None:
         data = _coders.encoder(level).compress(content)

@@ -97,8 +97,7 @@ def digits_needed(name: str, others: Iterable[str]) -> int:
 
 def to_commit(draft: Draft, *, id: str, seal: str, short: str, created_at: str) -> Commit:
     """The draft with the names the store worked out."""
-    fields = {name: getattr(draft, name) for name in Draft.__struct_fields__}
-    return Commit(**fields, id=id, seal=seal, short=short, created_at=created_at)
+    return Commit(**msgspec.structs.asdict(draft), id=id, seal=seal, short=short, created_at=created_at)
 
 
 def check_policy(policy: str, expires: int | None) -> None:

@@ -87,7 +87,7 @@ class Packer:
             content, frame = self._gather(group)
             db.begin()
             try:
-                moved = self._swap(group, content, frame, None)
+                moved = self._swap(group, content, frame)
             except BaseException:
                 db.rollback()
                 raise
@@ -95,22 +95,20 @@ class Packer:
             gone += moved
         return gone
 
-    def settle(self, chain: int, next_frame: int) -> int:
-        """Inside a transaction: gather a chain's loose frames for good. The answer is the next frame's number."""
+    def settle(self, chain: int) -> None:
+        """Inside a transaction: gather a chain's loose frames for good."""
         rows = [Loose(*row) for row in self._store.db.all(sql.LOOSE_OF, (chain,))]
         for group in _groups(rows):
             content, frame = self._gather(group)
-            self._swap(group, content, frame, next_frame)
-            next_frame += 1
+            self._swap(group, content, frame, for_good=True)
         for row in self._store.db.all(sql.LOOSE_OF, (chain,)):
-            self._settle_one(Loose(*row), next_frame)
-            next_frame += 1
+            self._settle_one(Loose(*row))
         self._loose = None
-        return next_frame
 
-    def _settle_one(self, loose: Loose, number: int) -> None:
+    def _settle_one(self, loose: Loose) -> None:
         """Inside a transaction: make a loose frame an ordinary one, as it is."""
         db = self._store.db
+        number = highest_frame(self._store) + 1
         slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
         db.do(sql.SETTLE, (number, loose.slot))
         db.many(sql.PLACE_ARTIFACT, [(number, start, artifact) for artifact, start, _ in slices])
@@ -119,27 +117,27 @@ class Packer:
         content = b"".join(self._store.frame(-loose.slot) for loose in group)
         return len(content), seal_frame(content, level=PACKED)
 
-    def _swap(self, group: list[Loose], size: int, frame: Frame, number: int | None) -> int:
+    def _swap(self, group: list[Loose], size: int, frame: Frame, *, for_good: bool = False) -> int:
         """Inside a transaction: put the large frame in the place of the small ones, unless something changed."""
         db, start, moves = self._store.db, 0, []
-        next_frame, next_slot, *_ = db.one(sql.NEXT) or (1, 1)
-        number = next_frame if number is None else number
         for loose in group:
             if db.one(sql.LOOSE_ROW, (loose.slot,)) != tuple(loose):
                 return 0
             slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
             if sum(row[2] for row in slices) != loose.size:
                 if slices:  # some of it was evicted: the frame stays as it is until gc writes it anew
-                    self._settle_one(loose, number)
+                    self._settle_one(loose)
                 return 0
             moves += [(artifact, start + offset) for artifact, offset, _ in slices]
             start += loose.size
         chains = {loose.chain for loose in group}
-        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and number == next_frame:  # room for more of the chain
+        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and not for_good:  # room for more of the chain
+            (slot,) = db.one(sql.NEXT["slot"]) or (1,)
             rows = (min(loose.first for loose in group), max(loose.last for loose in group))
-            db.do(sql.FILL_SLOT, (next_slot, frame.hash, frame.size, chains.pop(), *rows, frame.data))
-            number = -next_slot
+            db.do(sql.FILL_SLOT, (slot, frame.hash, frame.size, chains.pop(), *rows, frame.data))
+            number = -int(slot)
         else:
+            number = highest_frame(self._store) + 1
             db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
         db.many(sql.PLACE_ARTIFACT, [(number, offset, artifact) for artifact, offset in moves])
         return len(group)

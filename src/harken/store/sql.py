@@ -98,15 +98,20 @@ LOOSE_OF = f"{_LOOSE} WHERE chain = ? AND {_IN_USE} ORDER BY first"
 LOOSE_ALL = f"{_LOOSE} WHERE {_IN_USE} ORDER BY chain, first"
 LOOSE_ROW = f"{_LOOSE} WHERE slot = ?"
 SLOT_IN_USE = f"SELECT 1 FROM loose l WHERE slot = ? AND {_IN_USE}"
+FREE_SLOT = f"SELECT 1 FROM loose l WHERE slot = ? AND NOT {_IN_USE}"
 FREE_SLOTS = f"SELECT slot FROM loose l WHERE NOT {_IN_USE} ORDER BY slot DESC"
 DROP_FREE_SLOTS = f"DELETE FROM loose AS l WHERE NOT {_IN_USE}"
 SETTLE = "INSERT INTO frames (n, hash, size, data) SELECT ?, hash, size, data FROM loose WHERE slot = ?"
 LOOSE_SUMS = f"SELECT chain, sum(size), count(*) FROM loose l WHERE {_IN_USE} GROUP BY chain"
 SLICES_BETWEEN = "SELECT n, start, size FROM artifacts WHERE n BETWEEN ? AND ? AND frame = ? ORDER BY n"
-NEXT = (
-    "SELECT (SELECT coalesce(max(n), 0) FROM frames) + 1, (SELECT coalesce(max(slot), 0) FROM loose) + 1, "
-    "(SELECT coalesce(max(n), 0) FROM artifacts) + 1, (SELECT coalesce(max(n), 0) >> 32 FROM commits) + 1"
-)
+NEXT = {
+    "frame": "SELECT coalesce(max(n), 0) + 1 FROM frames",
+    "slot": "SELECT coalesce(max(slot), 0) + 1 FROM loose",
+    "artifact": "SELECT coalesce(max(n), 0) + 1 FROM artifacts",
+    "chain": "SELECT (coalesce(max(n), 0) >> 32) + 1 FROM commits",
+    "move": "SELECT coalesce(max(n), 0) + 1 FROM moves",
+}
+"""The next number of a kind."""
 
 # -- commits ---------------------------------------------------------------------------------------------------------
 
@@ -129,8 +134,12 @@ COMMIT_BY_N = f"{COMMITS} WHERE c.n = ?"
 COMMITS_BETWEEN = f"{COMMITS} WHERE substr(c.id, 1, 8) >= ? AND substr(c.id, 1, 8) <= ? ORDER BY c.time DESC, c.n DESC"
 COMMITS_NEWEST = f"{COMMITS} ORDER BY c.time DESC, c.n DESC LIMIT ?"
 ALIKE = "SELECT n, id, seal, twin, digits FROM commits WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ? ORDER BY n"
+# The same, and last a row of NULLs if there is a commit at a certain place.
+ALIKE_OR_AT = (
+    "SELECT n, id, seal, twin, digits FROM commits WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ? "
+    "UNION ALL SELECT n, NULL, NULL, NULL, NULL FROM commits WHERE n = ?"
+)
 COMMIT_NAME = "SELECT id, seal, twin FROM commits WHERE n = ?"
-TAKEN = "SELECT 1 FROM commits WHERE n = ?"
 ADD_COMMIT = (
     "INSERT INTO commits (n, id, seal, twin, digits, parent, artifact, time, origin, principal, messages, tokens, "
     "approximate, links, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -163,7 +172,6 @@ MOVES = (
     "LEFT JOIN commits b ON b.n = m.before LEFT JOIN commits a ON a.n = m.after "
     "WHERE ?1 IS NULL OR m.name = ?1 ORDER BY m.n DESC LIMIT ?2"
 )
-NEXT_MOVE = "SELECT coalesce(max(n), 0) + 1 FROM moves"
 ADD_MOVE = "INSERT INTO moves (n, name, kind, before, after, time, who, why, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 SESSIONS = (
     "SELECT s.session, s.runtime, c.id, c.seal, c.twin, s.parent, s.agent, s.title, s.source, s.started, s.ended, "

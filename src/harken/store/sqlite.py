@@ -63,7 +63,7 @@ class SqliteStore:
         self.packer = Packer(self)
         self._closed = False
         self._recent: dict[str, tuple[int, str]] = {}
-        self._interned: dict[tuple[Any, ...], int] = {}
+        self._interned: dict[tuple[str, ...], int] = {}
         self._origins: dict[int, Row] = {}
         self._principals: dict[int, tuple[str, str]] = {}
         self._places: dict[str, tuple[int | None, int | None, int]] = {}
@@ -381,12 +381,13 @@ class SqliteStore:
 
     # -- what the writer keeps between transactions ------------------------------------------------------------
 
-    def intern(self, find: str, add: str, values: tuple[Any, ...]) -> int:
+    def intern(self, find: str, add: str, values: tuple[str, ...]) -> int:
         """The number of a row of repeated text, added if it is new."""
         number = self._interned.get(values)
         if number is None:
-            row = self.db.one(find, values)
-            number = int(row[0]) if row else self.db.do(add, values)
+            kept = tuple(map(text, values))
+            row = self.db.one(find, kept)
+            number = int(row[0]) if row else self.db.do(add, kept)
             self._interned[values] = number
         return number
 

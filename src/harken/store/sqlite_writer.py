@@ -18,7 +18,7 @@ from harken.errors import BadRequest, Conflict, NotFound
 from . import naming, sql
 from .base import Commit, Draft, SessionRow
 from .db import text
-from .frames import BULK, FRAME_SIZE, LIVE, seal_frame
+from .frames import BULK, FRAME_SIZE, live_level, seal_frame
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
@@ -36,7 +36,7 @@ class SqliteWriter:
             raise BadRequest("this thread is already inside a transaction of this store")
         self._db.local.writer = self
         self._begun = False
-        self._next_frame = self._next_slot = self._next_artifact = self._next_chain = 0
+        self._next: dict[str, int] = {}
         self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
         self._bases: dict[int, int | None] = {}
         self._chain = 0
@@ -60,8 +60,14 @@ class SqliteWriter:
         if not self._begun:
             self._db.begin()
             self._begun = True
-            numbers = self._db.one(sql.NEXT) or (1, 1, 1, 1)
-            self._next_frame, self._next_slot, self._next_artifact, self._next_chain = numbers
+
+    def _draw(self, what: str) -> int:
+        """The next free number of a kind; nobody else can draw while we hold the lock."""
+        number = self._next.get(what)
+        if number is None:
+            (number,) = self._db.one(sql.NEXT[what]) or (1,)
+        self._next[what] = number + 1
+        return number
 
     def finish(self) -> None:
         """Write what is left in the buffer and make everything durable."""
@@ -117,7 +123,7 @@ class SqliteWriter:
             base = self._base(like) if like else None
         self._prefix = base
         if found is None:
-            self._numbers[name], self._next_artifact = self._next_artifact, self._next_artifact + 1
+            self._numbers[name] = self._draw("artifact")
         else:
             self._numbers[name] = found[0]
             self._noted.add(name)
@@ -132,7 +138,7 @@ class SqliteWriter:
         small = self._size < LOOSE_LIMIT
         prefix = None if self._prefix is None else self._store.frame(self._prefix)
         content = b"".join(self._buffer.values())
-        frame = seal_frame(content, level=LIVE if small else BULK, prefix=prefix)
+        frame = seal_frame(content, level=live_level(self._size) if small else BULK, prefix=prefix)
         if small and prefix is None and not self._scattered:
             slot = self._take_slot()
             rows = (min(self._numbers.values()), max(self._numbers.values()))
@@ -140,7 +146,7 @@ class SqliteWriter:
             self.loosened.append((self._chain, frame.size))
             number = -slot
         else:
-            number, self._next_frame = self._next_frame, self._next_frame + 1
+            number = self._draw("frame")
             self._db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, self._prefix, frame.data))
         start, fresh = 0, []
         for name, data in self._buffer.items():
@@ -167,10 +173,9 @@ class SqliteWriter:
         """A slot whose frame has been packed, or a new one."""
         free = self._store.packer.free
         while free:
-            if self._db.one(sql.SLOT_IN_USE, (slot := free.pop(),)) is None and slot < self._next_slot:
+            if self._db.one(sql.FREE_SLOT, (slot := free.pop(),)) is not None:
                 return slot
-        self._next_slot += 1
-        return self._next_slot - 1
+        return self._draw("slot")
 
     def _base(self, like: str) -> int | None:
         """The frame to compress against: the one that holds `like`, or the one that one was compressed against."""
@@ -179,7 +184,8 @@ class SqliteWriter:
             # A frame that others lean on must not be packed away, so what is loose is gathered for good first.
             self._flush()
             loose = self._db.one(sql.LOOSE_ROW, (-found[1],))
-            self._next_frame = self._store.packer.settle(loose[3] if loose else 0, self._next_frame)
+            self._store.packer.settle(loose[3] if loose else 0)
+            self._next.pop("frame", None)
             found = self._store.find_artifact(like)
         if found is None or found[1] is None:
             return None
@@ -214,7 +220,7 @@ class SqliteWriter:
             if found is not None:
                 number = found[0]
             else:
-                number, self._next_artifact = self._next_artifact, self._next_artifact + 1
+                number = self._draw("artifact")
                 self._db.do(sql.ADD_ARTIFACT, (number, bytes.fromhex(name), None, None, size))
             self._db.many(sql.ADD_PART, [(number, n, *row) for n, row in enumerate(frames)])
             if found is None and policy != "default":
@@ -224,7 +230,7 @@ class SqliteWriter:
         return name
 
     def _add_part(self, content: bytes) -> int:
-        number, self._next_frame = self._next_frame, self._next_frame + 1
+        number = self._draw("frame")
         frame = seal_frame(content, level=BULK)
         self._db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
         return number
@@ -277,14 +283,18 @@ class SqliteWriter:
         created_at = clock.format_seconds(draft.time)
         name = naming.commit_name(draft, created_at)
         seal = naming.seal_of(draft, created_at, parent[1] if parent else "")
-        alike = self._db.all(sql.ALIKE, _near(name))
+        after = parent[0] + 1 if parent else None
+        alike = self._db.all(sql.ALIKE_OR_AT, (*_near(name), after))
+        if alike and alike[-1][1] is None:  # somebody follows the parent already
+            after = None
+            alike.pop()
         same_name = [row for row in alike if row[1].hex() == name]
         for number, _, sealed, twin, _ in same_name:
             if sealed.hex() == seal:
                 return self._seen(number, name + seal if twin else name, draft)
         full = name + seal if same_name else name
         digits = self._make_room(full, alike)
-        self._insert(draft, full, seal, digits, parent, artifact)
+        self._insert(draft, full, seal, digits, parent[0] if parent else None, after, artifact)
         short = ids.commit_ref(full, digits)
         return naming.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
 
@@ -313,15 +323,13 @@ class SqliteWriter:
         full: str,
         seal: str,
         digits: int,
-        parent: tuple[int, str] | None,
+        parent: int | None,
+        after: int | None,
         artifact: int,
     ) -> None:
-        fork: int | None = None
-        if parent is not None and self._db.one(sql.TAKEN, (parent[0] + 1,)) is None:
-            number = parent[0] + 1
-        else:
-            number, self._next_chain = self._next_chain << 32, self._next_chain + 1
-            fork = parent[0] if parent else None
+        """Write the row: in the place after its parent if that is free, else as the first of a new chain."""
+        number = after if after is not None else self._draw("chain") << 32
+        fork = parent if after is None else None
         id, sealed, twin = bytes.fromhex(full[: naming.FULL]), bytes.fromhex(seal), int(len(full) > naming.FULL)
         links = naming.links_text(draft) or None
         facts = (draft.message_count, draft.token_count, int(draft.approximate), links)
@@ -358,11 +366,21 @@ class SqliteWriter:
 
     def _origin(self, draft: Draft) -> int:
         return self._store.intern(
-            sql.ORIGIN, sql.ADD_ORIGIN, tuple(text(getattr(draft, name)) for name in sql.ORIGIN_COLUMNS)
+            sql.ORIGIN,
+            sql.ADD_ORIGIN,
+            (
+                draft.session_id,
+                draft.format,
+                draft.commit_type,
+                draft.checkpoint,
+                draft.template,
+                draft.ticket_id,
+                draft.thread_id,
+            ),
         )
 
     def _principal(self, draft: Draft) -> int:
-        return self._store.intern(sql.PRINCIPAL, sql.ADD_PRINCIPAL, (text(draft.principal), text(draft.machine)))
+        return self._store.intern(sql.PRINCIPAL, sql.ADD_PRINCIPAL, (draft.principal, draft.machine))
 
     # -- what is said about them -------------------------------------------------------------------------------
 
@@ -408,7 +426,7 @@ class SqliteWriter:
         else:
             self._db.do(sql.SET_NAME, (name, kind, target, ids.row_sum((name, kind, self._id(target)))))
         if record:
-            (number,) = self._db.one(sql.NEXT_MOVE) or (1,)
+            number = self._draw("move")
             fields = (number, name, kind, self._id(before), self._id(target), time, who, why)
             self._db.do(
                 sql.ADD_MOVE, (number, name, kind, before, target, time, text(who), text(why), ids.row_sum(fields))
