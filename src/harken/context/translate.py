@@ -57,6 +57,8 @@ def translate(pieces: Sequence[Piece], target: Format) -> Translation:
     """The pieces as one conversation in the target's format, or raw where there is no way."""
     if all(piece.name == target.name for piece in pieces):
         return _native(pieces, target)
+    if len(pieces) == 1 and pieces[0].standing and pieces[0].format and target.name in pieces[0].format.direct:
+        return _direct(pieces[0], target)
     readable = all(piece.format is not None and "read" in piece.format.can for piece in pieces)
     if not readable or "write" not in target.can:
         return raw(pieces, wanted=target.name)
@@ -66,6 +68,19 @@ def translate(pieces: Sequence[Piece], target: Format) -> Translation:
 def _native(pieces: Sequence[Piece], target: Format) -> Translation:
     data = pieces[0].data if len(pieces) == 1 else target.join(piece.data for piece in pieces)
     return Translation(data=data, format=target.name, tier="1", description=target.description)
+
+
+def _direct(piece: Piece, target: Format) -> Translation:
+    """What a runtime makes of its own records, in that runtime's words; no other way says as much."""
+    written = piece.format.direct[target.name](piece.data) if piece.format else Written(data=b"")
+    return Translation(
+        data=written.data,
+        format=target.name,
+        tier="2s",
+        losses=written.losses,
+        description=target.description,
+        events=tuple(piece.events()),
+    )
 
 
 def _structural(pieces: Sequence[Piece], target: Format) -> Translation:

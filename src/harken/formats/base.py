@@ -6,7 +6,7 @@ the function out, and `can` says so as data, so that tables and errors need no s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -81,6 +81,10 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """Whether bytes (the first 64 KiB are enough) look like this format."""
     reader: Callable[[bytes], Iterable[Event]] | None = None
     writer: Callable[[Sequence[Event]], Written] | None = None
+    teller: Callable[[bytes], Iterable[Event]] | None = None
+    """The events of a context in the order the model reads them, where that is not the order of the bytes."""
+    direct: Mapping[str, Callable[[bytes], Written]] = {}
+    """By format: the way from a context of this format straight to that one, where going through events says less."""
 
     @property
     def can(self) -> frozenset[str]:
@@ -92,6 +96,10 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         if self.reader is None:
             raise BadRequest(f"{self.name} can be written but not read")
         return list(self.reader(data))
+
+    def tell(self, data: bytes) -> list[Event]:
+        """The events of the conversation as it stands, in the order the model reads them."""
+        return self.read(data) if self.teller is None else list(self.teller(data))
 
     def write(self, events: Sequence[Event]) -> Written:
         """The bytes for the events, and what they could not say."""

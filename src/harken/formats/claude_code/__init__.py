@@ -7,7 +7,8 @@ scan      one pass for the importer
 branch    the conversation as it stands
 request   the message list that goes to the model
 classify  who stands in the user's place
-read      events
+read      events, of every record
+tell      events of the conversation as it stands, in the order the model reads them
 turns     a conversation out of events, in turn and with every call answered
 write     a file that Claude Code resumes, from events or from another session's lines
 usage     tokens, counted once
@@ -22,9 +23,10 @@ from harken.formats.base import Delta, Format
 from .branch import context
 from .detect import detect
 from .read import read
-from .request import messages
+from .request import messages, write_request
 from .scan import scan
 from .side import side_chains
+from .tell import tell
 from .usage import UsageRow, merge
 from .write import rewrite, write
 
@@ -45,4 +47,6 @@ FORMAT = Format(
     detect=detect,
     reader=read,
     writer=write,
+    teller=tell,
+    direct={"anthropic-messages-v1": write_request},
 )

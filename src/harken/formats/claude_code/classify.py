@@ -66,6 +66,7 @@ ORIGINS = {
     "channel": "channel",
     "peer": "peer",
     "coordinator": "coordinator",
+    "observer": "observer",
     "auto-continuation": "continuation",
 }
 """What `origin.kind` says."""

@@ -17,8 +17,11 @@ from typing import Any
 
 import msgspec
 
+from harken.formats.base import Loss, Written
+
 from .attachments import Turns, render
 from .branch import Node, choose, survey
+from .grammar import encode
 from .records import read_objects
 
 Block = dict[str, Any]
@@ -63,15 +66,47 @@ def messages(data: bytes, *, model: str | None = None, prompt: str | None = None
     `model` is the model it would be sent to: thinking that another one signed is left out (None keeps all).
     `prompt` is what the user says next; without it the list ends where the session does.
     """
+    return _build(data, model, prompt)[0]
+
+
+def write_request(data: bytes) -> Written:
+    """A session's context as the body of a request, with what the program leaves out or puts in."""
+    sent, changes = _build(data, None, None)
+    return Written(data=encode({"messages": sent}), losses=changes)
+
+
+def _build(data: bytes, model: str | None, prompt: str | None) -> tuple[list[dict[str, Any]], tuple[Loss, ...]]:
     turns = _turns(data)
+    said = list(turns)
     turns = _drop_unanswered(turns)
     turns = _drop_empty(turns)
     _answer_the_last(turns)
     if prompt is not None:
         turns.append(Turn("user", [{"type": "text", "text": prompt}]))
     turns = _lift_attachments(turns)
-    sent = _pair(_merge([turn for turn in turns if turn.mark != "error"]))
-    return [{"role": m.role, "content": m.blocks} for m in (_finish(m, model) for m in sent) if m.blocks]
+    sent = [_finish(m, model) for m in _pair(_merge([turn for turn in turns if turn.mark != "error"]))]
+    result = [{"role": m.role, "content": m.blocks} for m in sent if m.blocks]
+    return result, _losses(said, sent)
+
+
+def _losses(said: list[Turn], sent: list[Turn]) -> tuple[Loss, ...]:
+    """What the request does not hold of what was said."""
+    lost = [
+        Loss(what=what, count=before - after, why=why)
+        for what, kind, why in (
+            ("calls without a result", "tool_use", "the program leaves them out"),
+            ("results without a call", "tool_result", "the program leaves them out"),
+            ("thinking", "thinking", "it is not sent without the words it led to"),
+        )
+        if (before := _count(said, kind)) > (after := _count(sent, kind))
+    ]
+    if errors := sum(turn.mark == "error" for turn in said):
+        lost.append(Loss(what="error messages", count=errors, why="the program made them up itself"))
+    return tuple(lost)
+
+
+def _count(turns: list[Turn], kind: str) -> int:
+    return sum(block.get("type") == kind for turn in turns for block in turn.blocks)
 
 
 def _turns(data: bytes) -> list[Turn]:

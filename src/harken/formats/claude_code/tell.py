@@ -20,14 +20,14 @@ def tell(data: bytes) -> Iterator[Event]:
     found = survey(data)
     reader = RecordReader()
     for index in choose(found).order:
-        node = found.nodes[index]
-        if node.first:
-            yield from _events(reader, data, node)
+        yield from _events(reader, data, found.nodes[index])
 
 
 def _events(reader: RecordReader, data: bytes, node: Node) -> Iterator[Event]:
-    for start, end in ((node.start, node.end), *(() if node.summary is None else (node.summary,))):
-        objects, _ = read_objects(data[start:end])
-        if objects:
-            value, first, last = objects[0]
-            yield from reader.record(value, f"@{start + first}", data[start + first : start + last].rstrip(b"\r\n"))
+    places = [(node.start, node.end)] if node.summary is None else [(node.start, node.end), node.summary]
+    for place in places:
+        for value, first, last in read_objects(data[place[0] : place[1]])[0]:
+            # Of two objects on one line each is a record of its own, and told where it belongs.
+            if place == node.summary or value.get("uuid") == node.line.uuid:
+                start, end = place[0] + first, place[0] + last
+                yield from reader.record(value, f"@{start}", data[start:end].rstrip(b"\r\n"))

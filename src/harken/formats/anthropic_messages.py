@@ -1,0 +1,125 @@
+"""`anthropic-messages-v1`: what would go to Anthropic's Messages API, as `{"system": …, "messages": […]}`.
+
+From Claude Code's own files `claude_code.messages` makes it word for word as the program would; this writer makes it
+from events, whatever they came from. Reasoning is kept with its signature, since the API takes it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from harken.events import Event, Output, System
+from harken.events.text import clean
+
+from .base import Format, Written
+from .claude_code.grammar import encode, parse_object
+from .claude_code.read import assistant_event, user_events
+from .claude_code.turns import Block, Said, arrange
+
+Record = dict[str, Any]
+INSTRUCTIONS = "instructions"
+"""The subtype under which a system message is an event."""
+
+
+def write(events: Sequence[Event]) -> Written:
+    """The conversation as a request; instructions go to `system`, results into the user's next message."""
+    turns = arrange(events, thinking=True)
+    system = [
+        {"type": "text", "text": e.message} for e in events if isinstance(e, System) and e.subtype == INSTRUCTIONS
+    ]
+    body: Record = {"system": system} if system else {}
+    losses = tuple(loss for loss in turns.losses if loss.what != "system instructions")
+    return Written(data=orjson.dumps(body | {"messages": _alternate(turns.messages)}), losses=losses)
+
+
+def _alternate(said: Sequence[Said]) -> list[Record]:
+    """User and assistant in turn: neighbours are joined, and results come first in the message that answers."""
+    messages: list[Record] = []
+    for one in said:
+        _add(messages, one.role, one.blocks)
+        if one.results:
+            _add(messages, "user", [block for _, block, _ in one.results])
+    return messages
+
+
+def _add(messages: list[Record], role: str, blocks: list[Block]) -> None:
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"] += blocks
+    else:
+        messages.append({"role": role, "content": list(blocks)})
+
+
+def read(data: bytes) -> Iterator[Event]:
+    """The events of a request, of a bare list of messages, or of a single message or response."""
+    body = _load(data)
+    if body is None:
+        yield Output(raw=data, why="not a JSON object with messages")
+        return
+    for index, text in enumerate(_instructions(body.get("system"))):
+        yield System(subtype=INSTRUCTIONS, message=clean(text), message_id="@system", index=index)
+    messages = body.get("messages")
+    for number, message in enumerate(messages if isinstance(messages, list) else []):
+        made = list(_message(message))
+        name = message.get("id") if isinstance(message, dict) else None
+        api = clean(name) if isinstance(name, str) else ""
+        for place, event in enumerate(made):
+            yield event.replace(message_id=f"@{number}", index=place, api_id=api)
+
+
+def _load(data: bytes) -> Record | None:
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value = parse_object(data)
+    if isinstance(value, list):
+        return {"messages": value}
+    if isinstance(value, dict):
+        return value if isinstance(value.get("messages"), list) else {"messages": [value]} if "role" in value else None
+    return None
+
+
+def _instructions(system: Any) -> list[str]:
+    if isinstance(system, str):
+        return [system]
+    blocks = system if isinstance(system, list) else []
+    return [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+
+
+def _message(message: Any) -> Iterator[Event]:
+    content = message.get("content") if isinstance(message, dict) else None
+    role = message.get("role") if isinstance(message, dict) else None
+    if not isinstance(content, str | list) or role not in ("user", "assistant", "system"):
+        yield Output(raw=encode(message), why="a message without a role or content")
+    elif role == "user":
+        yield from user_events(content, None)
+    elif role == "system":
+        for text in _instructions(content):
+            yield System(subtype=INSTRUCTIONS, message=clean(text))
+    else:
+        model = message.get("model")
+        for block in [content] if isinstance(content, str) else content:
+            yield assistant_event(block, clean(model) if isinstance(model, str) else "")
+
+
+def detect(head: bytes) -> bool:
+    """Whether the bytes begin like a request with Anthropic's content blocks."""
+    squeezed = head[:65536].replace(b" ", b"").replace(b"\n", b"")
+    if squeezed[:1] not in (b"{", b"[") or b'"sessionId"' in squeezed or b'"session_id"' in squeezed:
+        return False
+    listed = squeezed[:1] == b"[" or b'"messages":[{' in squeezed
+    blocks = (b'"type":"tool_use"', b'"type":"tool_result"', b'"content":[{"type":"text"')
+    return listed and b'"role":"' in squeezed and any(block in squeezed for block in blocks)
+
+
+FORMAT = Format(
+    name="anthropic-messages-v1",
+    media_type="application/json",
+    description="The body of a request to Anthropic's Messages API: `system` and `messages` with content blocks.",
+    empty=b'{"messages":[]}',
+    detect=detect,
+    reader=read,
+    writer=write,
+)
