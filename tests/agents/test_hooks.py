@@ -395,6 +395,34 @@ class TestAfterALoad:
 
         assert ["redact"] == root.missing_hooks
 
+    def test_an_utterance_is_not_reviewed_twice_and_not_by_a_newcomer(self, tmp_path: Path) -> None:
+        seen: list[str] = []
+        watch = [Hook(name=n, points=("finished",), function=lambda m: seen.append(m.text)) for n in ("Old", "New")]
+        root, session = open_stage(tmp_path / "log", {"root": ["hello"]}, hooks=watch[:1])
+        with session:
+            say(root, "hello")
+
+        root, session = open_stage(tmp_path / "log", {"root": ["hello"]}, hooks=watch)
+        with session:
+            assert not root.is_pending
+            assert asyncio.run(root.resume()) is None
+            assert ["hello"] == seen
+
+    def test_an_utterance_whose_review_was_cut_off_is_reviewed(self, tmp_path: Path) -> None:
+        parts = {"root": ["hello", "hello, please"]}
+        hooks = [TestWhenAnUtteranceIsFinished.demanding("please")]
+        root, session = open_stage(tmp_path / "log", parts, hooks=hooks)
+        with session:
+            say(root, "hello")
+        lines_ = (tmp_path / "log").read_bytes().splitlines(keepends=True)
+        (tmp_path / "log").write_bytes(b"".join(lines_[:4]))
+
+        root, session = open_stage(tmp_path / "log", parts, hooks=hooks)
+        with session:
+            assert "hello" == root.transcript[-1]["content"]
+            assert root.is_pending
+            assert "hello, please" == asyncio.run(root.resume())
+
     def test_a_hook_watches_the_agent_it_watched(self, tmp_path: Path) -> None:
         deny = Hook(name="deny", points=("tool",), function=lambda m: Deny("no"), tree=False)
         parts = {"root": [PAIR[0], "ok", call("discuss", prompt="go"), "ok"], "Jack": [call("task", name="X"), "ok"]}

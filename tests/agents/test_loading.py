@@ -270,7 +270,7 @@ class TestCallsThatWereOpen:
         with session:
             assert not root.is_pending
             size = session.path.stat().st_size
-            asyncio.run(root.resume())
+            assert asyncio.run(root.resume()) is None
             assert size == session.path.stat().st_size
 
     def test_a_new_prompt_may_come_before_the_old_turn_is_finished(self, tmp_path: Path) -> None:

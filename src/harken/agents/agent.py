@@ -178,7 +178,7 @@ class Agent:
     @property
     def is_pending(self) -> bool:
         """Whether a turn was begun and not ended."""
-        return is_pending(self.transcript)
+        return is_pending(self.transcript) or self.turn.is_under_review()
 
     def interrupt(self, why: str = INTERRUPTED) -> int:
         """Answer every open call from here down as interrupted, so that something new can be said; gives how many."""
@@ -191,7 +191,7 @@ class Agent:
 
     def stop(self) -> None:
         """Give up the turn that was interrupted: its calls are answered so, and the agent hears that it was stopped."""
-        if self.is_pending:
+        if is_pending(self.transcript):
             self.interrupt("Error: stopped by the user.")
             self.harken("[stopped by the user]", origin=STOPPED)
 

@@ -39,7 +39,7 @@ from .turns import (
     unheeded,
 )
 from .waiting import Lock
-from .watching import consult, speak
+from .watching import consult, speak, watchers_of
 from .window import Window
 
 if TYPE_CHECKING:
@@ -83,7 +83,15 @@ class Turn:
         """Finish an interrupted turn, if there is one."""
         if is_pending(self.agent.transcript):
             return await self.take()
-        return await self.conclude()
+        return await self.conclude() if self.is_under_review() else None
+
+    def is_under_review(self) -> bool:
+        """Whether the process died between the last utterance and the verdict on it."""
+        spoken = last_spoken(self.agent.transcript)
+        if spoken is None or spoken["message_id"] == self._accepted:
+            return False
+        watching = watchers_of(self.agent, "finished")
+        return not all(watcher.has_approved(str(spoken["message_id"])) for watcher in watching)
 
     async def conclude(self, message_id: str | None = None) -> LoggedString | None:
         """Have the last utterance reviewed if that is still to be done; the utterance that stands in the end.

@@ -58,12 +58,13 @@ class Watcher:
         hook_id: str,
         session: Session,
         *,
-        past: Iterable[Entry] = (),
+        past: Iterable[Entry] | None = None,
     ) -> None:
         self.hook = hook
         self.hook_id = hook_id
         self.session = session
-        self._past, self._open = _past(past)
+        self._is_new = past is None
+        self._past, self._open = _past(past or ())
         self._asking = Lock()
 
     @property
@@ -77,13 +78,20 @@ class Watcher:
         found: Agent | None = self.session.agent(self.hook_id) if isinstance(self.hook, HookAgent) else None
         return found
 
+    def has_approved(self, message_id: str) -> bool:
+        """Whether a message needs no more from this hook; one that was attached just now does not look back."""
+        rulings = [entry for (cause, _), entry in self._past.items() if cause == message_id]
+        return self._is_new or any(isinstance(self._read(entry), Approve) for entry in rulings)
+
+    def _read(self, entry: Entry) -> Verdict | None:
+        return read_verdict(str(entry.get("content") or ""), exact=isinstance(self.hook, Hook))
+
     async def ask(self, moment: Moment) -> Ruling:
         """The verdict; one that the log already holds, because we crashed behind it, is not asked for again."""
         asked = question(moment, subagent_count(moment.agent))
         known = self._past.get((moment.message_id, asked))
         if known is not None:
-            found = read_verdict(str(known.get("content") or ""), exact=isinstance(self.hook, Hook))
-            return Ruling(settle_verdict(found, moment.point), self, str(known["message_id"]), True)
+            return Ruling(settle_verdict(self._read(known), moment.point), self, str(known["message_id"]), True)
         if (agent := self.agent) is not None:
             return await self._ask_agent(agent, moment, asked)
         return await self._ask_function(moment, asked)

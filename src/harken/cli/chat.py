@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,7 +44,7 @@ def chat_command(resume: Path | None, model: str | None, file: Path | None, syst
     before it is shown, so a chat that was killed is resumed where it stopped. A new chat writes
     session_YYYYMMDD_HHMMSS.jsonl in the current folder. `/help` lists what can be typed.
 
-        harken chat --model scripted:examples/cafe/script.json
+        harken chat --model scripted:examples/cafe.toml
     """
     from harken.agents import load_session, open_model
 
@@ -93,7 +94,7 @@ class Chat:
             "/agents": self._agents,
             "/perspective": self._perspective,
             "/dialog": self._dialog,
-            "/stop": lambda _: self.root.stop(),
+            "/stop": lambda _: self._stop(),
             "/help": lambda _: ui.line(HELP),
         }
         session.observers.append(self._overhear)
@@ -112,7 +113,7 @@ class Chat:
             if words[0].startswith("/"):
                 self._command(words)
             else:
-                self._say(line)
+                self._turn(line)
         return self.failed
 
     def _lines(self) -> Iterator[str]:
@@ -141,15 +142,12 @@ class Chat:
 
     # -- a turn ---
 
-    def _say(self, text: str) -> None:
-        self.root.harken(text)
-        self._turn()
-
-    def _turn(self) -> None:
+    def _turn(self, text: str | None = None) -> None:
+        """Say something, or go on with what was begun, until the root agent has answered or somebody stops it."""
         try:
-            reply = asyncio.run(self.root.resume())
-        except KeyboardInterrupt:
-            self.root.stop()
+            reply = asyncio.run(self._answer(text))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            self._stop()
             ui.note("stopped; the session is kept")
         except HarkenError as problem:
             self.failed = True
@@ -158,6 +156,27 @@ class Chat:
             if reply is not None:
                 ui.line(str(reply))
                 sys.stdout.flush()
+
+    async def _answer(self, text: str | None) -> str | None:
+        # Ctrl-C must cancel the turn where it waits, and never strike in the middle of writing the log.
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        with contextlib.suppress(NotImplementedError, RuntimeError):
+            loop.add_signal_handler(signal.SIGINT, task.cancel)
+        try:
+            if text is not None:
+                self.root.harken(text)
+            return await self.root.resume()
+        finally:
+            with contextlib.suppress(NotImplementedError, RuntimeError):
+                loop.remove_signal_handler(signal.SIGINT)
+
+    def _stop(self) -> None:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            self.root.stop()
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _overhear(self, events: list[Event]) -> None:
         """Show what the agents below say to each other, as it is logged."""
