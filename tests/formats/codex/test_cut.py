@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harken import clock, ids
 from harken.errors import BadRequest
 from harken.formats import Delta
 from harken.formats.codex.cut import CAP, LEAST, Splitter, split
@@ -161,3 +162,22 @@ def test_the_state_is_small_json() -> None:
     splitter.feed(Rollout().turn("a").compacted(message("user", "a")).turn("b").data)
 
     assert {"rule": "cut-1", "offset": splitter.offset} == json.loads(splitter.state())
+
+
+def names(data: bytes) -> list[str]:
+    """The chain an import makes of the file: a commit per delta, each hanging from the one before."""
+    chain: list[str] = []
+    time = 0
+    for delta in split(data):
+        time = max(time, delta.time or 0)
+        artifact = ids.artifact_ref(ids.artifact_id(data[delta.start : delta.end]))
+        parent = chain[-1] if chain else ""
+        chain.append(ids.commit_ref(ids.commit_id(parent, artifact, clock.format_seconds(time), "codex")))
+    return chain
+
+
+def test_the_names_of_a_chain_never_change() -> None:
+    """If this fails, every archive that was imported before would be imported again under other names."""
+    data = META + USER + CALL + OUTPUT + MODEL + USER + MODEL + COMPACTED + START + USER + b'{"torn'
+
+    assert ["ctx-2530e70d", "ctx-99a8f478", "ctx-c502d7fe", "ctx-51c7b318"] == names(data)
