@@ -138,3 +138,14 @@ def test_a_chain_may_mix_formats(parts: list[tuple[bool, list[Event]]]) -> None:
 
     assert expected == said(heard(repo, tip))
     assert expected == said(bureau_agent.FORMAT.read(repo.materialize(tip, format="bureau-agent-v1").bytes))
+
+
+@LAWS
+@given(event=any_event())
+def test_the_quick_way_to_read_an_event_reads_what_the_thorough_one_reads(event: Event) -> None:
+    from harken.events import wire
+
+    written = wire.to_wire(event)
+
+    assert wire._read_any(written) == (wire._read_own(written) or wire._read_any(written))
+    assert wire._read_own(written | {"from the future": 1}) is None

@@ -47,6 +47,19 @@ def _payload_fields(cls: type[Event]) -> tuple[tuple[str, Any, bool], ...]:
 
 _FIELDS = {kind: _payload_fields(cls) for kind, cls in KINDS.items()}
 
+# What today's writer puts into a map, and nothing else: such a map needs no upcast and no picking of fields.
+_OWN = {
+    kind: (
+        cls,
+        frozenset(
+            {"type", "timestamp", "time", kind, "message_id", "agent_id", "substance", "cause", "index", "api_id"}
+        ),
+        frozenset(name for name, _, _ in _FIELDS[kind]),
+        frozenset(name for name, default, _ in _FIELDS[kind] if isinstance(default, bytes)),
+    )
+    for kind, cls in KINDS.items()
+}
+
 
 def to_wire(event: Event) -> Wire:
     """The event as a map of plain values."""
@@ -74,6 +87,29 @@ def from_wire(wire: object) -> Event:
     """The event a map stands for; `BadRecord` says why one does not stand for any."""
     if not isinstance(wire, dict):
         raise BadRecord(f"an event is a map, not {type(wire).__name__}")
+    return _read_own(wire) or _read_any(wire)
+
+
+def _read_own(wire: Wire) -> Event | None:
+    """The event, if the map is just as `to_wire` makes it; most are, and this is twice as quick."""
+    kind = wire.get("type")
+    if not isinstance(kind, str) or kind not in _OWN:
+        return None
+    payload = wire.get(kind)
+    if not isinstance(payload, dict) or not isinstance(wire.get("timestamp"), int):
+        return None
+    cls, envelope, fields, inlined = _OWN[kind]
+    if not (wire.keys() <= envelope and payload.keys() <= fields):
+        return None
+    if inlined and not all(isinstance(payload.get(name, b""), bytes) for name in inlined):
+        return None
+    try:
+        return msgspec.convert({**wire, **payload, "time": _instant(wire)}, cls)
+    except (msgspec.ValidationError, OverflowError):
+        return None
+
+
+def _read_any(wire: Wire) -> Event:
     wire = bring_up(wire)
     kind = wire.get("type")
     cls = KINDS.get(kind) if isinstance(kind, str) else None
