@@ -15,7 +15,7 @@ from harken.log import LoggedString
 
 from .delivery import deliver, wordings
 from .tools import Answer, Call, make_tool
-from .turns import Entry, call_arguments, call_name, calls_of
+from .turns import Entry, call_arguments, call_name, calls_of, results_by_call
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -108,11 +108,11 @@ def seat(agent: Agent, speakers: list[str] | None, listeners: list[str] | None) 
 
 def remember(agent: Agent, entries: Sequence[Entry]) -> None:
     """Set the remembered lists of an agent from its own calls in the log; names that are gone are left out."""
-    results = {entry.get("tool_call_id"): entry for entry in entries if entry.get("role") == "tool"}
-    for entry in entries:
+    results = results_by_call(entries)
+    for place, entry in enumerate(entries):
         for made in calls_of(entry):
-            result = results.get(made["id"])
-            if call_name(made) != "discuss" or result is None or result.get("is_error"):
+            answers = results.get((place, made["id"]), ())
+            if call_name(made) != "discuss" or not answers or any(answer.get("is_error") for answer in answers):
                 continue
             with contextlib.suppress(BadRequest):
                 arguments = DISCUSS.bind(call_arguments(made))

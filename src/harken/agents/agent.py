@@ -288,13 +288,13 @@ class Agent:
             message["is_error"] = True
         return self.log(message, substance=substance, cause=cause)
 
-    def last_message_id(self) -> str:
-        """The last message in its transcript, or the one that made it."""
+    def last_message_id(self) -> str | None:
+        """The last message in its transcript, or the one that made it; None where the log names neither."""
         self.create()
         for entry in reversed(self.transcript):
             if entry.get("message_id"):
                 return str(entry["message_id"])
-        return self.session.agents[self.agent_id].created
+        return self.session.agents[self.agent_id].created or None
 
     def _append(self, message: Message, message_id: str, **links: Any) -> None:
         entry = {"message_id": message_id, **message}

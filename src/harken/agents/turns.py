@@ -25,7 +25,9 @@ _OF_THE_RECORD = frozenset({"event_type", "agent_id", "timestamp", "index", "api
 
 def as_entry(line: Entry) -> Entry:
     """A line of the log as an entry of a transcript: the message, its id and its links."""
-    return {key: value for key, value in line.items() if key not in _OF_THE_RECORD}
+    entry = {key: value for key, value in line.items() if key not in _OF_THE_RECORD}
+    entry["message_id"] = str(entry.get("message_id") or "")
+    return entry
 
 
 def calls_of(entry: Entry) -> list[Entry]:
