@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -11,6 +12,16 @@ from harken.formats.codex.pictures import why_not_sent
 from harken.formats.codex.request import base_instructions
 from harken.formats.codex.truncate import FALLBACK_BUDGET
 from support.rollouts import PICTURE, Rollout, said, texts_of
+
+JPEG = base64.b64encode(
+    b"\xff\xd8"
+    + b"\xff\xc0\x00\x0b\x08\x00\x01\x00\x01\x01\x01\x11\x00"
+    + b"\xff\xc4\x00\x05abc"
+    + b"\xff\xda\x00\x04ab"
+    + b"picture\xff\x00more"
+    + b"\xff\xd9"
+).decode()
+"""The segments of a JPEG, if not a picture."""
 
 
 def items(rollout: Rollout, **options: Any) -> list[dict[str, Any]]:
@@ -107,7 +118,12 @@ def test_what_a_replacement_holds_is_not_cut_again() -> None:
     [
         (PICTURE, ""),
         ("data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", ""),
+        ("data:image/webp;base64,UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA", ""),
+        (f"data:image/jpeg;base64,{JPEG}", ""),
         ("file:///x.png", ""),
+        (f"data:image/jpeg;base64,{JPEG[:-4]}", "it could not be processed"),
+        ("data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIB", "it could not be processed"),
+        ("data:image/webp;base64,UklGRiIAAABXRUJQVlA4IBYAAAAwAQCd", "it could not be processed"),
         (PICTURE[:-12], "it could not be processed"),
         (PICTURE.replace("DUlEQVR42", "DUlEQVR43"), "it could not be processed"),
         ("data:image/png;base64,!!!", "it could not be processed"),

@@ -1,18 +1,20 @@
 """Pictures in a rollout: data URLs, and which of them Codex would send.
 
 Codex decodes every picture before it sends it; one that is damaged (a redacted transcript has many) it replaces by a
-sentence, a large one it scales. We look as far as the container goes: the checksums of a PNG, the first bytes of the
-others.
+sentence, a large one it scales. We look as far as the container goes: the checksums of a PNG, the segments of a JPEG,
+the lengths and ends of the others.
 """
 
 from __future__ import annotations
 
 import binascii
+import re
 import zlib
 
 from harken.events import Image
 
-_MAGIC = (b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
+_SCAN, _END = 0xDA, 0xD9
+_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]", re.DOTALL)
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -40,7 +42,29 @@ def picture_part(url: str) -> dict[str, str]:
 def _is_picture(data: bytes) -> bool:
     if data.startswith(_PNG):
         return _is_whole_png(data)
-    return data.startswith(_MAGIC) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")
+    if data.startswith(b"\xff\xd8"):
+        return _is_whole_jpeg(data)
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return data.endswith(b"\x3b")
+    return data[:4] == b"RIFF" and data[8:12] == b"WEBP" and int.from_bytes(data[4:8], "little") + 8 <= len(data)
+
+
+def _is_whole_jpeg(data: bytes) -> bool:
+    """Whether its segments follow each other to the end, with a frame a common decoder knows and its tables."""
+    at, seen = 2, set[int]()
+    while at + 4 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        seen.add(marker)
+        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+        if marker == _SCAN:
+            # The picture itself: up to the next marker that is neither stuffing nor a restart.
+            found = _MARKER.search(data, at)
+            if found is None:
+                return False
+            at = found.start()
+            if data[at + 1] == _END:
+                return bool(seen & {0xC0, 0xC1, 0xC2}) and 0xC4 in seen
+    return False
 
 
 def _is_whole_png(data: bytes) -> bool:
