@@ -1,216 +1,216 @@
-"""`claude-stream-v1`: what Claude Code prints with `--output-format stream-json`, one line at a time.
+"""`claude-stream-v1`: what `claude -p --output-format stream-json` prints, line by line or as one JSON array.
 
-The stream says what the session's file says, in other spellings: names with underscores, a sub-agent's lines marked
-by the call that started it, and a `result` line at the end of every turn, of which a process may print several. The
-flat lines that the specification describes are read as well. Either is put into the shape of the file, and the reader
-of the file does the rest.
-
-A `result` has the tokens of its turn's main loop, and the cost of the whole session so far. Its metric has a status,
-which is how a fold tells it from the metrics of single messages; those name the output as it was when the message
-began, since the stream never says it again.
+Two shapes are read. The real one nests the API's message (`message.content[]`), repeats its id on every line, and has
+an `init` and a `result` line for each turn, whose cost is that of the whole process so far. The specification's flat
+one says `{"type":"assistant","subtype":"text","text":…}`. A stream does not echo the prompt it was given.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harken.events import Error, Event, Metric, Output
+from harken.clock import parse_instant
+from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking, ToolCall
 from harken.events.text import clean
 
 from .base import Format
-from .claude_code.read import RecordReader
+from .claude_code.classify import by_fields, has_result
+from .claude_code.grammar import NotJson, encode, parse_at
+from .claude_code.read import assistant_event, metric_of, run_metric, tool_result, user_events
 from .claude_code.records import lines, read_objects
+from .claude_code.usage import SYNTHETIC
 
 Record = dict[str, Any]
-ASIDE = frozenset(
+QUIET = frozenset(
     {
         "stream_event", "tool_progress", "tool_use_summary", "auth_status", "rate_limit_event", "elicitation_complete",
         "prompt_suggestion", "conversation_reset", "control_request", "control_response", "control_cancel_request",
-        "command_lifecycle", "keep_alive", "streamlined_text", "streamlined_tool_use_summary",
+        "keep_alive", "command_lifecycle",
     }
 )  # fmt: skip
-"""Lines that are understood and are no conversation. The set is open; others are kept with a remark."""
-FLAT = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"})
-"""The subtypes an assistant line has in the specification."""
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]', re.S)
-_SPACE = b" \t\r\n,"
+"""Lines that are understood and are no conversation."""
 
 
 class StreamReader:
-    """Feed it lines; it answers with the events of each."""
+    """Reads a stream as it comes; one reader per process that is listened to."""
 
     def __init__(self) -> None:
-        self._records = RecordReader()
+        self.session_id = ""
+        """The session the stream is of, once a line of it has named one."""
         self._offset = 0
+        self._totals = Metric()
 
-    def feed(self, line: bytes, *, time: int | None = None) -> list[Event]:
-        """The events of one line; `time` is for those that name none. An empty line says nothing."""
-        start = self._offset
+    def feed(self, line: bytes) -> list[Event]:
+        """The events on the next line, which may lack its newline."""
+        place = self._offset
         self._offset += len(line) + (not line.endswith(b"\n"))
-        events = self._array(line, start) if line.lstrip().startswith(b"[") else self._line(line, start)
-        return events if time is None else [e if e.time is not None else e.replace(time=time) for e in events]
-
-    def read(self, data: bytes) -> Iterator[Event]:
-        """The events of a whole stream: lines, or one array over many of them."""
-        if data.lstrip().startswith(b"["):
-            yield from self._array(data, 0)
-            return
-        for start, end in lines(data):
-            yield from self.feed(data[start:end])
-
-    def _line(self, line: bytes, start: int) -> list[Event]:
-        objects, behind = read_objects(line)
+        if not line.strip():
+            return []
+        objects, end = read_objects(line)
         events: list[Event] = []
         for value, first, last in objects:
-            events += self._record(value, f"@{start + first}", line[first:last].strip())
-        if rest := line[behind:].strip():
+            events += self.record(value, f"@{place + first}", line[first:last].strip())
+        if rest := line[end:].strip():
             why = "something stands behind the record" if objects else "the line is not a JSON object"
-            events.append(Output(message_id=f"@{start + behind}", raw=rest, why=why))
+            events.append(Output(message_id=f"@{place + end}", raw=rest, why=why))
         return events
 
-    def _array(self, data: bytes, start: int) -> list[Event]:
-        places, behind = elements(data)
-        events = [event for first, last in places for event in self._line(data[first:last], start + first)]
-        if rest := data[behind:].strip():
-            events.append(Output(message_id=f"@{start + behind}", raw=rest, why="the array breaks off or is no array"))
-        return events
+    def record(self, record: Record, place: str, raw: bytes) -> list[Event]:
+        """The events of one record; `place` names it where it has no uuid."""
+        if not self.session_id and isinstance(session := record.get("session_id"), str):
+            self.session_id = clean(session)
+        body = record.get("message")
+        inner = body if isinstance(body, dict) else None
+        name = _text(record, "uuid") or place
+        agent = _text(record, "agent_id") or _text(record, "parent_tool_use_id")
+        shared = {
+            "message_id": name,
+            "agent_id": agent if record.get("parent_tool_use_id") else "",
+            "time": parse_instant(record.get("timestamp")),
+            "api_id": _text(inner, "id") if inner is not None else "",
+        }
+        made = list(self._events(record, inner, raw)) or [Output(raw=raw)]
+        return [event.replace(index=index, **shared) for index, event in enumerate(made)]
 
-    def _record(self, record: Record, place: str, raw: bytes) -> list[Event]:
+    def _events(self, record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
+        kind = record.get("type")
+        if kind == "system":
+            yield System(subtype=_text(record, "subtype"), message=_text(record, "message"), metadata=raw)
+        elif kind == "assistant":
+            yield from _assistant(record, body, raw)
+        elif kind == "user":
+            yield from _user(record, body, raw)
+        elif kind == "tool" and record.get("subtype") == "result":
+            yield tool_result(record)
+        elif kind == "result":
+            yield from self._result(record)
+        else:
+            known = isinstance(kind, str) and kind in QUIET
+            yield Output(raw=raw, why="" if known else f"unknown record type {kind!r}")
+
+    def _result(self, record: Record) -> Iterator[Event]:
+        """A turn's end. What it says of the whole process is taken as what was added since the last one."""
+        metric, before = run_metric(record), self._totals
+        total = _model_totals(record)
+        if total is not None:
+            metric = metric.replace(
+                input_tokens=max(0, total.input_tokens - before.input_tokens),
+                output_tokens=max(0, total.output_tokens - before.output_tokens),
+                cache_read_tokens=max(0, total.cache_read_tokens - before.cache_read_tokens),
+                cache_write_tokens=max(0, total.cache_write_tokens - before.cache_write_tokens),
+            )
+        cost = metric.cost_usd
+        if "total_cost_usd" in record:
+            metric = metric.replace(cost_usd=max(0.0, cost - before.cost_usd))
+        self._totals = (total or before).replace(cost_usd=cost)
+        yield metric
+        if record.get("is_error") is True:
+            yield Error(message=_text(record, "result") or _text(record, "subtype"))
+
+
+def _text(record: Record, key: str) -> str:
+    value = record.get(key)
+    return clean(value) if isinstance(value, str) else ""
+
+
+def _assistant(record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
+    if body is None:
+        yield _flat(record, raw)
+        return
+    content = body.get("content")
+    model = _text(body, "model")
+    if not isinstance(content, str | list):
+        yield Output(raw=raw, why="an assistant record without content")
+        return
+    for block in [content] if isinstance(content, str) else content:
+        event = assistant_event(block, model)
+        yield Error(message=event.content) if record.get("error") and isinstance(event, Response) else event
+    if model != SYNTHETIC and (metric := metric_of(record, body)) is not None:
+        yield metric.replace(model=model, request_id=_text(record, "request_id"))
+
+
+def _flat(record: Record, raw: bytes) -> Event:
+    """The specification's shape: one block, spread over the record."""
+    subtype = record.get("subtype")
+    if subtype == "text":
+        return Response(content=_text(record, "text"), model=_text(record, "model"))
+    if subtype == "thinking":
+        return Thinking(content=_text(record, "thinking"), signature=_text(record, "signature"))
+    if subtype in ("tool_use", "server_tool_use"):
+        return ToolCall(
+            id=_text(record, "tool_use_id") or _text(record, "id"),
+            name=_text(record, "name"),
+            input=encode(record.get("input", {})),
+            server_tool=subtype == "server_tool_use",
+        )
+    return Output(raw=raw, why=f"unknown assistant record {subtype!r}")
+
+
+def _user(record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
+    content = body.get("content") if body is not None else record.get("content")
+    if not isinstance(content, str | list):
+        yield Output(raw=raw, why="a user record without content")
+        return
+    if body is None:
+        texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+        said = content if isinstance(content, str) else "\n".join(text for text in texts if isinstance(text, str))
+        yield Prompt(content=clean(said))
+        return
+    fixed = "beside_result" if has_result(content) else by_fields(record)
+    if fixed is None and record.get("parent_tool_use_id"):
+        fixed = "agent"
+    yield from user_events(content, fixed)
+
+
+def _model_totals(record: Record) -> Metric | None:
+    """The tokens of all models together, sub-agents included, of the whole process so far."""
+    models = record.get("modelUsage")
+    rows = [row for row in models.values() if isinstance(row, dict)] if isinstance(models, dict) else []
+    if not rows:
+        return None
+    names = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+    sums = [sum(row[name] for row in rows if type(row.get(name)) is int and row[name] >= 0) for name in names]
+    return Metric(input_tokens=sums[0], output_tokens=sums[1], cache_read_tokens=sums[2], cache_write_tokens=sums[3])
+
+
+def read(data: bytes) -> Iterable[Event]:
+    """Every event of a whole stream, whether lines or the array that claude-code-action writes."""
+    reader = StreamReader()
+    if data.lstrip()[:1] == b"[":
         try:
-            events = self._records.record(as_in_the_file(record), place, raw)
-        except (TypeError, ValueError, AttributeError, KeyError, RecursionError) as problem:
-            return [Output(message_id=place, raw=raw, why=f"damaged line: {type(problem).__name__}")]
-        if record.get("type") in ASIDE:
-            return [event.replace(why="") if isinstance(event, Output) else event for event in events]
-        return _with_reasons(events, record)
+            items, end = parse_at(data, 0)
+        except NotJson:
+            items, end = None, 0
+        if isinstance(items, list) and not data[end:].strip():
+            return [event for number, item in enumerate(items) for event in _item(reader, item, number)]
+    return [event for start, end in lines(data) for event in reader.feed(data[start:end])]
 
 
-def as_in_the_file(record: Record) -> Record:
-    """A line of the stream as the record that the session's file would have."""
-    made = dict(_unfolded(record))
-    if isinstance(request := record.get("request_id"), str):
-        made["requestId"] = request
-    if agent := _agent(record):
-        made["isSidechain"], made["agentId"] = True, agent
-    if record.get("isSynthetic") is True:
-        made["isMeta"] = True
-    if record.get("type") == "system" and not isinstance(record.get("content"), str):
-        made["content"] = record.get("message")
-        made.pop("message", None)
-    body = made.get("message")
-    if record.get("type") == "assistant" and isinstance(record.get("error"), str) and isinstance(body, dict):
-        made["isApiErrorMessage"] = True
-    return made
-
-
-def _agent(record: Record) -> str:
-    """The sub-agent a line is of: by its own id where the line has it, else by the call that started it."""
-    call, agent = record.get("parent_tool_use_id"), record.get("agent_id")
-    if not isinstance(call, str) or not call:
-        return ""
-    return agent if isinstance(agent, str) and agent else call
-
-
-def _unfolded(record: Record) -> Record:
-    """The specification's flat line as one with a message; any other line as it is."""
-    kind, subtype = record.get("type"), record.get("subtype")
-    if isinstance(record.get("message"), dict):
-        return record
-    if kind == "assistant" and subtype in FLAT:
-        block = {**record, "type": subtype, "id": record.get("tool_use_id") or record.get("id")}
-        if subtype == "text" and not isinstance(record.get("text"), str):
-            block["text"] = record.get("content")
-        return {**record, "message": {"content": [block], "model": record.get("model")}}
-    if kind == "tool" and subtype == "result":
-        return {**record, "type": "user", "message": {"content": [{**record, "type": "tool_result"}]}}
-    if kind == "user" and isinstance(record.get("content"), str | list):
-        return {**record, "message": {"content": record["content"]}}
-    return record
-
-
-def _with_reasons(events: list[Event], record: Record) -> list[Event]:
-    """A run that failed says why, before the metric that ends it."""
-    said = record.get("errors") if record.get("type") == "result" else None
-    if not isinstance(said, list) or not events or not isinstance(events[-1], Metric):
-        return events
-    end = events[-1]
-    reasons = [text for text in said if isinstance(text, str)]
-    made: list[Event] = [
-        Error(message=clean(text), message_id=end.message_id, time=end.time, index=index)
-        for index, text in enumerate(reasons)
-    ]
-    return [*made, end.replace(index=len(made))]
-
-
-def elements(data: bytes) -> tuple[list[tuple[int, int]], int]:
-    """Where the elements of a JSON array lie, and where the array ends (or breaks off).
-
-    Only brackets and strings are looked at; whether an element is JSON shows when it is read."""
-    found: list[tuple[int, int]] = []
-    at = data.find(b"[") + 1
-    depth, start = 0, at
-    for token in _TOKEN.finditer(data, at):
-        sign = token[0][:1]
-        if sign in b"{[":
-            if depth == 0 and sign == b"{":
-                if data[start : token.start()].strip(_SPACE):
-                    break
-                start = token.start()
-            depth += 1
-        elif sign in b"}]":
-            depth -= 1
-            if depth < 0:
-                return (found, token.end()) if not data[start : token.start()].strip(_SPACE) else (found, start)
-            if depth == 0:
-                found.append((start, token.end()))
-                start = token.end()
-    return found, start
-
-
-_TYPES = frozenset({"system", "assistant", "user", "result", "tool"}) | ASIDE
-_ENOUGH = 40
+def _item(reader: StreamReader, item: Any, number: int) -> list[Event]:
+    raw = encode(item)
+    if isinstance(item, dict):
+        return reader.record(item, f"@{number}", raw)
+    return [Output(message_id=f"@{number}", raw=raw, why="an item that is not a JSON object")]
 
 
 def detect(head: bytes) -> bool:
-    """Whether some early line is one of the stream's: a type it has, and the name of the session as it spells it."""
-    if head.lstrip().startswith(b"["):
-        places, _ = elements(head)
-    else:
-        places = list(lines(head))
-    for first, last in places[:_ENOUGH]:
-        objects, _ = read_objects(head[first:last])
-        if any(_is_of_a_stream(value) for value, _, _ in objects):
-            return True
-    # A first line may be longer than what we were shown.
-    return len(places) <= 1 and re.match(rb'\s*\[?\s*\{"type":\s*"system",\s*"subtype":\s*"init"', head) is not None
-
-
-def _is_of_a_stream(record: Record) -> bool:
-    kind, subtype = record.get("type"), record.get("subtype")
-    if kind not in _TYPES or "sessionId" in record or "event_type" in record:
+    """Whether the bytes begin like a stream: names with underscores, and an `init` or a message early on."""
+    start = head.lstrip()[:4096]
+    if start[:1] not in (b"{", b"[", b"#") or b'"sessionId"' in start:
         return False
-    if kind == "assistant":
-        return "session_id" in record or ("message" not in record and subtype in FLAT)
-    if kind == "tool":
-        return subtype == "result" and "tool_use_id" in record
-    return (
-        "session_id" in record
-        or (kind == "system" and subtype == "init")
-        or (kind == "result" and "is_error" in record)
-    )
-
-
-def read(data: bytes) -> Iterator[Event]:
-    """Every event of a stream, in its order."""
-    return StreamReader().read(data)
+    squeezed = start.replace(b" ", b"").replace(b"\n", b"")
+    if b'"type":"system"' in squeezed and b'"subtype":"init"' in squeezed:
+        return True
+    named = b'"session_id"' in squeezed or b'"parent_tool_use_id"' in squeezed
+    kinds = (b'"type":"assistant"', b'"type":"user"', b'"type":"result"', b'"type":"system"')
+    return named and any(kind in squeezed for kind in kinds)
 
 
 FORMAT = Format(
     name="claude-stream-v1",
     media_type="application/jsonl",
-    description="What Claude Code prints with `--output-format stream-json`: one JSON object per line, or one array.",
+    description="What Claude Code prints with `--output-format stream-json`: one JSON object per line.",
     detect=detect,
     reader=read,
 )
