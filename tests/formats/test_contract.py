@@ -38,6 +38,35 @@ class TestBureauAgent(FormatContract):
     )
 
 
+class TestClaudeCode(FormatContract):
+    format = get("claude-code-v1")
+    samples = (get("claude-code-v1").write(CONVERSATION).data,)
+
+
+class TestClaudeStream(FormatContract):
+    format = get("claude-stream-v1")
+    samples = (
+        b'{"type":"system","subtype":"init","session_id":"s","tools":[]}\n'
+        b'{"type":"assistant","message":{"id":"a","role":"assistant","content":[{"type":"text","text":"hi"}],'
+        b'"usage":{"output_tokens":3}},"session_id":"s","uuid":"u1"}\n'
+        b'{"type":"result","subtype":"success","session_id":"s","usage":{"output_tokens":3}}\n',
+    )
+
+
+class TestAnthropicMessages(FormatContract):
+    format = get("anthropic-messages-v1")
+    samples = (get("anthropic-messages-v1").write(CONVERSATION).data,)
+
+    def test_messages_of_several_deltas_are_one_conversation(self) -> None:
+        joined = self.format.join([self.samples[0], b'{"messages":[{"role":"user","content":"more"}]}'])
+
+        *before, last = self.format.read(joined)
+
+        assert self.format.read(self.samples[0]) == before
+        assert isinstance(last, Prompt)
+        assert "more" == last.content
+
+
 class TestCodex(FormatContract):
     format = get("codex-v1")
     samples = (get("codex-v1").write(CONVERSATION).data,)

@@ -6,11 +6,12 @@ from events, whatever they came from. Reasoning is kept with its signature, sinc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
 
+from harken.errors import BadRecord
 from harken.events import Event, Output, System
 from harken.events.text import clean
 
@@ -69,6 +70,19 @@ def read(data: bytes) -> Iterator[Event]:
             yield event.replace(message_id=f"@{number}", index=place, api_id=api)
 
 
+def join(deltas: Iterable[bytes]) -> bytes:
+    """One request with the messages of all; a single one is left as it is."""
+    parts = list(deltas)
+    if len(parts) == 1:
+        return parts[0]
+    bodies = [body for part in parts if (body := _load(part)) is not None]
+    if len(bodies) < len(parts):
+        raise BadRecord("not a JSON object with messages")
+    system = next((body["system"] for body in bodies if body.get("system")), None)
+    messages = [message for body in bodies for message in body["messages"]]
+    return encode(({"system": system} if system else {}) | {"messages": messages})
+
+
 def _load(data: bytes) -> Record | None:
     try:
         value = orjson.loads(data)
@@ -119,6 +133,7 @@ FORMAT = Format(
     media_type="application/json",
     description="The body of a request to Anthropic's Messages API: `system` and `messages` with content blocks.",
     empty=b'{"messages":[]}',
+    join=join,
     detect=detect,
     reader=read,
     writer=write,
