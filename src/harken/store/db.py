@@ -88,7 +88,8 @@ class Database:
             connection = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False, timeout=60.0, cached_statements=256
             )
-            for pragma in sql.EACH_CONNECTION:
+            new = not Path(self.path).stat().st_size
+            for pragma in (*(sql.NEW_FILE if new else ()), *sql.EACH_CONNECTION):
                 connection.execute(pragma).fetchall()
         except sqlite3.Error as error:
             raise explain(error, self.path) from error

@@ -55,10 +55,9 @@ CREATE TABLE quarantine (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, what TEXT
 STEPS: tuple[tuple[int, str, str], ...] = ((1, "the first schema", FIRST),)
 """Version, what the step does, and its SQL. The list only grows; a step, once released, never changes."""
 
+# These two count only before anything is written, and journal_mode writes.
+NEW_FILE = ("PRAGMA page_size = 4096", "PRAGMA auto_vacuum = INCREMENTAL")
 EACH_CONNECTION = (
-    # These two count only before anything is written, and journal_mode writes.
-    "PRAGMA page_size = 4096",
-    "PRAGMA auto_vacuum = INCREMENTAL",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA wal_autocheckpoint = 256",

@@ -1,0 +1,392 @@
+"""What only the store in a file promises: processes side by side, versions, modes, room, speed that does not decay."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from harken.errors import BadRequest, Conflict, HarkenError, Locked
+from harken.store import Draft, SqliteStore, backup, fsck, open_store, sql
+from harken.store.lock import FairLock
+from harken.testing.store import T0, grow
+from support.stores import busy_store, lines
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def store(path):
+    with contextlib.closing(open_store(path)) as store:
+        yield store
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+WRITER = """
+import sys, time
+from harken.store import Draft, open_store
+path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+store, parent, took = open_store(path), "", []
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(count):
+    begun = time.perf_counter()
+    with store.write() as writer:
+        artifact = writer.put(f"{name} {n} ".encode() * 300)
+        draft = Draft(artifact=artifact, parent=parent, format="x", time=n * 1_000_000, principal=name)
+        parent = writer.commit(draft).id
+    took.append(time.perf_counter() - begun)
+store.close()
+print(parent, sorted(took)[int(len(took) * 0.99)], flush=True)
+"""
+
+
+def test_twenty_processes_checkpoint_at_once_and_nothing_is_lost(path, store):
+    """The limit is generous because the machine may be busy; `benchmarks/store.py` measures the real one."""
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), f"w{n}", "15"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(20)
+    ]
+    for writer in writers:
+        assert "ready\n" == writer.stdout.readline(), writer.stderr.read()
+    for writer in writers:
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    ends = [writer.communicate(timeout=120) for writer in writers]
+    assert [""] * 20 == [errors for _, errors in ends]
+    for out, _ in ends:
+        tip, p99 = out.split()
+        assert 15 == len(store.chain(tip))
+        assert float(p99) < 5
+    assert 300 == len(store.commits())
+    assert fsck(store, read_data=True).ok
+
+
+def test_two_writers_race_one_branch_and_one_is_told(path, store):
+    base = grow(store, 1)[0]
+    with store.write() as writer:
+        writer.move("main", kind="branch", to=base.id, expect="", time=1)
+    told, made = [], []
+    gate = threading.Barrier(2)
+
+    def race(name):
+        with contextlib.closing(open_store(path)) as mine:
+            for n in range(15):
+                with mine.write() as writer:
+                    artifact = writer.put(f"{name} {n}".encode())
+                    draft = Draft(artifact=artifact, parent=base.id, format="x", time=T0, principal=name)
+                    commit = writer.commit(draft)
+                seen = mine.find_name("main").target
+                gate.wait(timeout=30)
+                try:
+                    with mine.write() as writer:
+                        writer.move("main", kind="branch", to=commit.id, expect=seen, time=n)
+                    made.append(commit.id)
+                except Conflict:
+                    told.append(commit.id)
+                gate.wait(timeout=30)
+
+    threads = [threading.Thread(target=race, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 15 == len(told) == len(made)
+    assert {*told, *made, base.id} == {commit.id for commit in store.commits()}
+    assert [made[-1]] == [name.target for name in store.names()]
+    assert 16 == len(store.moves("main"))
+
+
+def test_threads_share_one_store(store):
+    tips = {}
+
+    def work(name):
+        tips[name] = grow(store, 10, principal=name, session_id=name)[-1].id
+
+    threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 60 == len(store.commits())
+    assert {10} == {len(store.chain(tip)) for tip in tips.values()}
+
+
+def test_a_reader_sees_a_store_that_is_being_packed(path, store):
+    grown = grow(store, 200)
+    expected = [f"delta {n}\n".encode() for n in range(200)]
+    failures, done = [], threading.Event()
+
+    def read():
+        with contextlib.closing(open_store(path)) as mine:
+            while not done.is_set():
+                links = mine.walk(grown[-1].id)[::-1]
+                got = list(mine.get_many([link.artifact for link in links]))
+                if got != expected:
+                    failures.append(got)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(5):
+        store.pack()
+        grow(store, 10, start=1000, parent=grown[-1].id)
+    done.set()
+    reader.join()
+    assert [] == failures
+
+
+def test_the_lock_lets_the_first_in_line_go_first(tmp_path):
+    holder = FairLock(str(tmp_path / "lock"))
+    holder.acquire()
+    order, waiting = [], []
+    for n in range(8):
+        started = threading.Event()
+
+        def wait(n=n, started=started):
+            lock = FairLock(str(tmp_path / "lock"))
+            number = lock._draw
+            lock._draw = lambda: (number(), started.set())[0]
+            lock.acquire()
+            order.append(n)
+            lock.release()
+            lock.close()
+
+        waiting.append(threading.Thread(target=wait))
+        waiting[-1].start()
+        assert started.wait(10)
+    holder.release()
+    for thread in waiting:
+        thread.join()
+    holder.close()
+    assert list(range(8)) == order
+
+
+def test_whoever_waits_too_long_is_told(path, store):
+    with contextlib.closing(SqliteStore(path, patience=0.05)) as other, store.write() as writer:
+        writer.put(b"x")
+        with pytest.raises(Locked), other.write() as second:
+            second.put(b"y")
+    with store.write() as writer:
+        writer.put(b"z")
+
+
+def test_a_lock_file_that_says_nonsense_costs_nothing(path, store):
+    grow(store, 2)
+    store.close()
+    (path.parent / "store.db-lock").write_bytes(b"\xff" * 8)
+    with contextlib.closing(open_store(path)) as again:
+        assert 3 == len(again.chain(grow(again, 1, start=9, parent=again.commits()[0].id)[0].id))
+
+
+def test_a_store_is_not_carried_into_a_child(store):
+    grow(store, 1)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        answer = b"went on"
+        with contextlib.suppress(BaseException):
+            try:
+                with store.write() as writer:
+                    writer.put(b"x")
+            except BadRequest:
+                answer = b"refused"
+        os.write(writing, answer)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert b"refused" == os.read(reading, 20)
+    os.close(reading)
+    os.close(writing)
+
+
+# -- versions and modes ------------------------------------------------------------------------------------------------
+
+NEXT_STEP = (2, "a table more", "CREATE TABLE more (x INTEGER);\nCREATE INDEX more_by_x ON more (x);\n")
+
+
+def test_an_older_store_is_upgraded_in_one_transaction(path, store):
+    tip = busy_store(store)
+    store.close()
+    broken = (*sql.STEPS, NEXT_STEP, (3, "does not work", "CREATE TABLE half (x);\nCREATE NONSENSE;\n"))
+    with pytest.raises(HarkenError):
+        SqliteStore(path, steps=broken)
+    with contextlib.closing(sqlite3.connect(path)) as raw:
+        assert [(1,)] == raw.execute("SELECT version FROM migrations").fetchall()
+        assert [] == raw.execute("SELECT name FROM sqlite_schema WHERE name IN ('more', 'half')").fetchall()
+    with contextlib.closing(SqliteStore(path, steps=(*sql.STEPS, NEXT_STEP))) as newer:
+        assert [(1,), (2,)] == newer.db.all("SELECT version FROM migrations")
+        assert tip == newer.get_commit(tip.id)
+
+
+def test_a_newer_store_is_refused_and_not_touched(path, store):
+    grow(store, 1)
+    store.close()
+    SqliteStore(path, steps=(*sql.STEPS, NEXT_STEP)).close()
+    before = path.read_bytes()
+    with pytest.raises(BadRequest, match="newer Harken"):
+        open_store(path)
+    assert before == path.read_bytes()
+
+
+def test_files_are_for_their_owner_alone(tmp_path):
+    before = os.umask(0)
+    try:
+        with contextlib.closing(open_store(tmp_path / "a" / "b" / "store.db")) as store:
+            busy_store(store)
+            store.cache("k", b"x")
+            modes = {
+                name: stat.S_IMODE(os.stat(tmp_path / "a" / "b" / name).st_mode)
+                for name in os.listdir(tmp_path / "a" / "b")
+            }
+            backup(store, tmp_path / "a" / "copy.db")
+    finally:
+        os.umask(before)
+    assert {0o600} == set(modes.values())
+    assert {"store.db", "store.db-wal", "store.db-shm", "store.db-lock", "store.db-cache"} <= set(modes)
+    assert 0o700 == stat.S_IMODE(os.stat(tmp_path / "a" / "b").st_mode)
+    assert 0o600 == stat.S_IMODE(os.stat(tmp_path / "a" / "copy.db").st_mode)
+
+
+def test_a_folder_stands_for_the_file_in_it(tmp_path):
+    with contextlib.closing(open_store(tmp_path)) as store:
+        assert str(tmp_path / "harken.db") == store.location
+    with contextlib.closing(open_store(f"sqlite:{tmp_path}/other.db")) as store:
+        assert str(tmp_path / "other.db") == store.location
+    with pytest.raises(BadRequest):
+        open_store("postgres://somewhere/else")
+
+
+# -- room and depth ----------------------------------------------------------------------------------------------------
+
+
+def text(n, size):
+    source = random.Random(n)
+    return b"".join(lines(size // 250, seed=source.random()))[:size]
+
+
+def test_packed_and_closed_it_takes_a_fraction_of_the_bytes(path, store):
+    parent, raw = "", 0
+    for n in range(600):
+        data = text(n, 4000)
+        raw += len(data)
+        with store.write() as writer:
+            draft = Draft(artifact=writer.put(data), parent=parent, format="x", time=T0 + n, session_id="s")
+            parent = writer.commit(draft).id
+    store.close()
+    with contextlib.closing(open_store(path)) as again:
+        frames = again.db.all("SELECT count(*), sum(length(data)) FROM frames")[0]
+        assert frames[0] <= 3
+        overhead = (
+            path.stat().st_size - frames[1] - again.db.all("SELECT coalesce(sum(length(data)), 0) FROM loose")[0][0]
+        )
+        assert overhead / 600 < 450
+        assert 600 == len(list(again.get_many([link.artifact for link in again.walk(parent)])))
+
+
+def test_a_copy_costs_at_most_three_percent(path, store):
+    original = lines(12_000)
+    copied = [line.replace(b"one", b"six") for line in original]
+    with store.write() as writer:
+        names = [writer.put(b"".join(original[n : n + 40])) for n in range(0, 12_000, 40)]
+    before = store.db.all("SELECT sum(length(data)) FROM frames")[0][0]
+    with store.write() as writer:
+        for n, name in enumerate(names):
+            writer.put(b"".join(copied[n * 40 : n * 40 + 40]), like=name)
+    after = store.db.all("SELECT sum(length(data)) FROM frames")[0][0]
+    assert (after - before) / sum(map(len, copied)) < 0.03
+
+
+def test_a_copy_of_what_was_checkpointed_turn_by_turn_is_cheap_too(store):
+    parent, names = "", []
+    for n in range(60):
+        with store.write() as writer:
+            names.append(writer.put(text(n, 4000)))
+            parent = writer.commit(Draft(artifact=names[-1], parent=parent, format="x", time=T0 + n)).id
+    with store.write() as writer:
+        copies = [writer.put(store.get(name).replace(b"one", b"two"), like=name) for name in names]
+    with_prefix = store.db.all("SELECT sum(length(data)), sum(size) FROM frames WHERE prefix IS NOT NULL")[0]
+    assert with_prefix[0] / with_prefix[1] < 0.03
+    assert text(7, 4000).replace(b"one", b"two") == store.get(copies[7])
+    assert fsck(store, read_data=True).ok
+
+
+def test_a_fork_costs_a_row(path, store):
+    tip = grow(store, 50)[-1]
+    store.close()
+    before = path.stat().st_size
+    with contextlib.closing(open_store(path)) as again, again.write() as writer:
+        writer.move("try", kind="branch", to=tip.id, expect="", time=T0)
+    assert path.stat().st_size - before <= 4096  # at most a page, and a page only where the last one was full
+
+
+@pytest.mark.parametrize(
+    ("count", "every"), [(20_000, 0), (5_000, 7), pytest.param(100_000, 0, marks=pytest.mark.faults)]
+)
+def test_a_long_chain_is_walked_without_recursion_and_in_few_queries(store, count, every):
+    """One chain; and one where every seventh commit has a sibling, as when a tail is superseded."""
+    with store.write() as writer:
+        artifact = writer.put(b"same")
+        parent = ""
+        for n in range(count):
+            if every and n % every == 0 and parent:
+                writer.commit(Draft(artifact=artifact, parent=parent, format="x", time=T0 + n))
+            parent = writer.commit(Draft(artifact=artifact, parent=parent, format="y", time=T0 + n)).id
+    queries = []
+    store.db.connection().set_trace_callback(queries.append)
+    assert count == len(store.walk(parent))
+    store.db.connection().set_trace_callback(None)
+    assert len(queries) <= 3 + (count // every if every else 0)
+    assert 3 == len(store.chain(parent, limit=3))
+    assert count == len(store.chain(parent))
+
+
+def test_content_of_any_size_takes_bounded_memory(store):
+    import tracemalloc
+
+    parts = (bytes([n % 251]) * 700_000 for n in range(100))
+    tracemalloc.start()
+    with store.write() as writer:
+        name = writer.put_stream(parts)
+    total = sum(len(part) for part in store.iter_parts(name))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 70_000_000 == total
+    assert peak < 30 << 20
+
+
+# -- the cache ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_cache_is_bounded_and_the_least_recently_used_goes(store):
+    store.derived.limit = 40_000
+    for n in range(6):
+        store.cache(f"k{n}", random.Random(n).randbytes(9_000))
+        store.cached("k0")
+    assert [True, False, False, True, True, True] == [store.cached(f"k{n}") is not None for n in range(6)]
+    store.cache("too large", bytes(11_000))
+    assert store.cached("too large") is None
+
+
+def test_a_damaged_cache_is_only_an_empty_cache(path, store):
+    store.cache("k", b"x" * 1000)
+    store.derived.close()
+    (path.parent / "store.db-cache").write_bytes(b"nonsense" * 1000)
+    assert store.cached("k") is None
+    store.cache("k", b"again")
+    assert b"again" == store.cached("k")
