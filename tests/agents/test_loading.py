@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import harken
 from harken import Agent, Session, load_session
-from harken.agents import Call
+from harken.agents import Call, ScriptedModel
 from harken.agents.turns import INTERRUPTED
 from harken.errors import BadRequest, Locked
 from support.stage import call, contents, lines, open_stage, say
@@ -300,6 +301,20 @@ class TestCallsThatWereOpen:
             assert not root.is_pending
             assert ["Error: stopped by the user."] == contents(root, "tool")
             assert "new turn" == say(root, "something else")
+
+
+def test_a_session_of_the_store_is_taken_as_it_is(tmp_path: Path) -> None:
+    """Agents that speak in it are kept in the store as they speak, each with what it knew and no more."""
+    model = ScriptedModel({"agents": TREE}, name="scripted:tree")
+    with harken.open(tmp_path / "store") as repo, repo.session(tmp_path / "log", ack="os") as session:
+        root, same = load_session(session, language_model=model)
+        say(root, "go")
+
+        assert session is same
+        tips = {row.agent: row.tip for row in repo.sessions()}
+        jill = repo.materialize(tips[root.subagents["Jill"].agent_id]).bytes
+        assert b"Well." in jill
+        assert b"You are Jack." not in jill
 
 
 def test_an_agent_is_made_again_by_hand(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def load_session(
             problem = MissingHook(f"the session had function hooks that were not passed again: {names}")
             warnings.warn(problem, stacklevel=2)
     except BaseException:
-        session.close()
+        if session is not session_file:
+            session.close()
         raise
     return root, session
 
