@@ -112,6 +112,13 @@ def test_the_second_answer_to_a_call_and_the_mark_of_an_error_are_lost() -> None
     )
 
 
+def test_a_call_that_is_told_twice_is_answered_twice() -> None:
+    pair: list[Event] = [ToolCall(id="a", name="Bash", input=b"{}"), ToolResult(id="a", output="1")]
+
+    assert {} == lost(pair * 2)
+    assert 4 == len(request_items(write(pair * 2).data))
+
+
 def test_what_came_from_codex_becomes_the_same_items_again() -> None:
     rollout = (
         Rollout()

@@ -6,6 +6,7 @@ foreign conversation, what the API has no place for is counted as a loss.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,7 +59,8 @@ class _Composer:
         self._results = {event.id: event for event in reversed(events) if isinstance(event, ToolResult)}
         self._calls: dict[str, str] = {}
         """The calls so far, and what kind of item answers each."""
-        self._answered: set[str] = set()
+        self._unanswered: Counter[str] = Counter()
+        """How often each is still to be answered; a file that repeats a call repeats its result."""
 
     def take(self, event: Event) -> None:
         if event.api_id == SCREEN:
@@ -120,6 +122,7 @@ class _Composer:
             return
         item = _search(event) or _shell(event) or _custom(event) or _function(event)
         self._calls[event.id] = _ANSWERS[item["type"]]
+        self._unanswered[event.id] += 1
         self._add(event, item)
         if event.id not in self._results:
             self._lose("unanswered call")
@@ -139,10 +142,10 @@ class _Composer:
 
     def _result(self, event: ToolResult) -> None:
         kind = self._calls.get(event.id)
-        if kind is None or event.id in self._answered:
+        if kind is None or not self._unanswered[event.id]:
             self._lose("repeated tool result" if kind else "tool result without its call")
             return
-        self._answered.add(event.id)
+        self._unanswered[event.id] -= 1
         self._lose("error mark", event.is_error)
         if kind == "tool_search_output":
             self._add(event, {"type": kind, "call_id": event.id, **_SEARCHED, "tools": _found(event)})
