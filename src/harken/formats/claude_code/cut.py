@@ -28,24 +28,14 @@ PATIENCE = 4
 
 
 class CutState(msgspec.Struct):
-    """All that the rule remembers between two lines; JSON text through `msgspec.json`."""
+    """All that the rule carries across a cut; JSON text through `msgspec.json`."""
 
     offset: int = 0
     """Where the next line begins."""
-    start: int = 0
-    """Where the open delta begins."""
     last_id: str | None = None
     """`message.id` of the last main-line assistant record."""
     main: bool = False
     """Whether a record that is not on a side chain has been seen."""
-    waiting: list[str] = []
-    """The calls that have no result yet."""
-    refused: int = 0
-    """How many cuts they have refused."""
-    boundary: int = -1
-    """Where the compaction boundary in the open delta begins; -1 where there is none."""
-    at_boundary: bool = False
-    """Whether the line before was that boundary."""
 
 
 class Splitter:
@@ -56,8 +46,21 @@ class Splitter:
     """
 
     def __init__(self, state: CutState | None = None) -> None:
-        self._now = msgspec.structs.replace(state, waiting=list(state.waiting)) if state else CutState()
-        self.state = msgspec.structs.replace(self._now, waiting=list(self._now.waiting))
+        self._now = msgspec.structs.replace(state) if state else CutState()
+        self.state = msgspec.structs.replace(self._now)
+        self._begin()
+
+    def _begin(self) -> None:
+        """An empty delta is open."""
+        self._start = self._now.offset
+        self._waiting: set[str] = set()
+        """The calls that have no result yet."""
+        self._refused = 0
+        """How many cuts they have refused."""
+        self._boundary = -1
+        """Where the compaction boundary in the open delta begins; -1 where there is none."""
+        self._at_boundary = False
+        """Whether the line before was that boundary."""
         self._time: int | None = None
         self._records = 0
         self._messages = 0
@@ -83,8 +86,8 @@ class Splitter:
         now = self._now
         closed: list[Delta] = []
         if line is None:
-            now.at_boundary = False
-        elif self._cuts_before(line):
+            self._at_boundary = False
+        elif now.offset > self._start and self._cuts_before(line):
             closed.append(self._close("turn_boundary"))
         now.offset += size
         self._records += records
@@ -92,65 +95,75 @@ class Splitter:
             self._time = time
         if line is None:
             return closed
-        self._remember(line, now.offset - size)
-        if line.isCompactSummary is True or (line.type == "summary" and now.at_boundary):
+        kind = line.type
+        if kind == "assistant":
+            self._remember_assistant(line)
+        elif kind == "user":
+            self._remember_user(line)
+        if line.isCompactSummary is True or (kind == "summary" and self._at_boundary):
             closed += self._compact(now.offset - size)
-        now.at_boundary = line.type == "system" and line.subtype == "compact_boundary"
-        if now.at_boundary:
-            now.boundary = now.offset - size
+        self._at_boundary = kind == "system" and line.subtype == "compact_boundary"
+        if self._at_boundary:
+            self._boundary = now.offset - size
         return closed
 
     def tail(self) -> Delta | None:
         """What follows the last cut; the delta that a grown file would continue."""
-        if self._now.offset == self._now.start:
+        if self._now.offset == self._start:
             return None
         return self._delta("turn_boundary", closed=False)
 
     def _cuts_before(self, line: Line) -> bool:
         now = self._now
-        length = now.offset - now.start
+        length = now.offset - self._start
         opens = self._opens_a_turn(line)
-        if not length or not (opens or (length >= SOFT and not now.at_boundary)):
+        if not opens and (length < SOFT or self._at_boundary):
             return False
-        if not now.waiting or length >= HARD:
+        if not self._waiting or length >= HARD:
             return True
-        now.refused += opens
-        return now.refused > PATIENCE
+        self._refused += opens
+        return self._refused > PATIENCE
 
     def _opens_a_turn(self, line: Line) -> bool:
-        if line.type not in ("user", "assistant") or (line.isSidechain is True and self._now.main):
-            return False
-        if line.type == "assistant":
+        kind = line.type
+        if kind == "assistant":
+            if line.isSidechain is True and self._now.main:
+                return False
             return line.message is None or line.message.id != self._now.last_id
-        if line.isMeta is True or line.isCompactSummary is True:
+        if kind != "user" or line.isMeta is True or line.isCompactSummary is True:
+            return False
+        if line.isSidechain is True and self._now.main:
             return False
         return not any(block.type == "tool_result" for block in line.blocks())
 
-    def _remember(self, line: Line, at: int) -> None:
+    def _remember_assistant(self, line: Line) -> None:
         now = self._now
-        if line.type not in ("user", "assistant"):
-            return
+        side = line.isSidechain is True
+        identity = line.message.id if line.message is not None else None
+        if identity is None or identity != self._message_id:
+            self._messages += 1
+        self._message_id = identity
+        if not side:
+            now.main = True
+        if not (side and now.main):
+            now.last_id = identity
+        for block in line.blocks():
+            if block.type == "tool_use" and block.id:
+                self._waiting.add(block.id)
+
+    def _remember_user(self, line: Line) -> None:
+        now = self._now
         if line.isSidechain is not True:
             now.main = True
-        body = line.message
-        if line.type == "assistant":
-            identity = body.id if body is not None else None
-            self._messages += identity is None or identity != self._message_id
-            self._message_id = identity
-            if line.isSidechain is not True or not now.main:
-                now.last_id = identity
-            now.waiting += [block.id for block in line.blocks() if block.type == "tool_use" and block.id]
-            return
         self._messages += 1
-        if now.waiting:
-            answered = {block.tool_use_id for block in line.blocks() if block.type == "tool_result"}
-            now.waiting = [call for call in now.waiting if call not in answered]
-            if not now.waiting:
-                now.refused = 0
+        if self._waiting:
+            self._waiting.difference_update(b.tool_use_id for b in line.blocks() if b.type == "tool_result")
+            if not self._waiting:
+                self._refused = 0
 
     def _compact(self, at: int) -> list[Delta]:
         """The delta ends behind the summary; the compaction repeats the lines from the boundary on."""
-        start = self._now.boundary if self._now.boundary >= 0 else at
+        start = self._boundary if self._boundary >= 0 else at
         delta = self._close("compaction")
         repeated = msgspec.structs.replace(
             delta, start=start, commit_type="compaction", records=1 + (start < at), messages=1
@@ -159,17 +172,13 @@ class Splitter:
 
     def _close(self, checkpoint: str) -> Delta:
         delta = self._delta(checkpoint, closed=True)
-        now = self._now
-        now.start = now.offset
-        now.waiting, now.refused = [], 0
-        now.boundary, now.at_boundary = -1, False
-        self.state = msgspec.structs.replace(now, waiting=[])
-        self._time, self._records, self._messages, self._message_id = None, 0, 0, None
+        self.state = msgspec.structs.replace(self._now)
+        self._begin()
         return delta
 
     def _delta(self, checkpoint: str, *, closed: bool) -> Delta:
         return Delta(
-            start=self._now.start,
+            start=self._start,
             end=self._now.offset,
             checkpoint=checkpoint,
             time=self._time,

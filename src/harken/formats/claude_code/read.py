@@ -312,7 +312,7 @@ def _attachment(record: Record, raw: bytes) -> Iterator[Event]:
         yield Output(raw=raw)
         return
     for blocks in turns:
-        yield from user_events(blocks, kind or "attachment")
+        yield from user_events(blocks, f"attachment:{kind}")
 
 
 def _progress(record: Record, raw: bytes) -> Iterator[Event]:

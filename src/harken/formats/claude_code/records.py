@@ -24,6 +24,7 @@ class Block(msgspec.Struct, gc=False):
 
     type: str | None = None
     id: str | None = None
+    name: str | None = None
     tool_use_id: str | None = None
 
 
