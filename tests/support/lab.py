@@ -151,6 +151,7 @@ class Lab:
             input=stdin,
             capture_output=True,
             text=True,
+            errors="replace",
             cwd=cwd or self.work,
             env=self.environment | (env or {}),
             timeout=SLOW,

@@ -72,7 +72,7 @@ class Display:
             return
         try:
             self._out(data)
-        except BrokenPipeError:
+        except OSError:
             self._gone = True
 
 

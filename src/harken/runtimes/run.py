@@ -15,13 +15,14 @@ import selectors
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
 from harken import clock
+from harken.errors import HarkenError
 from harken.events import Error, Event, Prompt, System
 
 from .arguments import Plan
@@ -33,6 +34,8 @@ CHUNK = 64 * 1024
 MAX_LINE = 64 * 1024 * 1024
 """An output line longer than this is recorded in pieces, so that memory has a bound."""
 MAX_PIPED = 32 * 1024 * 1024
+LOOK = 0.5
+"""Seconds after which the loop looks round even if nothing happened."""
 GRACE = 0.1
 """Seconds a question may wait for the line of the call that asks it, which the runtime may not have written yet."""
 QUIET = {
@@ -120,18 +123,7 @@ class Run:
         door = ContextSocket(socket_folder, self._answer)
         try:
             env = QUIET | dict(environment) | dict.fromkeys(SOCKETS, str(door.path))
-            # A group of its own: a Ctrl-C meant for both reaches it once, through us.
-            with (
-                _Signals() as signals,
-                subprocess.Popen(
-                    [program, *self._plan.arguments],
-                    stdin=subprocess.DEVNULL if self._stdin is None else subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env=env,
-                    cwd=cwd,
-                    process_group=0,
-                ) as child,
-            ):
+            with _Signals() as signals, self._start(program, env, cwd) as child:
                 self._child = child
                 signals.meant_for(child.pid)
                 self._attend(child, door)
@@ -142,28 +134,39 @@ class Run:
         code = status if status >= 0 else 128 - status
         return Ended(status=code, session=self._recorder.session, context_id=self._recorder.checkpoint("session_end"))
 
+    def _start(self, program: str, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[bytes]:
+        try:
+            # A group of its own: a Ctrl-C meant for both reaches it once, through us.
+            return subprocess.Popen(
+                [program, *self._plan.arguments],
+                stdin=subprocess.DEVNULL if self._stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=env,
+                cwd=cwd,
+                process_group=0,
+            )
+        except OSError as problem:
+            raise HarkenError(f"{program} could not be started: {problem.strerror}") from problem
+
     def _attend(self, child: subprocess.Popen[bytes], door: ContextSocket) -> None:
         assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
         if self._stdin is not None and child.stdin is not None:
             self._piped = _Piped(self._stdin, os.dup(child.stdin.fileno()))
             child.stdin.close()
-        ending = os.pidfd_open(child.pid)
-        try:
-            with selectors.DefaultSelector() as selector:
-                selector.register(child.stdout, selectors.EVENT_READ, "output")
-                selector.register(door.listener, selectors.EVENT_READ, "caller")
+        with _ending(child.pid) as ending, selectors.DefaultSelector() as selector:
+            selector.register(child.stdout, selectors.EVENT_READ, "output")
+            selector.register(door.listener, selectors.EVENT_READ, "caller")
+            if ending is not None:
                 selector.register(ending, selectors.EVENT_READ, "end")
-                while self._turn(selector, door):
-                    pass
-        finally:
-            os.close(ending)
+            while self._turn(selector, door) and child.poll() is None:
+                pass
         # What a tool left running may hold the pipe open for ever; what is in it now is all we wait for.
         self._drain()
 
     def _turn(self, selector: selectors.BaseSelector, door: ContextSocket) -> bool:
         going = True
-        for key, _ in selector.select(1.0):
+        for key, _ in selector.select(LOOK):
             if key.data == "output":
                 self._drain(limit=64)
                 if not self._open:
@@ -257,6 +260,19 @@ class Run:
         end = System(subtype="shutdown", message=said, metadata=msgspec.json.encode(facts), time=self._now())
         self._recorder.add([*events, end])
         self._recorder.end()
+
+
+@contextlib.contextmanager
+def _ending(child: int) -> Iterator[int | None]:
+    """Something to select on that tells the end of a process, where the system has it; elsewhere the loop looks."""
+    if not hasattr(os, "pidfd_open"):
+        yield None
+        return
+    handle = os.pidfd_open(child)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _typed_prompt(found: dict[str, Any]) -> str:

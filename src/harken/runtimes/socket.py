@@ -152,8 +152,11 @@ def _free_path(folder: Path) -> Path:
 
 def _peer(caller: socket.socket) -> int:
     """The user on the other end, as the kernel tells it."""
-    _, uid, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-    return int(uid)
+    if hasattr(socket, "SO_PEERCRED"):
+        found = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", found)[1])
+    # Elsewhere (macOS, the BSDs) the same is called LOCAL_PEERCRED, at level 0: a version, then the user.
+    return int(struct.unpack("2I", caller.getsockopt(0, 1, struct.calcsize("2I")))[1])
 
 
 def ask(path: str, what: str = "current-context") -> str:

@@ -1,0 +1,96 @@
+"""Forks that the real Claude Code makes, calls that were cut off, and tails that a compaction preserves."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from support.conversations import compacted, heard, prompt, session_of
+from support.harken_cli import harken, take_in
+from support.lab import Lab
+from support.scripted_model import Call, Say
+from support.wire import Item
+
+pytestmark = pytest.mark.runtimes
+
+WORDS = ["the", "of", "parser", "store", "commit", "agent", "reads", "because", "line", "fails", "test", "value"]
+
+
+def prose(length: int, seed: int) -> str:
+    """Text that compresses about as well as what agents say."""
+    chance = random.Random(seed)
+    words = WORDS + [f"{chance.randrange(1 << 24):x}" for _ in range(2000)]
+    return " ".join(chance.choice(words) for _ in range(length // 6))
+
+
+def size_of_store(lab: Lab) -> int:
+    return sum(path.stat().st_size for path in lab.folder.glob("store.db*") if path.is_file())
+
+
+def test_a_fork_by_claude_code_costs_next_to_nothing_and_is_linked(lab: Lab) -> None:
+    lab.model.play([Say(prose(150_000, 0))])
+    session = session_of("claude-code", prompt(lab, "claude-code", "Write at length."))
+    for round in range(1, 8):
+        lab.model.play([Say(prose(150_000, round))])
+        prompt(lab, "claude-code", f"And more, part {round}.", session)
+    take_in(lab)
+    before = size_of_store(lab)
+    lab.model.play([Say("Forked.")])
+    forked = lab.claude("Go another way.", "--resume", session, "--fork-session")
+    fork = session_of("claude-code", forked)
+    [file] = [path for path in lab.claude_sessions() if path.stem == fork]
+    [line] = [line for line in take_in(lab) if line.get("session") == fork]
+    grown = size_of_store(lab) - before
+    assert grown <= 0.03 * file.stat().st_size, f"{grown} bytes for {file.stat().st_size}"
+    original = {commit["short"] for commit in harken(lab, "log", session, "--all")}
+    assert line["forked_from"] in original
+
+
+def test_a_preserved_tail_is_in_the_context(lab: Lab) -> None:
+    """`/compact` keeps the last answer behind the summary; a walk from the leaf to the root would lose it."""
+    held = compacted(lab, "claude-code")
+    take_in(lab)
+    shown = lab.run("harken", "materialize", held.session, "--format", "claude-code-v1")
+    assert shown.code == 0, shown.err
+    assert "You are welcome." in shown.out
+    assert "It worked." not in shown.out
+    assert "It worked." in lab.run("harken", "materialize", held.session, "--stop", "root").out
+
+
+@pytest.mark.parametrize("target", ["claude-code", "codex"])
+def test_a_call_that_was_cut_off_does_not_stand_in_the_way(lab: Lab, target: str) -> None:
+    """The program was killed while its tool ran. Resuming it natively is the oracle for the same program."""
+    kill = Call("Bash", {"command": "sleep 1; kill -9 $PPID", "description": "end"}, id="toolu_cut")
+    lab.model.play([Say("I will end it."), kill])
+    dead = lab.claude("End it.")
+    assert dead.code != 0
+    session = session_of("claude-code", dead)
+    take_in(lab)
+    home = lab.home if target == "claude-code" else lab.codex_home
+    [written] = harken(lab, "resume", session, "--in", target, "--home", str(home))
+    lab.model.play([Say("Gladly.")])
+    prompt(lab, target, "And now?", written["session"])
+    sent = heard(lab, target)
+    assert sent[-1] == Item("user", "And now?")
+    if target == "codex":
+        assert [(item.kind, item.id) for item in sent if item.id] == [("call", "toolu_cut"), ("result", "toolu_cut")]
+    else:
+        lab.model.play([Say("Gladly.")])
+        prompt(lab, target, "And now?", session)
+        assert sent == heard(lab, target)
+
+
+def test_a_resume_in_another_folder_thinks_it_is_there(lab: Lab) -> None:
+    lab.model.play([Say("Hello.")])
+    session = session_of("claude-code", prompt(lab, "claude-code", "Hi."))
+    take_in(lab)
+    other = lab.folder / "other"
+    os.mkdir(other)
+    [written] = harken(lab, "resume", session, "--in", "claude-code", "--home", str(lab.home), "--cwd", str(other))
+    assert "-other/" in written["path"]
+    lab.model.play([Call("Bash", {"command": "pwd", "description": "where"})], [Say("There.")])
+    done = lab.claude("Where are you?", "--resume", written["session"], cwd=other)
+    assert done.code == 0
+    assert heard(lab, "claude-code")[-1].text == str(other)

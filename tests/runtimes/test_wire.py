@@ -1,0 +1,117 @@
+"""On the wire: a conversation that Harken carried over is, in the next request, what it was in the last one.
+
+The oracle is the program that held the conversation: its own last request and the answer to it. The judged is the
+program that goes on with what Harken wrote: the first request it sends.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+import harken as api
+from harken.events import Prompt
+from harken.formats import get
+from support.conversations import HELD, Held, heard, plain, prompt
+from support.harken_cli import harken, take_in
+from support.lab import Lab
+from support.scripted_model import Say
+from support.wire import Item
+
+pytestmark = pytest.mark.runtimes
+RUNTIMES = ("claude-code", "codex")
+NEXT = "And now?"
+
+
+def carry_on(lab: Lab, ref: str, target: str) -> tuple[list[Item], dict[str, Any]]:
+    """Resume in a program, say one thing more, and read what it sent."""
+    home = lab.home if target == "claude-code" else lab.codex_home
+    [written] = harken(lab, "resume", ref, "--in", target, "--home", str(home))
+    lab.model.play([Say("Gladly.")])
+    prompt(lab, target, NEXT, written["session"])
+    return heard(lab, target), written
+
+
+@pytest.mark.parametrize("target", RUNTIMES)
+@pytest.mark.parametrize("source", RUNTIMES)
+@pytest.mark.parametrize("conversation", HELD)
+def test_the_next_request_says_everything_once_and_in_order(
+    lab: Lab, conversation: str, source: str, target: str
+) -> None:
+    held = HELD[conversation](lab, source)
+    take_in(lab)
+    sent, written = carry_on(lab, held.session, target)
+    assert sent == [*carried(held, target), Item("user", NEXT)]
+    assert written["session"] != held.session
+    assert (written["tier"] == "1") is (source == target)
+    assert sorted(loss["what"] for loss in written["losses"]) == expected_losses(conversation, source, target)
+
+
+def carried(held: Held, target: str) -> list[Item]:
+    """What the target has to know: everything, but for reasoning that is sealed for another's model."""
+    return [item for item in held.knew if held.runtime == target or item.kind != "thinking"]
+
+
+def expected_losses(conversation: str, source: str, target: str) -> list[str]:
+    """What cannot be carried, in words: none within a runtime, between two what belongs to the first alone."""
+    if source == target:
+        return []
+    lost = {"instructions of the runtime", "notice of the runtime"} if source == "codex" else {"notice of the runtime"}
+    if conversation == "plain":
+        lost.add("thinking")
+    if (conversation, target) == ("parallel", "codex"):
+        lost.add("error mark")
+    return sorted(lost)
+
+
+@pytest.mark.parametrize("target", RUNTIMES)
+@pytest.mark.parametrize("source", RUNTIMES)
+def test_a_fork_from_the_middle_knows_nothing_of_what_came_later(lab: Lab, source: str, target: str) -> None:
+    held = plain(lab, source)
+    take_in(lab)
+    ref = before(lab, held, "Thank you")
+    sent, _ = carry_on(lab, ref, target)
+    known = carried(held, target)
+    cut = next(at for at, item in enumerate(known) if item.text.startswith("Thank you"))
+    assert sent == [*known[:cut], Item("user", NEXT)]
+
+
+def before(lab: Lab, held: Held, text: str) -> str:
+    """The commit just before the one in which a person says a text."""
+    with api.open(lab.folder / "store.db") as repo:
+        for commit, parent in itertools.pairwise(repo.history(held.session)):
+            events = get(commit.format).read(repo.get(commit.artifact))
+            if any(isinstance(event, Prompt) and event.content.startswith(text) for event in events):
+                return parent.id
+    raise AssertionError(f"no commit holds {text!r}")
+
+
+def test_the_original_is_never_touched(lab: Lab) -> None:
+    held = plain(lab, "claude-code")
+    [file] = lab.claude_sessions()
+    data, stat = file.read_bytes(), file.stat()
+    take_in(lab)
+    carry_on(lab, held.session, "claude-code")
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == (data, stat.st_mtime_ns)
+
+
+def test_what_is_written_is_for_its_owner_alone(lab: Lab) -> None:
+    held = plain(lab, "claude-code")
+    take_in(lab)
+    for target in RUNTIMES:
+        home = lab.home if target == "claude-code" else lab.codex_home
+        [written] = harken(lab, "resume", held.session, "--in", target, "--home", str(home))
+        found = lab.run("stat", "-c", "%a", written["path"])
+        assert found.out.strip() == "600"
+
+
+@pytest.mark.parametrize("target", RUNTIMES)
+def test_the_continued_session_is_linked_to_its_source(lab: Lab, target: str) -> None:
+    held = plain(lab, "claude-code")
+    take_in(lab)
+    [source] = [row for row in harken(lab, "sessions") if row["session"] == held.session]
+    _, written = carry_on(lab, held.session, target)
+    [line] = [line for line in take_in(lab) if line.get("session") == written["session"]]
+    assert line["forked_from"] == source["tip"]

@@ -1,0 +1,128 @@
+"""`harken run` around the real programs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken as api
+from harken.events import Event, Prompt, Response, ToolCall, ToolResult
+from harken.events.cbor import decode_events
+from support.conversations import heard, plain
+from support.harken_cli import take_in
+from support.lab import Lab, Run
+from support.scripted_model import Call, Say
+from support.wire import Item
+
+pytestmark = pytest.mark.runtimes
+
+ASK = f"{Path(sys.executable).parent / 'harken'} current-context"
+FREE = {
+    "claude-code": ("--dangerously-skip-permissions",),
+    "codex": ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
+}
+SAID = (Prompt, Response, ToolCall, ToolResult)
+
+
+def wrapped(lab: Lab, runtime: str, prompt: str, *options: str, **how: Any) -> Run:
+    """`harken run` with one prompt; the program may do anything in its own folder."""
+    words = ("-p", prompt, *FREE[runtime]) if runtime == "claude-code" else ("exec", *FREE[runtime], prompt)
+    return lab.run("harken", "run", runtime, *options, "--", *words, **how)
+
+
+def conversation(lab: Lab, ref: str) -> list[Event]:
+    """What was said up to a commit, without metrics and notices."""
+    with api.open(lab.folder / "store.db") as repo:
+        events = decode_events(repo.materialize(ref, format="events-v1").bytes)
+    return [event for event in events if isinstance(event, SAID)]
+
+
+def ask(runtime: str) -> Call:
+    if runtime == "claude-code":
+        return Call("Bash", {"command": ASK, "description": "ask"})
+    return Call("exec_command", {"cmd": ASK})
+
+
+@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+def test_a_tool_learns_the_commit_that_holds_its_own_call(lab: Lab, runtime: str) -> None:
+    """The message had no words, only the call: the commit is made before the tool runs all the same."""
+    lab.model.play([ask(runtime)], [Say("Noted.")])
+    done = wrapped(lab, runtime, "Note where you are.")
+    assert (done.code, done.out) == (0, "Noted.\n"), done.err
+    [answer] = [item.text for item in heard(lab, runtime) if item.kind == "result"]
+    found = re.search(r"ctx-[0-9a-f]{8,}", answer)
+    assert found is not None, answer
+    prompt, call = conversation(lab, found[0])
+    assert isinstance(prompt, Prompt)
+    assert prompt.content == "Note where you are."
+    assert isinstance(call, ToolCall)
+    assert ASK.encode() in call.input
+
+
+@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+def test_the_live_chain_holds_what_the_program_said_to_its_model(lab: Lab, runtime: str) -> None:
+    lab.model.play([Say("Let me ask."), ask(runtime)], [Say("Noted.")])
+    assert wrapped(lab, runtime, "Go.").code == 0
+    with api.open(lab.folder / "store.db") as repo:
+        [session] = [row.session for row in repo.sessions()]
+    texts = [event.content for event in conversation(lab, f"live/{session}") if isinstance(event, (Prompt, Response))]
+    assert texts == ["Go.", "Let me ask.", "Noted."]
+
+
+@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+def test_importing_the_file_of_a_wrapped_run_moves_the_session_and_keeps_the_live_ids(lab: Lab, runtime: str) -> None:
+    lab.model.play([Say("Let me ask."), ask(runtime)], [Say("Noted.")])
+    assert wrapped(lab, runtime, "Go.").code == 0
+    with api.open(lab.folder / "store.db") as repo:
+        [session] = [row.session for row in repo.sessions()]
+        live = repo.commit(f"live/{session}").id
+        assert repo.commit(session).id == live
+    take_in(lab)
+    with api.open(lab.folder / "store.db") as repo:
+        assert repo.commit(f"live/{session}").id == live
+        tip = repo.commit(session)
+        assert (tip.id != live, tip.format) == (True, "claude-code-v1" if runtime == "claude-code" else "codex-v1")
+
+
+@pytest.mark.parametrize("target", ["claude-code", "codex"])
+def test_a_run_may_begin_where_another_conversation_ended(lab: Lab, target: str) -> None:
+    held = plain(lab, "claude-code")
+    take_in(lab)
+    lab.model.play([ask(target)], [Say("I remember.")])
+    done = wrapped(lab, target, "Do you remember?", "--from", held.session)
+    assert (done.code, done.out) == (0, "I remember.\n"), done.err
+    sent = heard(lab, target)
+    known = [item for item in held.knew if target == "claude-code" or item.kind != "thinking"]
+    assert sent[: len(known) + 1] == [*known, Item("user", "Do you remember?")]
+    found = re.search(r"ctx-[0-9a-f]{8,}", sent[-1].text)
+    assert found is not None
+    told = [event.content for event in conversation(lab, found[0]) if isinstance(event, Prompt)]
+    assert told[-2:] == ["Thank you — très bien ☕!", "Do you remember?"]
+
+
+def test_sub_agents_of_a_wrapped_run_have_chains_of_their_own(lab: Lab) -> None:
+    ask_for = {"description": "look", "subagent_type": "general-purpose", "run_in_background": False}
+    lab.model.play([ask("claude-code")], [Say("The report of SUB-ONE.")], to="SUB-ONE")
+    lab.model.play([Call("Agent", ask_for | {"prompt": "SUB-ONE: look"})], [Say("Done.")])
+    assert wrapped(lab, "claude-code", "Delegate.").code == 0
+    with api.open(lab.folder / "store.db") as repo:
+        names = sorted(name.name for name in repo.store.names() if name.name.startswith("live/"))
+    assert len(names) == 2
+    main, sub = names
+    assert [e.content for e in conversation(lab, main) if isinstance(e, (Prompt, Response))] == ["Delegate.", "Done."]
+    assert [e.content for e in conversation(lab, sub) if isinstance(e, Prompt)] == ["SUB-ONE: look"]
+
+
+def test_the_program_dies_and_what_it_knew_stays(lab: Lab) -> None:
+    kill = Call("Bash", {"command": "kill -9 $PPID", "description": "end"})
+    lab.model.play([Say("I will end it."), kill])
+    done = wrapped(lab, "claude-code", "End it.")
+    assert done.code == 128 + 9
+    with api.open(lab.folder / "store.db") as repo:
+        [session] = [row.session for row in repo.sessions()]
+    known = conversation(lab, f"live/{session}")
+    assert [type(event) for event in known] == [Prompt, Response, ToolCall]

@@ -1,0 +1,176 @@
+"""`harken resume`: what is written, what is printed, and what is remembered. The real programs judge the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken.errors import BadRequest
+from harken.formats import get
+from harken.repo import Repo
+from harken.runtimes.resume import resume
+from harken.store.memory import MemoryStore
+
+from .conftest import Bench
+
+OLD = "019a0000-0000-7000-8000-000000000001"
+
+
+def codex_line(kind: str, payload: dict[str, Any]) -> str:
+    return json.dumps({"timestamp": "2026-11-15T10:00:00.000Z", "type": kind, "payload": payload}) + "\n"
+
+
+def codex_session() -> bytes:
+    meta = {"id": OLD, "timestamp": "2026-11-15T10:00:00.000Z", "cwd": "/old/place", "originator": "codex_exec"}
+    meta |= {"cli_version": "0.166.0", "source": "exec", "model_provider": "elsewhere"}
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Run it."}]}
+    call = {"type": "function_call", "name": "exec_command", "arguments": '{"cmd":"ls"}', "call_id": "c1"}
+    back = {"type": "function_call_output", "call_id": "c1", "output": "a file"}
+    done = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+    items = "".join(codex_line("response_item", item) for item in (said, call, back, done))
+    return (codex_line("session_meta", meta) + items).encode()
+
+
+def claude_line(uuid: str, parent: str | None, role: str, content: Any, **more: Any) -> str:
+    message: dict[str, Any] = {"role": role, "content": content}
+    if role == "assistant":
+        message |= {"id": f"msg_{uuid}", "type": "message", "model": "m", "stop_reason": None}
+        message["usage"] = {"input_tokens": 1, "output_tokens": 1}
+    record = {"parentUuid": parent, "isSidechain": False, "userType": "external", "cwd": "/old/place"}
+    record |= {"sessionId": "old-session", "version": "2.1.325", "type": role, "message": message, "uuid": uuid}
+    return json.dumps(record | {"timestamp": "2026-11-15T10:00:00.000Z"} | more) + "\n"
+
+
+def claude_session() -> bytes:
+    call = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}]
+    back = [{"type": "tool_result", "tool_use_id": "t1", "content": "a file"}]
+    return "".join(
+        (
+            claude_line("u1", None, "user", "Run it."),
+            claude_line("u2", "u1", "assistant", [{"type": "thinking", "thinking": "hm", "signature": "x"}]),
+            claude_line("u3", "u2", "assistant", call),
+            claude_line("u4", "u3", "user", back, sourceToolAssistantUUID="u3"),
+            claude_line("u5", "u4", "assistant", [{"type": "text", "text": "Done."}]),
+        )
+    ).encode()
+
+
+SESSIONS = {"codex": codex_session(), "claude-code": claude_session()}
+FORMATS = {"codex": "codex-v1", "claude-code": "claude-code-v1"}
+
+
+@pytest.fixture
+def repo() -> Repo:
+    return Repo(MemoryStore())
+
+
+def spoken(runtime: str, data: bytes) -> list[tuple[str, str]]:
+    """What is said in a session's file: prompts, responses, calls and results."""
+    kinds = {"prompt": "content", "response": "content", "tool_call": "name", "tool_result": "output"}
+    events = get(FORMATS[runtime]).read(data)
+    return [(event.kind, getattr(event, kinds[event.kind])) for event in events if event.kind in kinds]
+
+
+@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("source", FORMATS)
+def test_what_was_said_is_in_the_new_session(repo: Repo, tmp_path: Path, source: str, target: str) -> None:
+    commit = repo.checkpoint(SESSIONS[source], format=FORMATS[source])
+    done = resume(repo, commit.short, runtime=target, home=tmp_path, cwd=tmp_path)
+    assert spoken(target, Path(done.path).read_bytes()) == spoken(source, SESSIONS[source])
+    assert (done.tier == "1") is (source == target)
+
+
+@pytest.mark.parametrize("runtime", FORMATS)
+def test_the_new_session_goes_by_its_own_name_and_folder(repo: Repo, tmp_path: Path, runtime: str) -> None:
+    commit = repo.checkpoint(SESSIONS[runtime], format=FORMATS[runtime])
+    done = resume(repo, commit.short, runtime=runtime, home=tmp_path / "home", cwd=tmp_path)
+    first = json.loads(Path(done.path).read_bytes().splitlines()[0])
+    facts = first["payload"] if runtime == "codex" else first
+    assert facts["id" if runtime == "codex" else "sessionId"] == done.session
+    assert facts["cwd"] == str(tmp_path)
+    assert done.session in done.path
+
+
+def test_what_was_written_is_remembered_beside_the_source(repo: Repo, tmp_path: Path) -> None:
+    commit = repo.checkpoint(SESSIONS["claude-code"], format="claude-code-v1")
+    done = resume(repo, commit.short, runtime="codex", home=tmp_path, cwd=tmp_path)
+    [said] = [note for note in repo.store.annotations(commit.id) if note.key == "instantiated"]
+    kept = json.loads(said.value)
+    assert (kept["runtime"], kept["session"]) == ("codex", done.session)
+    assert kept["prefix"] == os.stat(done.path).st_size
+    assert [loss["what"] for loss in kept["losses"]] == ["thinking"]
+    assert repo.commit(f"resumed/{done.session}").id == commit.id
+
+
+def test_each_resume_is_a_session_of_its_own(repo: Repo, tmp_path: Path) -> None:
+    commit = repo.checkpoint(SESSIONS["codex"], format="codex-v1")
+    made = {resume(repo, commit.short, runtime="codex", home=tmp_path, cwd=tmp_path).session for _ in range(3)}
+    assert len(made) == 3
+
+
+def test_what_nobody_can_read_is_not_passed_on(repo: Repo, tmp_path: Path) -> None:
+    commit = repo.checkpoint(b"??", format="unknown-v9")
+    with pytest.raises(BadRequest, match="cannot continue"):
+        resume(repo, commit.short, runtime="codex", home=tmp_path, cwd=tmp_path)
+    assert list(tmp_path.rglob("*.jsonl")) == []
+
+
+# -- on the command line ---------------------------------------------------------------------------------------------
+
+
+def call(bench: Bench, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "harken", "resume", *words]
+    return subprocess.run(
+        argv, env=bench.environment, cwd=cwd or bench.folder, capture_output=True, text=True, timeout=60
+    )
+
+
+def kept_session(bench: Bench, runtime: str) -> str:
+    with harken.open(bench.store) as store:
+        return store.checkpoint(SESSIONS[runtime], format=FORMATS[runtime]).short
+
+
+def test_the_printed_object_says_how_to_go_on(bench: Bench) -> None:
+    ref = kept_session(bench, "claude-code")
+    done = call(bench, ref, "--in", "codex", "--home", str(bench.folder / "codex"), "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["command"] == ["codex", "resume", said["session"]]
+    assert said["losses"][0]["what"] == "thinking"
+    assert said["losses"][0]["count"] == 1
+    assert (said["runtime"], said["tier"]) == ("codex", "2s")
+    assert Path(said["path"]).parent.parent.parent.parent == bench.folder / "codex" / "sessions"
+    assert said["environment"] == {"CODEX_HOME": str(bench.folder / "codex")}
+
+
+def test_the_printed_command_can_be_typed(bench: Bench) -> None:
+    ref = kept_session(bench, "codex")
+    other = bench.folder / "a folder"
+    other.mkdir()
+    done = call(bench, ref, "--in", "codex", "--cwd", str(other))
+    assert done.stdout.startswith(f"cd '{other}' && codex resume ")
+    assert done.stderr == ""
+
+
+def test_exec_becomes_the_runtime_in_the_folder_that_was_named(bench: Bench) -> None:
+    """The folder the transcript came from is never entered."""
+    (bench.folder / "steps.json").write_text(json.dumps([{"exit": 5}]))
+    ref = kept_session(bench, "codex")
+    done = call(bench, ref, "--in", "codex", "--exec")
+    assert done.returncode == 5
+    assert bench.notes["argv"][0] == "resume"
+    assert bench.notes["cwd"] == str(bench.folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [(["nothing", "--in", "codex"], 3), (["x", "--in", "vim"], 2), (["x"], 2)]
+)
+def test_what_cannot_be_resumed_is_refused(bench: Bench, words: list[str], status: int) -> None:
+    assert call(bench, *words).returncode == status
