@@ -458,3 +458,19 @@ class TestEverywhere:
 
         assert (0, True) == (done.code, COMMANDS[name][1] in done.out)
         assert not where.exists()
+
+
+class TestChat:
+    def test_is_kept_in_the_store_that_is_named(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        path = tmp_path / "evening.jsonl"
+        script = tmp_path / "script.json"
+        script.write_text('{"agents": {"root": {"otherwise": "Good evening to you."}}}')
+        typed = b"one\ntwo\nthree\nfour\n/compact all was well\nfive\n"
+
+        done = run("chat", "--file", str(path), "--model", f"scripted:{script}", stdin=typed)
+
+        assert (0, True) == (done.code, "the oldest turns are folded" in done.err), done.err
+        prompts = [event.content for event in heard(repo, "evening") if isinstance(event, Prompt)]
+        assert ["one", "all was well", "four", "five"] == prompts
+        everything = [event.content for event in heard(repo, "evening", stop="root") if isinstance(event, Prompt)]
+        assert ["one", "two", "three", "four", "five"] == everything

@@ -54,6 +54,11 @@ class TestATurn:
     def test_takes_in_the_usage_that_is_reported_with_it(self) -> None:
         assert [(2, "turn_boundary")] == cuts([SAY, Metric(output_tokens=1, api_id="a1"), RESULT], resting=False)
 
+    def test_takes_in_the_usage_that_names_it_as_its_cause(self) -> None:
+        said, usage = Response(content="!", message_id="m3"), Metric(output_tokens=1, message_id="m4", cause="m3")
+
+        assert [(2, "turn_boundary")] == cuts([said, usage, RESULT], resting=False)
+
     def test_is_one_where_the_source_has_no_ids(self) -> None:
         assert [(3, "turn_boundary")] == cuts([Thinking(content="hm"), Response(content="!"), ToolCall(name="x")])
 

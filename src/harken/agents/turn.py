@@ -20,6 +20,7 @@ from harken.events import Metric
 from harken.log import LoggedString
 
 from .actions import CONTINUED
+from .compaction import Gauge, make_room
 from .hooks import Deny, Moment
 from .models import Message, ModelError, Reply, Request, Usage
 from .tools import Answer, Call, Tool, as_text, calling
@@ -65,6 +66,7 @@ class Turn:
         self.agent = agent
         self._lock = Lock()
         self._accepted = ""
+        self._gauge = Gauge()
 
     async def take(self, *, about: str | None = None) -> LoggedString:
         """Finish what is open, then go on until the agent has said something.
@@ -90,8 +92,9 @@ class Turn:
         spoken = last_spoken(self.agent.transcript)
         if spoken is None or spoken["message_id"] == self._accepted:
             return False
-        watching = watchers_of(self.agent, "finished")
-        return not all(watcher.has_approved(str(spoken["message_id"])) for watcher in watching)
+        message_id = str(spoken["message_id"])
+        behind = self.agent.transcript[self.agent.transcript.index(spoken) + 1 :]
+        return not all(watcher.is_done_with(message_id, behind) for watcher in watchers_of(self.agent, "finished"))
 
     async def conclude(self, message_id: str | None = None) -> LoggedString | None:
         """Have the last utterance reviewed if that is still to be done; the utterance that stands in the end.
@@ -124,6 +127,7 @@ class Turn:
         if (refused := await self._prompted()) is not None:
             return refused
         for _ in range(MAX_STEPS):
+            await make_room(agent, self._gauge)
             reply = await self._complete()
             message = _message(reply)
             message_id = self._keep(message, reply.usage)
@@ -151,7 +155,7 @@ class Turn:
         pauses = agent.world.patience.pauses()
         while True:
             try:
-                return await agent.model.complete(request)
+                reply = await agent.model.complete(request)
             except ModelError as problem:
                 pause = next(pauses, None)
                 if not problem.retryable or pause is None:
@@ -160,6 +164,10 @@ class Turn:
                         hint="the session is kept; resume it when the model answers again",
                     ) from problem
                 await asyncio.sleep(pause)
+            else:
+                if reply.usage is not None:
+                    self._gauge.learn(request.messages, reply.usage.input_tokens)
+                return reply
 
     def _keep(self, message: Message, usage: Usage | None) -> str:
         """Log the model's message, and what it cost in the same write."""

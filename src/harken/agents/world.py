@@ -39,6 +39,8 @@ class World:
         self.language_model: str | None = None
         """A model that stands for every agent, whatever the log says."""
         self.patience = Patience()
+        self.window: int | None = None
+        """How many tokens an agent may be shown before it makes room; None: as many as its model says it takes."""
         self.missing: list[str] = []
         """Function hooks that the log knows and nobody has passed."""
         self._past: dict[str, list[Entry]] = {}

@@ -26,6 +26,7 @@ HELP = """\
 /agents            who is here, and who was
 /perspective NAME  what an agent heard, did and said
 /dialog A B …      what agents said to each other; without names, everybody
+/compact [TEXT]    fold the oldest turns into a summary: TEXT, or what the model makes of them
 /stop              give up a turn that failed half-way, instead of going on with it
 /help              this list
 /quit              leave; the session is kept (so does Ctrl-D)
@@ -37,12 +38,16 @@ Ctrl-C stops the turn that is running. Anything else is said to the root agent."
 @click.option("--model", metavar="M", help="A model LiteLLM knows, scripted:FILE, replay:LOG or demo (the default)")
 @click.option("--file", "file", type=click.Path(path_type=Path), metavar="F", help="Where to keep a new session")
 @click.option("--system-prompt", metavar="TEXT", help="Who the root agent is")
-def chat_command(resume: Path | None, model: str | None, file: Path | None, system_prompt: str | None) -> int:
+@click.pass_context
+def chat_command(
+    ctx: click.Context, resume: Path | None, model: str | None, file: Path | None, system_prompt: str | None
+) -> int:
     """Talk with agents in a session that is kept
 
     What you type is said to the root agent, which may make other agents and let them talk. Everything is in the log
     before it is shown, so a chat that was killed is resumed where it stopped. A new chat writes
-    session_YYYYMMDD_HHMMSS.jsonl in the current folder. `/help` lists what can be typed.
+    session_YYYYMMDD_HHMMSS.jsonl in the current folder. Where a store is named (--store or HARKEN_STORE), what each
+    agent knows is checkpointed there as it speaks. `/help` lists what can be typed.
 
         harken chat --model scripted:examples/cafe.toml
     """
@@ -51,7 +56,7 @@ def chat_command(resume: Path | None, model: str | None, file: Path | None, syst
     path = _existing(resume) if resume is not None else _fresh(file)
     if model is not None:
         open_model(model, near=path.parent)  # a model that cannot be had is told before a file is made
-    root, session = load_session(path, language_model=model, system_prompt=system_prompt)
+    root, session = load_session(_session(ctx, path), language_model=model, system_prompt=system_prompt)
     shown = _shown(path)
     with session:
         if root.language_model == "demo":
@@ -60,6 +65,20 @@ def chat_command(resume: Path | None, model: str | None, file: Path | None, syst
         failed = chat.run()
     ui.note(f"the session is kept; resume it with: harken chat --resume {shown}")
     return 1 if failed and not sys.stdin.isatty() else 0
+
+
+def _session(ctx: click.Context, path: Path) -> Session:
+    """The log, and with a store the chains of its agents beside it."""
+    from harken.log import Session
+
+    location = ctx.find_root().obj
+    if not location:
+        return Session(path)
+    import harken
+
+    repo = harken.open(location)
+    ctx.call_on_close(repo.close)
+    return repo.session(path, on_warning=ui.warn)
 
 
 def _existing(path: Path) -> Path:
@@ -94,6 +113,7 @@ class Chat:
             "/agents": self._agents,
             "/perspective": self._perspective,
             "/dialog": self._dialog,
+            "/compact": self._compact,
             "/stop": lambda _: self._stop(),
             "/help": lambda _: ui.line(HELP),
         }
@@ -224,6 +244,10 @@ class Chat:
         viewer = SessionViewer(self.session.path)
         for said in viewer.extract_dialog([self._id(word) for word in words] or everybody):
             ui.line(f"{self._name(said['agent_id'])}: {said['content']}")
+
+    def _compact(self, words: list[str]) -> None:
+        folded = asyncio.run(self.root.compact(" ".join(words) or None))
+        ui.note("the oldest turns are folded; the log keeps them" if folded else "there is nothing to fold yet")
 
     def _name(self, agent_id: str | None) -> str:
         info = self.session.agents.get(agent_id) if agent_id is not None else None

@@ -106,5 +106,7 @@ def is_summary(position: Position, event: Event) -> bool:
 def _continues(key: str, event: Event) -> bool:
     if isinstance(event, (Thinking, Response, ToolCall)):
         return key == message_key(event)
-    # Usage is reported with the message it belongs to, or right behind it without an id.
-    return isinstance(event, Metric) and not event.status and message_key(event) in ("", key)
+    # Usage is reported with the message it belongs to, or right behind it: without an id, or naming it as its cause.
+    if not isinstance(event, Metric) or event.status:
+        return False
+    return message_key(event) in ("", key) or key in event.causes()

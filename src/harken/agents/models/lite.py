@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cached_property
 from typing import Any
 
 from harken.errors import BadRequest
@@ -25,6 +26,15 @@ class LiteLLMModel:
     def name(self) -> str:
         """The provider's name of the model."""
         return self._name
+
+    @cached_property
+    def window(self) -> int | None:
+        """How many tokens it takes in, where LiteLLM knows."""
+        try:
+            found = _litellm().get_model_info(self._name).get("max_input_tokens")
+        except Exception:  # noqa: BLE001  a model LiteLLM has never heard of is reported in many ways
+            return None
+        return found if isinstance(found, int) and found > 0 else None
 
     async def complete(self, request: Request) -> Reply:
         """Ask the provider."""
