@@ -46,7 +46,7 @@ def stats(events: Iterable[Event]) -> Stats:
     counter = UsageCounter()
     who: dict[int, str] = {}
     origins: dict[int, str] = {}
-    record = 0
+    record, compacted = 0, -1
     tools: Counter[str] = Counter()
     counted: Counter[str] = Counter()
     started = ended = None
@@ -55,6 +55,8 @@ def stats(events: Iterable[Event]) -> Stats:
         if event.time is not None:
             started = event.time if started is None else min(started, event.time)
             ended = event.time if ended is None else max(ended, event.time)
+        if record == compacted and event.index:
+            continue  # what a compaction puts in the place of the conversation was said before
         match event:
             case Prompt() if event.origin.startswith(ATTACHED):
                 pass
@@ -71,6 +73,7 @@ def stats(events: Iterable[Event]) -> Stats:
                 counted["errors"] += 1
             case System(subtype="compact_boundary"):
                 counted["compactions"] += 1
+                compacted = record
             case Metric():
                 counter.add(event)
     kinds = Counter(who.values())

@@ -1,8 +1,8 @@
 """What `codex exec --json` prints while it works, as events: one line at a time, nothing remembered but what is open.
 
-The stream says less than the rollout: no prompt (the wrapper knows it), no tool names of the model, and usage as a
-running total of the whole thread. Its item ids begin again with every run, so they are told apart by the thread and by
-a number the caller gives the run.
+The stream says less than the rollout: no prompt (the wrapper knows it), no tool names of the model, and usage only as
+the running total of the whole thread. Its item ids begin again with every run, so they are told apart by the thread
+and by a number the caller gives the run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from harken.events.text import clean
 
 from .codex.items import dump
 from .codex.records import Record, parse, text_of
-from .codex.usage import Meter
+from .codex.usage import tokens_of, totals_of
 
 Fields = dict[str, Any]
 
@@ -28,7 +28,6 @@ class StreamReader:
         self.thread = ""
         self._line = 0
         self._open: set[str] = set()
-        self._meter = Meter()
 
     def feed(self, line: bytes | str, *, time: int | None = None) -> list[Event]:
         """The events of one line; what cannot be read is kept with the reason. An empty line says nothing."""
@@ -56,7 +55,6 @@ class StreamReader:
 
     def _thread(self, record: Record, fields: Fields) -> list[Event]:
         self.thread = text_of(record.get("thread_id"))
-        self._meter.meet({"id": self.thread})
         fields["message_id"] = self._name(f"line_{self._line}")
         return [System(subtype="init", metadata=dump({"session_id": self.thread}), **fields)]
 
@@ -76,24 +74,22 @@ class StreamReader:
         return [Error(message=clean(text_of(record.get("message"))), **fields)]
 
     def _end(self, record: Record, fields: Fields, status: str) -> list[Event]:
-        """A turn's end, with what the thread used since the last one."""
+        """A turn's end, and the total of the thread so far: one figure under one key, which grows."""
         self._open.clear()
-        step = self._meter.step({"type": "token_count", "info": {"total_token_usage": record.get("usage")}})
-        if step is None:
-            return [Metric(status=status, turn_count=1, **fields)]
-        (api_id, request_id), tokens = step
-        return [
-            Metric(
-                input_tokens=tokens.input,
-                output_tokens=tokens.output,
-                cache_read_tokens=tokens.cache_read,
-                cache_write_tokens=tokens.cache_write,
-                status=status,
-                turn_count=1,
-                request_id=request_id,
-                **{**fields, "api_id": api_id},
-            )
-        ]
+        total = totals_of({"info": {"total_token_usage": record.get("usage")}})
+        end = Metric(status=status, turn_count=1, **fields)
+        if total is None:
+            return [end]
+        tokens = tokens_of(total)
+        used = Metric(
+            input_tokens=tokens.input,
+            output_tokens=tokens.output,
+            cache_read_tokens=tokens.cache_read,
+            cache_write_tokens=tokens.cache_write,
+            request_id="total",
+            **{**fields, "api_id": f"codex:{self.thread}"},
+        )
+        return [used, end.replace(index=used.index + 1)]
 
     def _item(self, record: Record, fields: Fields) -> list[Event] | None:
         item = record.get("item")

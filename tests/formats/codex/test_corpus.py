@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from harken.analytics import stats
 from harken.events import Metric, Output, Prompt
 from harken.formats import codex, openai_responses
 from harken.formats.codex.context import conversation
@@ -39,6 +41,17 @@ def test_every_record_is_told_and_what_is_unknown_is_counted(path: Path) -> None
     lines = [line for line in iter_lines(data) if not line.blank]
     assert len(lines) == facts.records == len({event.message_id for event in events})
     assert facts.opaque == sum(isinstance(event, Output) and bool(event.why) for event in events)
+
+
+@each_file
+def test_the_scan_and_the_events_count_alike(path: Path) -> None:
+    data = path.read_bytes()
+
+    facts, told = codex.scan(data), stats(codex.read(data))
+
+    assert facts.prompts == msgspec.structs.asdict(told.prompts)
+    assert facts.tools == told.tools
+    assert (facts.compactions, facts.started, facts.ended) == (told.compactions, told.started, told.ended)
 
 
 @each_file

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harken.analytics import stats
 from harken.errors import BadRecord, BadRequest
-from harken.events import Output, Prompt, Response, ToolCall, ToolResult
+from harken.events import Output
 from harken.formats import Delta
 from harken.formats.codex import read, record_names, scan, split, unpack
 from support.rollouts import THREAD, Rollout, message
@@ -45,16 +47,13 @@ def test_the_facts() -> None:
 
 def test_the_facts_are_those_the_events_tell() -> None:
     facts, events = scan(BUSY.data), read(BUSY.data)
-    said = [event for event in events if event.substance is None]
 
-    prompts = [event for event in said if isinstance(event, Prompt)]
-    assert facts.prompts == {
-        "human": sum(event.source == "user" for event in prompts),
-        "injected": sum(event.source == "injected" for event in prompts),
-        "tool_result": sum(isinstance(event, ToolResult) for event in said),
-    }
-    assert facts.messages == len(prompts) + sum(isinstance(event, Response) for event in said)
-    assert sum(facts.tools.values()) == sum(isinstance(event, ToolCall) for event in said)
+    told = stats(events)
+
+    assert facts.prompts == msgspec.structs.asdict(told.prompts)
+    assert facts.tools == told.tools
+    assert facts.compactions == told.compactions
+    assert facts.messages == told.prompts.human + told.prompts.injected + told.responses
     assert facts.opaque == sum(isinstance(event, Output) and bool(event.why) for event in events)
     assert facts.records == len({event.message_id for event in events})
 

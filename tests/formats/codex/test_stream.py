@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harken.analytics import Usage, usage
 from harken.events import Error, Event, Metric, Output, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats.codex_stream import StreamReader, looks_like_stream, read_stream
 
@@ -39,11 +40,10 @@ def test_a_run() -> None:
             input_tokens=450,
             output_tokens=60,
             cache_read_tokens=150,
-            status="success",
-            turn_count=1,
             api_id="codex:01a1decc",
-            request_id="600-60-150-0",
+            request_id="total",
         ),
+        Metric(status="success", turn_count=1),
     ]
 
 
@@ -121,16 +121,15 @@ def test_a_turn_that_failed() -> None:
     assert [Error(message="quota"), Metric(status="error_during_execution", turn_count=1)] == plain(events)
 
 
-def test_totals_of_a_thread_count_what_is_new() -> None:
-    reader = StreamReader()
-    reader.feed(b'{"type":"thread.started","thread_id":"t"}')
+def test_the_total_of_a_thread_counts_once_over_turns_and_runs() -> None:
+    events: list[Event] = []
+    for run, totals in enumerate([((100, 10), (150, 12)), ((400, 30),)]):
+        reader = StreamReader(str(run))
+        reader.feed(b'{"type":"thread.started","thread_id":"t"}')
+        for total in totals:
+            events += reader.feed(b'{"type":"turn.completed","usage":{"input_tokens":%d,"output_tokens":%d}}' % total)
 
-    steps = [
-        reader.feed(b'{"type":"turn.completed","usage":{"input_tokens":%d,"output_tokens":%d}}' % total)[0]
-        for total in ((100, 10), (150, 12))
-    ]
-
-    assert [(100, 10), (50, 2)] == [(step.input_tokens, step.output_tokens) for step in steps]
+    assert Usage(input=400, output=30) == usage(events)
 
 
 @pytest.mark.parametrize(

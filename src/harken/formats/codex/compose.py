@@ -63,7 +63,7 @@ class _Composer:
         """How often each is still to be answered; a file that repeats a call repeats its result."""
 
     def take(self, event: Event) -> None:
-        if event.api_id == SCREEN:
+        if event.api_id.startswith(SCREEN):
             return
         match event:
             case Prompt():

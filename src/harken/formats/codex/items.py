@@ -20,7 +20,7 @@ _NAMED = {
     "image_generation_call": "image_generation",
 }
 SCREEN = "event_msg"
-"""The `api_id` of what a file has only as the screen's copy: Codex itself would not send it again."""
+"""How the `api_id` begins of what a file has only as the screen's copy: Codex itself would not send it again."""
 Fields = dict[str, Any]
 """The envelope every event of the record gets."""
 

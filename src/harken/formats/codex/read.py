@@ -173,7 +173,7 @@ class _Reader:
         return []
 
     def _spoken(self, name: str, payload: Record, fields: dict[str, Any]) -> list[Event]:
-        fields = {**fields, "api_id": SCREEN}
+        fields = {**fields, "api_id": SCREEN + fields["message_id"]}
         if name == "agent_reasoning":
             return [Thinking(content=clean(text_of(payload.get("text"))), **fields)]
         text = clean(text_of(payload.get("message")))

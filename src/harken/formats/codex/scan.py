@@ -117,7 +117,7 @@ class _Scanner:
         cutter.add(start, end, act, record, payload)
         now.records += 1
         now.opaque += unknown
-        self._note_time(record.get("timestamp"))
+        self._note_time(record.get("timestamp", record.get("created_at")))
         if kind == ITEM:
             self._note_item(payload, act)
             if len(now.names) < NAMES and act in (SAID, CALL, OUTPUT):
