@@ -55,7 +55,7 @@ def format_instant(instant: int) -> str:
 
 def format_seconds(instant: int) -> str:
     """RFC 3339 in UTC in whole seconds, the form a commit's name is made from."""
-    return to_datetime(instant).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    return to_datetime(instant).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def parse_instant(text: object) -> int | None:

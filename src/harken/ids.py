@@ -120,8 +120,11 @@ def _listed(fields: Iterable[str | bytes | int | None]) -> bytes:
     for field in fields:
         if field is None:
             listed.append(b"-;")
+        elif isinstance(field, bytes):
+            listed.append(b"%d:%b;" % (len(field), field))
         else:
-            data = field if isinstance(field, bytes) else str(field).encode("utf-8", "surrogatepass")
+            text = str(field)
+            data = text.encode() if text.isascii() else text.encode("utf-8", "surrogatepass")
             listed.append(b"%d:%b;" % (len(data), data))
     return b"".join(listed)
 

@@ -26,7 +26,11 @@ _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-def explain(error: sqlite3.Error, path: str) -> HarkenError:
+# A damaged file can hold text that is no text, or a number too large to be one.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+
+
+def explain(error: Exception, path: str) -> HarkenError:
     """What an error of SQLite means to whoever called us."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _CORRUPT:
@@ -91,7 +95,7 @@ class Database:
             new = not Path(self.path).stat().st_size
             for pragma in (*(sql.NEW_FILE if new else ()), *sql.EACH_CONNECTION):
                 connection.execute(pragma).fetchall()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise explain(error, self.path) from error
         self._all.append(connection)
         return connection
@@ -110,14 +114,14 @@ class Database:
         """Every row of the answer."""
         try:
             return self.connection().execute(statement, tuple(values)).fetchall()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise explain(error, self.path) from error
 
     def one(self, statement: str, values: Iterable[Any] = ()) -> tuple[Any, ...] | None:
         """The first row, or None."""
         try:
             found: tuple[Any, ...] | None = self.connection().execute(statement, tuple(values)).fetchone()
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise explain(error, self.path) from error
         return found
 
@@ -125,28 +129,28 @@ class Database:
         """A cursor to `fetch` from."""
         try:
             return self.connection().execute(statement, tuple(values))
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise explain(error, self.path) from error
 
     def fetch(self, cursor: sqlite3.Cursor, count: int) -> list[tuple[Any, ...]]:
         """The next few rows of a cursor."""
         try:
             return cursor.fetchmany(count)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise explain(error, self.path) from error
 
     def do(self, statement: str, values: Iterable[Any] = ()) -> int:
         """Change something; the answer is the number of the row that was added."""
         try:
             return self.connection().execute(statement, tuple(values)).lastrowid or 0
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise explain(error, self.path) from error
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """The same change for many rows."""
         try:
             self.connection().executemany(statement, rows)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise explain(error, self.path) from error
 
     # -- transactions ------------------------------------------------------------------------------------------
@@ -197,7 +201,7 @@ class Database:
         self.lock.acquire()
         try:
             connection.executescript(statement)
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             raise explain(error, self.path) from error
         finally:
             self.lock.release()
@@ -232,6 +236,8 @@ class Database:
         if "migrations" not in tables:
             raise BadRequest(f"{self.path} is a SQLite file, but not a store of Harken's")
         seen = {version for version, _ in self.all(sql.VERSIONS)}
+        if not all(isinstance(version, int) for version in seen):
+            raise Corrupt(f"{self.path} does not know its version", hint="a backup restores it")
         newest = max(seen, default=0)
         if newest > self._steps[-1][0]:
             raise BadRequest(

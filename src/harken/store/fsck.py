@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
 Row = tuple[Any, ...]
+# A damaged row may have NULL, or text, where a number belongs; whatever that leads to is a finding, not a crash.
+_UNREADABLE = (Corrupt, NotFound, TypeError, ValueError, KeyError, AttributeError, OverflowError)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,13 +68,11 @@ def fsck(store: Store, *, read_data: bool = False, repair: bool = False, now: in
         return _check_memory(store)
     report = Report()
     checker = _Checker(store, report)
-    try:
-        checker.structure()
-        checker.artifacts(read_data=read_data)
-        checker.commits()
-        checker.said()
-    except (Corrupt, NotFound) as error:
-        checker.corrupt("store", store.location, str(error))
+    for step in (checker.structure, lambda: checker.artifacts(read_data=read_data), checker.commits, checker.said):
+        try:
+            step()
+        except _UNREADABLE as error:
+            checker.corrupt("store", store.location, f"cannot be read further: {error!r}")
     if repair and not report.ok:
         from .repair import Repairer
 

@@ -34,8 +34,8 @@ def check_draft(draft: Draft) -> Draft:
         raise BadRequest(f"no calendar has the instant {draft.time}")
     if draft.message_count < 0 or draft.token_count < 0:
         raise BadRequest("a commit cannot count fewer than no messages or tokens")
-    for text in (draft.format, draft.template):
-        _encodable(text)
+    if not (draft.format.isascii() and draft.template.isascii()):
+        _encodable(draft.format + draft.template)
     return draft
 
 

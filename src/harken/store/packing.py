@@ -46,6 +46,7 @@ class Packer:
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self._loose: dict[int, list[int]] | None = None  # chain -> [bytes, frames]
+        self._total = 0
         self._touched: set[int] = set()
         self.free: list[int] = []
         """Slots that were free when we last looked; whoever takes one looks again."""
@@ -56,16 +57,19 @@ class Packer:
             return
         with contextlib.suppress(HarkenError):
             counts = self._counts()
+            chains = set(writer.ended)
             for chain, size in writer.loosened:
                 count = counts.setdefault(chain, [0, 0])
                 count[0] += size
                 count[1] += 1
-                self._touched.add(chain)
-            for chain in {chain for chain, _ in writer.loosened} | writer.ended:
+                self._total += size
+                chains.add(chain)
+            self._touched |= chains
+            for chain in chains:
                 held, frames = counts.get(chain, (0, 0))
-                if held >= FRAME_SIZE or (chain in writer.ended and frames >= FEW):
+                if held >= FRAME_SIZE or (frames >= FEW and chain in writer.ended):
                     self.pack(chain)
-            if sum(held for held, _ in counts.values()) >= LOOSE_TOTAL:
+            if self._total >= LOOSE_TOTAL:
                 self.pack(None)
 
     def _counts(self) -> dict[int, list[int]]:
@@ -74,6 +78,7 @@ class Packer:
             # Called after the transaction, so its own frames are among the rows; they are added again by the caller,
             # which makes the count a little high once, and the packing a little early.
             self._loose = {chain: [size, count] for chain, size, count in rows}
+            self._total = sum(size for _, size, _ in rows)
             self.free = [slot for (slot,) in self._store.db.all(sql.FREE_SLOTS)]
         return self._loose
 

@@ -12,9 +12,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from harken import clock, ids
 from harken.errors import Corrupt, Evicted, HarkenError, NotFound
@@ -25,31 +22,13 @@ from .cache import Cache
 from .db import Database, Steps, text, untext
 from .frames import Frame, open_frame
 from .packing import Packer
+from .rows import FSCK, Row, first_of_chain, full_name, links_of, move_of, name_of, session_of, span
 from .sqlite_writer import SqliteWriter
 
 _FRAMES_KEPT = 4
 _PLACES_KEPT = 200_000
 _RECENT = 10_000
 _STEP = 512  # rows of a walk fetched at a time, so that a walk that stops early has not read everything
-Row = tuple[Any, ...]
-
-
-def span(prefix: str) -> tuple[bytes, bytes]:
-    """The least and the greatest eight bytes that a name with this beginning can start with."""
-    digits = prefix[:16]
-    return bytes.fromhex(digits.ljust(16, "0")), bytes.fromhex(digits.ljust(16, "f"))
-
-
-def full_name(id: bytes | None, seal: bytes, twin: int) -> str:
-    """A commit's name as callers know it; empty for no commit."""
-    if id is None:
-        return ""
-    return id.hex() + seal.hex() if twin else id.hex()
-
-
-def first_of_chain(number: int) -> int:
-    """The row number of the first commit of the chain a commit lies in."""
-    return number >> 32 << 32
 
 
 class SqliteStore:
@@ -209,7 +188,7 @@ class SqliteStore:
             return kept
         row = self.db.one(sql.FRAME, (number,)) if number > 0 else self.db.one(sql.LOOSE_FRAME, (-number,))
         if row is None:
-            raise NotFound(f"no frame {number}", hint="`harken fsck` says what is lost")
+            raise NotFound(f"no frame {number}", hint=FSCK)
         hash, size, prefix, data = row
         before = self.frame(prefix) if prefix is not None else None
         content = open_frame(Frame(hash, size, data), name=f"frame {number}", prefix=before)
@@ -303,7 +282,7 @@ class SqliteStore:
                         return
                 expected -= len(rows)
             if expected or row is None:
-                raise Corrupt(f"chain {number >> 32} has a hole", hint="`harken fsck` says what is lost")
+                raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
             number = row[parent]
 
     def children(self, commit: str) -> list[Commit]:
@@ -333,6 +312,13 @@ class SqliteStore:
         return seen
 
     def _commit(self, row: Row, parent: str | None = None) -> Commit:
+        """A row as a commit; one that is not what was written says so."""
+        try:
+            return self._read_commit(row, parent)
+        except (TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise Corrupt(f"commit row {row[0]} cannot be read: {error}", hint=FSCK) from error
+
+    def _read_commit(self, row: Row, parent: str | None) -> Commit:
         n, id, seal, twin, digits, fork, time, origin, principal, messages, tokens, approximate, links, artifact = row
         if parent is None:
             above = fork if n == first_of_chain(n) else n - 1
@@ -340,7 +326,7 @@ class SqliteStore:
         kind = self._origins.get(origin) or self._origin(origin)
         who, where = self._principals.get(principal) or self._principal(principal)
         name = full_name(id, seal, twin)
-        spawned, forked = _links(links) if links else (None, "")
+        spawned, forked = links_of(links) if links else (None, "")
         return Commit(
             artifact=artifact.hex(),
             format=kind[1],
@@ -369,14 +355,14 @@ class SqliteStore:
         if number not in self._origins:
             self._origins.update((n, tuple(map(untext, row))) for n, *row in self.db.all(sql.ORIGINS))
         if number not in self._origins:
-            raise Corrupt(f"origin {number} is missing", hint="`harken fsck` says what is lost")
+            raise Corrupt(f"origin {number} is missing", hint=FSCK)
         return self._origins[number]
 
     def _principal(self, number: int) -> tuple[str, str]:
         if number not in self._principals:
             self._principals.update((n, (untext(p), untext(m))) for n, p, m in self.db.all(sql.PRINCIPALS))
         if number not in self._principals:
-            raise Corrupt(f"principal {number} is missing", hint="`harken fsck` says what is lost")
+            raise Corrupt(f"principal {number} is missing", hint=FSCK)
         return self._principals[number]
 
     # -- what the writer keeps between transactions ------------------------------------------------------------
@@ -422,49 +408,22 @@ class SqliteStore:
     def names(self, kind: str | None = None) -> list[Name]:
         """Branches and tags."""
         rows = self.db.all(f"{sql.NAMES} ORDER BY m.name")
-        return [_name(row) for row in rows if kind in (None, row[1])]
+        return [name_of(row) for row in rows if kind in (None, row[1])]
 
     def find_name(self, name: str) -> Name | None:
         """What a branch or tag points at."""
         row = self.db.one(sql.NAME, (text(name),))
-        return _name(row) if row else None
+        return name_of(row) if row else None
 
     def moves(self, name: str | None = None, *, limit: int | None = None) -> list[Move]:
         """Deliberate moves, newest first."""
         rows = self.db.all(sql.MOVES, (None if name is None else text(name), -1 if limit is None else limit))
-        return [
-            Move(
-                number=row[0],
-                name=row[1],
-                kind=row[2],
-                before=full_name(*row[3:6]),
-                after=full_name(*row[6:9]),
-                time=row[9],
-                who=untext(row[10]),
-                why=untext(row[11]),
-            )
-            for row in rows
-        ]
+        return [move_of(row) for row in rows]
 
     def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
         """The sessions it knows, by the start of their id or by the file they came from."""
         rows = self.db.all(sql.SESSIONS, (text(prefix), None if source is None else text(source)))
-        return [
-            SessionRow(
-                session=untext(row[0]),
-                runtime=untext(row[1]),
-                tip=full_name(*row[2:5]),
-                parent=untext(row[5]),
-                agent=untext(row[6]),
-                title=untext(row[7]),
-                source=untext(row[8]),
-                started=row[9],
-                ended=row[10],
-                messages=row[11],
-                state=row[12],
-            )
-            for row in rows
-        ]
+        return [session_of(row) for row in rows]
 
     # -- the cache of derived bytes ----------------------------------------------------------------------------
 
@@ -493,20 +452,6 @@ class SqliteStore:
             self.packer.at_close()
         self.derived.close()
         self.db.close()
-
-
-def _name(row: Row) -> Name:
-    return Name(name=row[0], kind=row[1], target=full_name(*row[2:5]))
-
-
-def _links(links: str) -> tuple[dict[str, Any] | None, str]:
-    try:
-        known = msgspec.json.decode(links)
-        return known.get("spawned_from"), known.get("forked_from", "")
-    except (msgspec.DecodeError, AttributeError) as error:
-        raise Corrupt(
-            f"the links of a commit cannot be read: {error}", hint="`harken fsck` says what is lost"
-        ) from None
 
 
 def _not_its_bytes(artifact: str) -> Corrupt:

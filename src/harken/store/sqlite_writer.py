@@ -18,7 +18,7 @@ from harken.errors import BadRequest, Conflict, NotFound
 from . import naming, sql
 from .base import Commit, Draft, SessionRow
 from .db import text
-from .frames import BULK, FRAME_SIZE, live_level, seal_frame
+from .frames import BULK, FRAME_SIZE, Frame, live_level, seal_frame
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
@@ -137,14 +137,11 @@ class SqliteWriter:
             return
         small = self._size < LOOSE_LIMIT
         prefix = None if self._prefix is None else self._store.frame(self._prefix)
-        content = b"".join(self._buffer.values())
-        frame = seal_frame(content, level=live_level(self._size) if small else BULK, prefix=prefix)
+        frame = seal_frame(
+            b"".join(self._buffer.values()), level=live_level(self._size) if small else BULK, prefix=prefix
+        )
         if small and prefix is None and not self._scattered:
-            slot = self._take_slot()
-            rows = (min(self._numbers.values()), max(self._numbers.values()))
-            self._db.do(sql.FILL_SLOT, (slot, frame.hash, frame.size, self._chain, *rows, frame.data))
-            self.loosened.append((self._chain, frame.size))
-            number = -slot
+            number = -self._fill_slot(frame)
         else:
             number = self._draw("frame")
             self._db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, self._prefix, frame.data))
@@ -161,6 +158,20 @@ class SqliteWriter:
             self._db.many(sql.ADD_ARTIFACT, fresh)
         self._reset_buffer()
 
+    def _fill_slot(self, frame: Frame) -> int:
+        """Put a small frame into a slot whose own has been packed, or into a new one."""
+        slot, numbers = 0, list(self._numbers.values())
+        free = self._store.packer.free
+        while free and not slot:
+            slot = free.pop()
+            if self._db.one(sql.FREE_SLOT, (slot,)) is None:  # somebody was faster
+                slot = 0
+        slot = slot or self._draw("slot")
+        row = (slot, frame.hash, frame.size, self._chain, numbers[0], numbers[-1], frame.data)
+        self._db.do(sql.FILL_SLOT, row)
+        self.loosened.append((self._chain, frame.size))
+        return slot
+
     def note_rows(self) -> None:
         """Write the rows of what is in the buffer, though it is not known yet where it will lie."""
         for name in self._numbers.keys() - self._noted:
@@ -168,14 +179,6 @@ class SqliteWriter:
                 sql.ADD_ARTIFACT, (self._numbers[name], bytes.fromhex(name), None, None, len(self._buffer[name]))
             )
             self._noted.add(name)
-
-    def _take_slot(self) -> int:
-        """A slot whose frame has been packed, or a new one."""
-        free = self._store.packer.free
-        while free:
-            if self._db.one(sql.FREE_SLOT, (slot := free.pop(),)) is not None:
-                return slot
-        return self._draw("slot")
 
     def _base(self, like: str) -> int | None:
         """The frame to compress against: the one that holds `like`, or the one that one was compressed against."""
