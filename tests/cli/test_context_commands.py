@@ -404,6 +404,14 @@ class TestEverywhere:
     def test_wrong_arguments_are_exit_2(self, run: Run, args: list[str]) -> None:
         assert 2 == run(*args).code
 
+    def test_arguments_that_are_not_utf8_are_kept_and_shown(self, repo: Repo, run: Run) -> None:
+        commit = keep(repo, turn(1), session_id="s\udcff")
+
+        assert 0 == run("annotate", commit.short, "odd \udcff").code
+        assert ["odd \udcff"] == [row["summary"] for row in run("log", "--json").json]
+        assert ["s\udcff"] == [row["session"] for row in run("sessions", "--json").json]
+        assert "odd \\xdcff" in run("log").out
+
     def test_nothing_hostile_reaches_the_terminal(self, repo: Repo, run: Run) -> None:
         """Escape sequences in texts, names and summaries are shown, not obeyed."""
         tip = keep(repo, [Prompt(content=HOSTILE + "a"), Response(content=HOSTILE + "b")], session_id="s" + HOSTILE)

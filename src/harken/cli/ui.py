@@ -7,6 +7,7 @@ control character visible before it reaches a terminal. JSON output escapes them
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import sys
@@ -42,7 +43,11 @@ def _plain(value: Any) -> Any:
 
 def json_line(value: Any) -> None:
     """One JSON object on a line of stdout."""
-    text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
+    try:
+        text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
+    except TypeError:
+        # A lone surrogate (an argument that was not UTF-8) or a number beyond 64 bits; this way says them all.
+        text = json.dumps(value, default=_plain)
     # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
     sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
