@@ -44,7 +44,6 @@ class Bench:
             "XDG_RUNTIME_DIR": str(self.folder / "run"),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             "LANG": "C.UTF-8",
-           
             fake_runtime.STEPS: str(self.folder / "steps.json"),
             fake_runtime.NOTES: str(self.folder / "notes.json"),
         }
