@@ -172,6 +172,28 @@ class TestWhenTheStoreFails:
         assert 10 == len(heard(repo, "live", stop="root"))
 
 
+class TestABranch:
+    def test_moves_along_and_its_moves_are_not_written_down(self, repo: Repo) -> None:
+        live = tracker(repo, branch="live/s")
+        live.feed(turn(1))
+        live.feed(turn(2))
+
+        assert live.current == repo.commit("live/s").short
+        assert [] == repo.store.moves()
+
+    def test_that_somebody_else_took_is_left_to_them_and_nothing_is_lost(self, repo: Repo) -> None:
+        warnings: list[str] = []
+        live = tracker(repo, branch="live/s", on_warning=warnings.append)
+        live.feed(turn(1))
+        other = keep(repo, turn(9), "live/s")
+        live.feed(turn(2))
+        live.feed(turn(3))
+
+        assert other.id == repo.commit("live/s").id
+        assert [*turn(1), *turn(2), *turn(3)] == heard(repo, live.current)
+        assert ["this run goes on without its branch"] == [text.partition(":")[0] for text in warnings]
+
+
 class TestARuntimeThatCompacts:
     def test_its_summary_stands_for_what_was_before(self, repo: Repo) -> None:
         live = tracker(repo)

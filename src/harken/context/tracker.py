@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from harken import clock
+from harken.errors import Conflict
 from harken.events import Event, System, TranscriptEdit
 from harken.events.cbor import decode_events, encode_events
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
@@ -101,6 +102,8 @@ class Tracker:
         self._tip = repo.store.get_commit(self._row.tip or parent) if self._row.tip or parent else None
         self._kept = _read_state(self._row.state)
         self._branch: Name | None = None
+        self._follows = True
+        """Whether the branch still goes where this tracker goes."""
         if branch:
             self._branch = repo.store.find_name(branch) or Name(name=branch, kind="branch", target="")
             tip = self._branch.target or parent
@@ -199,10 +202,20 @@ class Tracker:
             try:
                 self._keep(work)
             except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agent goes on
+                if isinstance(problem, Conflict) and self._lets_go(problem):
+                    continue
                 work.failed = True
                 self._warn(f"a checkpoint failed and is made up for by the next: {problem}")
                 return
             self._queue.pop(0)
+
+    def _lets_go(self, problem: Conflict) -> bool:
+        """Somebody else goes on from the same branch: both keep what they have, this one without the name."""
+        if self._branch is None or not self._follows:
+            return False
+        self._follows = False
+        self._warn(f"this run goes on without its branch: {problem}")
+        return True
 
     def _merge(self) -> None:
         """What failed before becomes part of the next delta; a compaction keeps its place between two."""
@@ -234,7 +247,7 @@ class Tracker:
             )
             if self._branch is None or not self._read_from_a_file():
                 writer.save_session(row)
-            if (branch := self._branch) is not None:
+            if (branch := self._branch) is not None and self._follows:
                 writer.move(branch.name, kind="branch", to=tip.id, expect=branch.target, time=tip.time, record=False)
         if branch is not None:
             self._branch = msgspec.structs.replace(branch, target=tip.id)
