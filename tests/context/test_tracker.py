@@ -10,7 +10,7 @@ import pytest
 
 from harken.context import Tracker
 from harken.errors import HarkenError
-from harken.events import Event, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import Event, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import Repo
 from harken.store import Store, Writer
 from support.contexts import START, heard, keep, memory_repo, turn
@@ -170,6 +170,20 @@ class TestWhenTheStoreFails:
 
         assert ["m4", "m5", *(event.message_id for event in turn(2))] == [e.message_id for e in heard(repo, "live")]
         assert 10 == len(heard(repo, "live", stop="root"))
+
+
+class TestAnEventThatCannotBeWritten:
+    def test_is_kept_as_far_as_it_goes_and_stops_nothing(self, repo: Repo) -> None:
+        live = tracker(repo)
+        live.feed([Prompt(content="when?", time=2**63, message_id="m0"), Response(content="!", message_id="m1")])
+        live.feed(turn(1))
+
+        first, *rest = heard(repo, "live")
+
+        assert isinstance(first, Output)
+        assert b"when?" in first.raw
+        assert ["m1", *(event.message_id for event in turn(1))] == [event.message_id for event in rest]
+        assert 0 == live.pending
 
 
 class TestABranch:

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import msgspec
 
 from harken import clock
-from harken.errors import Conflict
-from harken.events import Event, System, TranscriptEdit
-from harken.events.cbor import decode_events, encode_events
+from harken.errors import Conflict, HarkenError, Locked
+from harken.events import Event, Output, System, TranscriptEdit
+from harken.events.cbor import decode_events, encode_event, encode_events
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
 from . import refs, turns
@@ -202,7 +202,7 @@ class Tracker:
             try:
                 self._keep(work)
             except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agent goes on
-                if isinstance(problem, Conflict) and self._lets_go(problem):
+                if isinstance(problem, Conflict) and not isinstance(problem, Locked) and self._lets_go(problem):
                     continue
                 work.failed = True
                 self._warn(f"a checkpoint failed and is made up for by the next: {problem}")
@@ -234,7 +234,7 @@ class Tracker:
             for events, commit_type, reason in parts:
                 draft = self._draft(tip, events, commit_type, reason)
                 messages += draft.message_count if commit_type == "delta" else 0
-                tip = writer.commit(msgspec.structs.replace(draft, artifact=writer.put(encode_events(events))))
+                tip = writer.commit(msgspec.structs.replace(draft, artifact=writer.put(_encode(events))))
             assert tip is not None
             kept = Kept(events=self._kept.events + len(work.events))
             row = msgspec.structs.replace(
@@ -287,7 +287,7 @@ class Tracker:
         """The last instant written in the events, never before the parent's; the present where none is written.
 
         So the same stream gives the same commits wherever it is kept."""
-        written = next((event.time for event in reversed(events) if event.time is not None), None)
+        written = _last_time(events)
         instant = written if written is not None else self._repo.clock()
         return max(instant, tip.time) if tip else instant
 
@@ -300,4 +300,28 @@ def _read_state(state: bytes) -> Kept:
 
 
 def _first_time(events: Sequence[Event], otherwise: int) -> int:
-    return next((event.time for event in events if event.time is not None), otherwise)
+    return next((time for event in events if (time := _real(event)) is not None), otherwise)
+
+
+def _last_time(events: Sequence[Event]) -> int | None:
+    return next((time for event in reversed(events) if (time := _real(event)) is not None), None)
+
+
+def _real(event: Event) -> int | None:
+    return event.time if event.time is not None and clock.in_calendar(event.time) else None
+
+
+def _encode(events: Sequence[Event]) -> bytes:
+    """The delta; an event that cannot be written down must not keep all later ones from being kept."""
+    try:
+        return encode_events(events)
+    except (HarkenError, ValueError, OverflowError, TypeError):
+        return encode_events([_writable(event) for event in events])
+
+
+def _writable(event: Event) -> Event:
+    try:
+        encode_event(event)
+    except (HarkenError, ValueError, OverflowError, TypeError) as problem:
+        return Output(raw=repr(event).encode("utf-8", "replace"), why=f"could not be written: {problem}")
+    return event
