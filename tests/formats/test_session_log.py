@@ -384,6 +384,14 @@ def test_two_objects_on_a_line_are_two_records() -> None:
     assert "é" == one.data["content"]
 
 
+def test_a_line_of_very_many_objects_is_kept_whole() -> None:
+    raw = b"{}" * 500_000
+
+    (record,) = read(raw + b"\n")
+
+    assert (None, "not JSON", len(raw)) == (record.data, record.problem, record.length)
+
+
 def test_a_last_line_without_a_newline_is_read_where_it_is_whole() -> None:
     whole, cut = line(role="user", content="x"), line(role="user", content="y")[:-2]
 

@@ -179,6 +179,36 @@ class TestAFullDisk:
         session.close()
 
 
+@pytest.mark.parametrize("ack", ["disk", "os"])
+def test_a_session_that_was_interrupted_never_believes_less_than_the_file_says(tmp_path: Path, ack: str) -> None:
+    """A signal may strike between the write and the note of it; then only the file can tell."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for at in range(25):
+            path = tmp_path / str(at)
+            session = Session(path, ack=ack)  # type: ignore[arg-type]
+            with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.001 + at * 0.0001)
+                while True:
+                    session.log_piece_of_text("a", "x", "m")
+            poisoned = False
+            try:
+                session.log_piece_of_text("a", "more", "m")
+            except Poisoned:
+                poisoned = True
+            session.close()
+
+            live, there = list(session.registry.messages), list(Session.load(path, readonly=True).registry.messages)
+            assert live == (there[: len(live)] if poisoned else there)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 class TestAcknowledgement:
     def test_what_the_kernel_has_is_synced_soon(self, path: Path) -> None:
         with Session(path, ack="os") as session:

@@ -137,11 +137,13 @@ class Writer:
         self._fd = -1
         self._syncer = _Syncer()
         try:
-            self._fd = self._syncer.fd = self._open()
+            self._fd = self._open()
             self.size = os.fstat(self._fd).st_size
             if self.size == 0:  # new, or left by somebody who died before the folder knew of it
                 os.fsync(self._fd)
                 self._sync_folder()
+            if ack == "os":
+                self._syncer.start(self._fd)
         except OSError as problem:
             self.close()
             raise _unopened(path, problem) from problem
@@ -233,6 +235,10 @@ class Writer:
         self._poison = f"writing {self.path} failed: {problem.strerror or problem}"
         return Poisoned(self._poison, hint=_AGAIN)
 
+    def interrupted(self) -> None:
+        """A signal came in between: nobody can tell any more what is there and what is believed."""
+        self._poison = self._poison or f"writing {self.path} was interrupted"
+
     def close(self) -> None:
         """Put what is left on disk and let others write; harmless when done twice."""
         mine = self._forks == _forks
@@ -270,7 +276,7 @@ _AGAIN = "nothing acknowledged is lost; close this session and load the file aga
 class _Syncer:
     """Calls fdatasync in the background, soon after something was written.
 
-    Only the writer changes `_written` and only the thread changes `_synced`, so no lock is taken per line.
+    Only the writer changes `_written`, and `_synced` changes under a lock, so that no line has to take one.
     """
 
     def __init__(self) -> None:
@@ -282,8 +288,13 @@ class _Syncer:
         self._stopped = False
         self._wake = threading.Event()
         self._hurry = threading.Event()
-        self._done = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._syncing = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="harken-sync", daemon=True)
+
+    def start(self, fd: int) -> None:
+        """Begin to look after a file."""
+        self.fd = fd
+        self._thread.start()
 
     def wrote(self, count: int) -> None:
         """Lines were written."""
@@ -291,20 +302,13 @@ class _Syncer:
         if not self._awake:
             self._awake = True
             self._wake.set()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="harken-sync", daemon=True)
-                self._thread.start()
         if self._written - self._synced >= SYNC_AFTER_LINES and not self._hurry.is_set():
             self._hurry.set()
 
     def flush(self) -> None:
-        """Wait until all of them are on disk."""
-        goal = self._written
-        with self._done:
-            while self._synced < goal and self.failure is None:
-                self._hurry.set()
-                self._wake.set()
-                self._done.wait(SYNC_AFTER_SECONDS)
+        """Return when all of them are on disk."""
+        if self._written > self._synced:
+            self._sync()
         if self.failure is not None:
             raise self.failure
 
@@ -313,7 +317,7 @@ class _Syncer:
         self._stopped = True
         self._hurry.set()
         self._wake.set()
-        if self._thread is not None:
+        if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
@@ -322,18 +326,18 @@ class _Syncer:
             self._wake.clear()
             self._hurry.wait(SYNC_AFTER_SECONDS)
             self._hurry.clear()
-            # In this order: a line written after this is a reason to wake again, one written before is in `goal`.
+            # Before the sync: a line written from now on is a reason to wake again.
             self._awake = False
-            goal = self._written
-            if goal > self._synced:
-                self._sync(goal)
+            if self._written > self._synced:
+                self._sync()
 
-    def _sync(self, goal: int) -> None:
-        try:
-            _sync(self.fd)
-        except OSError as problem:
-            self.failure = problem
-        else:
-            self._synced = goal
-        with self._done:
-            self._done.notify_all()
+    def _sync(self) -> None:
+        # One at a time, so that whoever comes second knows whether the first one failed.
+        with self._syncing:
+            goal = self._written
+            if self.failure is None:
+                try:
+                    _sync(self.fd)
+                    self._synced = goal
+                except OSError as problem:
+                    self.failure = problem

@@ -19,6 +19,7 @@ Data = dict[str, Any]
 
 MAX_REPORT = 1000
 """Problems are told one by one up to this many; `Registry.counts` goes on counting."""
+MAX_DETAIL = 200
 _RECENT = 64
 _ROLES = frozenset(ROLES)
 _OF_AN_AGENT = frozenset({ENTRY, "agent_created", "agent_terminated", "transcript_edit"})
@@ -329,7 +330,7 @@ class Registry:
         """Put a problem on the list; without a place it is about the line that is being taken in."""
         count = self.counts[what] = self.counts.get(what, 0) + 1
         if count <= MAX_REPORT:
-            self.report.append(Problem(*(place or self._here()), what, detail))
+            self.report.append(Problem(*(place or self._here()), what, detail[:MAX_DETAIL]))
 
     def _here(self) -> tuple[int, int]:
         return self._place if self._group is None else self._group.place(self._at)

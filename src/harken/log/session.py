@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from harken import clock as clocks
-from harken.errors import BadRequest, Conflict, NotFound
+from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Event, Recovery
 from harken.formats.session_log import (
     ENTRY,
@@ -357,13 +357,19 @@ class Session:
         """Put records on disk, then believe them, then tell the observers."""
         if self._writer is None:
             raise BadRequest(f"{self.path} was opened for reading only", hint="open it without readonly=True")
-        if self._batch is None:
-            self._writer.append(lines, len(records))
-        else:
-            self._batch.append(lines)
-            self._batched.extend(records)
-        for data in records:
-            self.registry.take(data)
+        try:
+            if self._batch is None:
+                self._writer.append(lines, len(records))
+            else:
+                self._batch.append(lines)
+                self._batched.extend(records)
+            for data in records:
+                self.registry.take(data)
+        except HarkenError:
+            raise
+        except BaseException:
+            self._writer.interrupted()
+            raise
         if self.observers and self._batch is None:
             self._tell(records)
 

@@ -24,6 +24,8 @@ MAX_LINE = 16 * 1024 * 1024
 """Longer lines are kept in the file and reported, not read."""
 MAX_DEPTH = 200
 """Nesting beyond this is not read: common JSON writers could not write it again."""
+MAX_VALUES = 1000
+"""So many objects on one line are read one by one; a line with more is kept whole."""
 HEAD = 64 * 1024
 """How much of an overlong line is kept in its record."""
 
@@ -239,9 +241,17 @@ def look_closer(raw: bytes) -> list[Reading]:
         return [(*_accept(value, problem), 0, len(raw))]
     if problem:  # positions in replaced text are not positions in the bytes
         return [(None, problem, 0, len(raw))]
-    return [
-        (*_accept(value, SEVERAL), len(text[:start].encode()), len(text[:end].encode())) for value, start, end in found
-    ]
+    return list(_places(text, found))
+
+
+def _places(text: str, found: list[Value]) -> Iterator[Reading]:
+    """Several objects on one line, each where it is in the bytes."""
+    at = place = 0
+    for value, start, end in found:
+        place += len(text[at:start].encode())
+        length = len(text[start:end].encode())
+        yield (*_accept(value, SEVERAL), place, place + length)
+        at, place = end, place + length
 
 
 class _Numbers:
@@ -270,11 +280,15 @@ class _Numbers:
         return float(text)
 
 
-def _decode_all(text: str) -> list[tuple[tuple[Any, str | None], int, int]] | None:
-    """Every value on the line with its place; None where the line is not a row of JSON values."""
-    found: list[tuple[tuple[Any, str | None], int, int]] = []
+Value = tuple[tuple[Any, str | None], int, int]
+"""A value and what is odd about its numbers, and its place in the text."""
+
+
+def _decode_all(text: str) -> list[Value] | None:
+    """Every value on the line with its place; None where the line is not a row of JSON values, or of too many."""
+    found: list[Value] = []
     at, size = 0, len(text)
-    while True:
+    while len(found) <= MAX_VALUES:
         while at < size and text[at] in _SPACE:
             at += 1
         if at == size:
@@ -289,6 +303,7 @@ def _decode_all(text: str) -> list[tuple[tuple[Any, str | None], int, int]] | No
             return None
         found.append(((value, numbers.problem), at, end))
         at = end
+    return None
 
 
 def _accept(found: tuple[Any, str | None], problem: str | None) -> tuple[dict[str, Any] | None, str | None]:
