@@ -33,7 +33,7 @@ def write(events: Sequence[Event]) -> Written:
     ]
     body: Record = {"system": system} if system else {}
     losses = tuple(loss for loss in turns.losses if loss.what != "system instructions")
-    return Written(data=orjson.dumps(body | {"messages": _alternate(turns.messages)}), losses=losses)
+    return Written(data=encode(body | {"messages": _alternate(turns.messages)}), losses=losses)
 
 
 def _alternate(said: Sequence[Said]) -> list[Record]:

@@ -219,6 +219,9 @@ class _Tree:
             if index not in parents and self._at_home(index) and self.speaks[index]:
                 end = index
                 break
+        if end < 0:
+            # In a ring everything has a child.
+            end = max((i for i in range(len(self.nodes)) if self._at_home(i) and self._talks(i)), default=-1)
         named = self.place.get(chosen, -1) if chosen else -1
         if named < 0 or not self.speaks[named]:
             return end

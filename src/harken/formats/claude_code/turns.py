@@ -128,7 +128,9 @@ class _Arranger:
         current = self._current
         same = current is not None and bool(event.api_id) and event.api_id == current.api_id
         other = current is not None and bool(event.api_id) and event.api_id != current.api_id
-        if current is None or (not same and (current.results or other)):
+        # Words behind a call are a new message's, whether or not the call was answered.
+        later = current is not None and (current.results or (_has_calls(current) and not isinstance(event, ToolCall)))
+        if current is None or (not same and (later or other)):
             current = self._current = Said("assistant", [], [], [], api_id=event.api_id)
             self._said.append(current)
         current.events.append(event)
@@ -170,6 +172,10 @@ class _Arranger:
                 continue
             blocks.append({"type": "image", "source": source})
         return blocks
+
+
+def _has_calls(said: Said) -> bool:
+    return any(block["type"] == "tool_use" for block in said.blocks)
 
 
 def arguments(text: bytes) -> dict[str, Any]:

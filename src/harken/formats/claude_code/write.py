@@ -47,7 +47,7 @@ class _Writer:
         self.lines: list[bytes] = []
         self._parent: str | None = None
         self._time = next((e.time for said in messages for e in said.events if e.time is not None), 0)
-        first = orjson.dumps([said.blocks for said in messages[:1]])
+        first = encode([said.blocks for said in messages[:1]])
         self._session = _uuid(b"session", first)
 
     def say(self, said: Said) -> None:
@@ -56,7 +56,7 @@ class _Writer:
         if said.role == "user":
             self._user(said)
             return
-        name = "msg_" + artifact_id(orjson.dumps([self._parent, said.blocks]))[:24]
+        name = "msg_" + artifact_id(encode([self._parent, said.blocks]))[:24]
         model = next((e.model for e in said.events if isinstance(e, Response) and e.model), "unknown")
         stop = "tool_use" if said.results else "end_turn"
         places: dict[str, str] = {}
@@ -86,12 +86,12 @@ class _Writer:
                 self._time = event.time
 
     def _line(self, kind: str, message: Record, marks: Record) -> str:
-        uuid = _uuid((self._parent or "").encode(), str(len(self.lines)).encode(), orjson.dumps(message))
+        uuid = _uuid((self._parent or "").encode(), str(len(self.lines)).encode(), encode(message))
         stamp = to_datetime(self._time).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3].rjust(23, "0") + "Z"
         record: Record = {"parentUuid": self._parent, "isSidechain": False, "userType": "external", "cwd": HERE}
         record |= {"sessionId": self._session, "version": VERSION, "gitBranch": "", "type": kind, "message": message}
         record |= {"uuid": uuid, "timestamp": stamp, **marks}
-        self.lines.append(orjson.dumps(record) + b"\n")
+        self.lines.append(encode(record) + b"\n")
         self._parent = uuid
         return uuid
 
