@@ -59,6 +59,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """The prompt or the utterance; at `tool` the arguments as the model wrote them."""
     tool: str = ""
+    call_id: str = ""
+    """At `tool`: which of the message's calls it is."""
     arguments: dict[str, Any] = {}
     recipients: tuple[str, ...] = ()
     """Who would hear it: one name for a function, all of them for an agent."""

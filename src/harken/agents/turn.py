@@ -37,6 +37,7 @@ from .turns import (
     is_pending,
     last_spoken,
     open_calls,
+    times_sent_back,
     unheeded,
 )
 from .waiting import Lock
@@ -92,6 +93,8 @@ class Turn:
         spoken = last_spoken(self.agent.transcript)
         if spoken is None or spoken["message_id"] == self._accepted:
             return False
+        if times_sent_back(self.agent.transcript) >= MAX_REVIEWS:
+            return False
         message_id = str(spoken["message_id"])
         behind = self.agent.transcript[self.agent.transcript.index(spoken) + 1 :]
         return not all(watcher.is_done_with(message_id, behind) for watcher in watchers_of(self.agent, "finished"))
@@ -108,7 +111,7 @@ class Turn:
             return None
         said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]))
         async with self._alone():
-            return said if await self._stands(said, 0) else await self._go_on(1)
+            return said if await self._stands(said) else await self._go_on()
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -122,7 +125,7 @@ class Turn:
             finally:
                 _speaking.reset(token)
 
-    async def _go_on(self, reviews: int = 0) -> LoggedString:
+    async def _go_on(self) -> LoggedString:
         agent = self.agent
         if (refused := await self._prompted()) is not None:
             return refused
@@ -136,9 +139,8 @@ class Turn:
                     await self._run(call, message_id)
                 continue
             said = LoggedString(message["content"], message_id)
-            if await self._stands(said, reviews):
+            if await self._stands(said):
                 return said
-            reviews += 1
         raise ModelFailed(f"{agent.label} went on for {MAX_STEPS} messages without saying anything")
 
     # -- the model ---
@@ -200,9 +202,10 @@ class Turn:
                 return LoggedString(text, agent.log({"role": "assistant", "content": text}, cause=cause))
         return None
 
-    async def _stands(self, said: LoggedString, reviews: int) -> bool:
+    async def _stands(self, said: LoggedString) -> bool:
         """Whether the utterance is accepted; if not, the agent has heard why."""
         agent = self.agent
+        reviews = times_sent_back(agent.transcript)
         if reviews < MAX_REVIEWS:
             moment = Moment(
                 point="finished", agent=agent, message_id=said.message_id or "", text=str(said), attempt=reviews
@@ -271,6 +274,7 @@ class Turn:
             message_id=message_id,
             text=call_arguments(call),
             tool=tool.name,
+            call_id=call["id"],
             arguments=arguments,
         )
         ruling = await consult(self.agent, moment)

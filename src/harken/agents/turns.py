@@ -130,6 +130,17 @@ def unheeded(entries: Sequence[Entry]) -> list[Entry]:
     return told[::-1]
 
 
+def times_sent_back(entries: Sequence[Entry]) -> int:
+    """How often the agent's answer to what it was last told has been sent back."""
+    count = 0
+    for entry in reversed(entries):
+        if entry.get("origin") == SENT_BACK:
+            count += 1
+        elif entry.get("role") == "user" and entry.get("origin") != REMARK:
+            break
+    return count
+
+
 def is_pending(entries: Sequence[Entry]) -> bool:
     """Whether a turn was begun and not ended: told but not answered, or in the middle of acting."""
     for entry in reversed(entries):

@@ -78,10 +78,18 @@ class Watcher:
         found: Agent | None = self.session.agent(self.hook_id) if isinstance(self.hook, HookAgent) else None
         return found
 
-    def has_approved(self, message_id: str) -> bool:
-        """Whether a message needs no more from this hook; one that was attached just now does not look back."""
-        rulings = [entry for (cause, _), entry in self._past.items() if cause == message_id]
-        return self._is_new or any(isinstance(self._read(entry), Approve) for entry in rulings)
+    def is_done_with(self, message_id: str, behind: Iterable[Entry]) -> bool:
+        """Whether an utterance needs no more from this hook, given what the agent has heard behind it.
+
+        A hook that was attached just now does not look back.
+        """
+        if self._is_new:
+            return True
+        for (cause, _, _), entry in self._past.items():
+            verdict = self._read(entry) if cause == message_id else None
+            if isinstance(verdict, Approve):
+                return not verdict.say or any(heard.get("hook") == self.hook_id for heard in behind)
+        return False
 
     def _read(self, entry: Entry) -> Verdict | None:
         return read_verdict(str(entry.get("content") or ""), exact=isinstance(self.hook, Hook))
@@ -89,7 +97,7 @@ class Watcher:
     async def ask(self, moment: Moment) -> Ruling:
         """The verdict; one that the log already holds, because we crashed behind it, is not asked for again."""
         asked = question(moment, subagent_count(moment.agent))
-        known = self._past.get((moment.message_id, asked))
+        known = self._past.get((moment.message_id, moment.call_id, asked))
         if known is not None:
             return Ruling(settle_verdict(self._read(known), moment.point), self, str(known["message_id"]), True)
         if (agent := self.agent) is not None:
@@ -98,9 +106,9 @@ class Watcher:
 
     async def _ask_agent(self, agent: Agent, moment: Moment, asked: str) -> Ruling:
         async with self._asking:
-            if self._open != (moment.message_id, asked):
-                agent.harken(asked, cause=moment.message_id)
-            self._open = (moment.message_id, asked)
+            if self._open != (moment.message_id, moment.call_id, asked):
+                agent.log(_question(moment, asked), cause=moment.message_id)
+            self._open = (moment.message_id, moment.call_id, asked)
             answer = await agent.response()
             self._open = None
         return Ruling(settle_verdict(read_verdict(answer), moment.point), self, answer.message_id or "")
@@ -138,16 +146,19 @@ class Watcher:
 
     def _record(self, moment: Moment, asked: str, answer: str) -> str:
         with self.session.batch():
-            if self._open != (moment.message_id, asked):
-                self.session.log_transcript_entry(
-                    self.hook_id, {"role": "user", "content": asked}, cause=moment.message_id
-                )
+            if self._open != (moment.message_id, moment.call_id, asked):
+                self.session.log_transcript_entry(self.hook_id, _question(moment, asked), cause=moment.message_id)
             self._open = None
             return self.session.log_transcript_entry(self.hook_id, {"role": "assistant", "content": answer})
 
 
-Question = tuple[str, str]
-"""The message in question, and the wording."""
+Question = tuple[str, str, str]
+"""The message in question, the call of it that is meant, if any, and the wording."""
+
+
+def _question(moment: Moment, asked: str) -> Entry:
+    entry: Entry = {"role": "user", "content": asked, "source": "injected"}
+    return entry | {"call_id": moment.call_id} if moment.call_id else entry
 
 
 def _past(entries: Iterable[Entry]) -> tuple[dict[Question, Entry], Question | None]:
@@ -157,7 +168,7 @@ def _past(entries: Iterable[Entry]) -> tuple[dict[Question, Entry], Question | N
     for entry in entries:
         cause = entry.get("cause")
         if entry.get("role") == "user" and isinstance(cause, str):
-            asked = (cause, str(entry.get("content") or ""))
+            asked = (cause, str(entry.get("call_id") or ""), str(entry.get("content") or ""))
         elif asked is not None and is_utterance(entry):
             past[asked] = entry
             asked = None
