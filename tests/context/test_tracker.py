@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+import harken
 from harken.context import Tracker
 from harken.errors import HarkenError
 from harken.events import Event, Output, Prompt, Response, System, ToolCall, ToolResult
@@ -271,7 +273,9 @@ class TestFeedingAgain:
         assert 0 == tracker(repo).kept
 
 
-def test_several_threads_may_feed_and_ask(repo: Repo) -> None:
+@pytest.mark.parametrize("where", ["memory:", "store.db"])
+def test_several_threads_may_feed_and_ask(where: str, tmp_path: Path) -> None:
+    repo = harken.open(where if where == "memory:" else tmp_path / where)
     live = tracker(repo, frequency="tool")
 
     def feed(base: int) -> None:
@@ -287,3 +291,4 @@ def test_several_threads_may_feed_and_ask(repo: Repo) -> None:
     live.close()
 
     assert 80 == len({event.message_id for event in heard(repo, "live")})
+    repo.close()

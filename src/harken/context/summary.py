@@ -27,7 +27,9 @@ def excerpt(text: str, limit: int = LINE) -> str:
 
 def line(events: Sequence[Event]) -> str:
     """One line about what happened, for a commit nobody has described."""
-    asked = next((e.content for e in events if isinstance(e, Prompt) and e.content.strip()), "")
+    prompts = [e for e in events if isinstance(e, Prompt) and e.content.strip()]
+    # What a person asked says more than what the harness put in.
+    asked = next((e.content for e in sorted(prompts, key=lambda e: e.source == "injected")), "")
     said = next((e.content for e in reversed(events) if isinstance(e, Response) and e.content.strip()), "")
     parts = [excerpt(part, LINE // 2) for part in (asked, _calls(events), said) if part]
     return " → ".join(parts) if parts else _remainder(events)
