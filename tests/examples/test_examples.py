@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,12 @@ def test_runs_by_itself(name: str, tmp_path: Path) -> None:
 
     assert (0, "") == (done.returncode, done.stderr)
     assert "harken view timeline" in done.stdout
+
+
+def test_the_list_names_them_all() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
+
+    assert NAMES == listed
 
 
 CAFE = [
