@@ -20,7 +20,7 @@ FRAME_SIZE = 1 << 20
 LIMIT = 4 << 20
 """No frame has more content than this, so reading one takes bounded memory whatever it claims."""
 
-BULK, PACKED = 3, 9
+BULK, PACKED = 3, 6
 """Levels of compression: an import wants speed, packing happens once and wants room."""
 
 _PAGE = 4800  # content that text compresses into a page of 4 KiB at any level

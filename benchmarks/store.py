@@ -1,0 +1,246 @@
+"""The store against plain JSONL: appending turn by turn, room on disk, loading, forking, materializing, many writers.
+
+Appends are interleaved in one run: a turn into the store, the same turn into a JSONL file (reopen, write, fsync) and
+into a second JSONL file as control, so that a busy machine or disk slows all three. Ratios are of medians.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import orjson
+import zstandard
+
+from harken import ids
+from harken.store import Draft, SqliteStore, open_store
+
+sys.path.insert(0, str(Path(__file__).parent))
+from turns import Turn, conversation, encoded
+
+SIZES = (100, 1000, 3000)
+T0 = 1_771_756_200_000_000
+WRITERS = 20
+
+
+def append_jsonl(path: Path, data: bytes) -> float:
+    begun = time.perf_counter()
+    with path.open("ab") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return time.perf_counter() - begun
+
+
+class Chain:
+    """A conversation that grows in a store, one durable checkpoint a turn."""
+
+    def __init__(self, path: Path) -> None:
+        self.store, self.tip, self.count = open_store(path), "", 0
+
+    def append(self, data: bytes) -> float:
+        begun = time.perf_counter()
+        with self.store.write() as writer:
+            draft = Draft(
+                artifact=writer.put(data),
+                parent=self.tip,
+                format="openai-chat-v1",
+                time=T0 + self.count * 1_000_000,
+                checkpoint="turn_boundary",
+                principal="bench",
+                session_id="conversation",
+                message_count=4,
+            )
+            self.tip = writer.commit(draft).id
+        self.count += 1
+        return time.perf_counter() - begun
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def load_store(path: Path, tip: str) -> list[object]:
+    """Open the store and make Python objects of the whole conversation."""
+    store = open_store(path)
+    links = store.walk(tip)
+    links.reverse()
+    data = b"".join(store.get_many([link.artifact for link in links]))
+    loaded = orjson.loads(b"[" + data.rstrip(b"\n").replace(b"\n", b",") + b"]")
+    store.close()
+    assert isinstance(loaded, list)
+    return loaded
+
+
+def load_jsonl(path: Path) -> list[object]:
+    with path.open() as file:
+        return [json.loads(line) for line in file]
+
+
+def timed(call: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def measure(turns: list[Turn], folder: Path) -> dict[str, float]:
+    """One conversation of that many turns."""
+    lines = [encoded(turn) for turn in turns]
+    raw = sum(map(len, lines))
+    chain = Chain(folder / "store.db")
+    took: dict[str, list[float]] = {"store": [], "jsonl": [], "control": []}
+    for line in lines:
+        took["store"].append(chain.append(line))
+        took["jsonl"].append(append_jsonl(folder / "a.jsonl", line))
+        took["control"].append(append_jsonl(folder / "b.jsonl", line))
+    tip = chain.tip
+    chain.close()
+    disk = (folder / "store.db").stat().st_size
+    ours, theirs = [], []
+    for _ in range(5):
+        ours.append(timed(lambda: load_store(folder / "store.db", tip)))
+        theirs.append(timed(lambda: load_jsonl(folder / "a.jsonl")))
+    assert load_store(folder / "store.db", tip) == load_jsonl(folder / "a.jsonl")
+    fork, grew = forks(folder / "store.db", tip)
+    store, jsonl = took["store"], took["jsonl"]
+    return {
+        "p50": median(store),
+        "p99": sorted(store)[int(len(store) * 0.99)],
+        "ratio": median(store) / median(jsonl),
+        "control": median(took["control"]) / median(jsonl),
+        "first": median(store[:100]) / median(jsonl[:100]),
+        "flat": median(store[-100:]) / median(jsonl[-100:]),
+        "disk": disk / raw,
+        "load": median(ours),
+        "load ratio": median(ours) / median(theirs),
+        "fork": fork,
+        "fork bytes": grew,
+    }
+
+
+def forks(path: Path, tip: str) -> tuple[float, float]:
+    """Fork the conversation fifty times: median seconds, and bytes each."""
+    store = open_store(path)
+    before, took = path.stat().st_size, []
+    for n in range(50):
+
+        def fork(n: int = n) -> None:
+            with store.write() as writer:
+                writer.move(f"fork-{n}", kind="branch", to=tip, expect="", time=T0, who="bench", why="fork")
+
+        took.append(timed(fork))
+    store.close()
+    return median(took), (path.stat().st_size - before) / 50
+
+
+def materialize(folder: Path, turns: list[Turn], count: int) -> tuple[float, float, float]:
+    """Walk and read a chain of that many commits, against the same bytes decompressed and hashed in one piece."""
+    lines = [encoded(turn) for turn in turns]
+    store = open_store(folder / "chain.db")
+    assert isinstance(store, SqliteStore)
+    tip = ""
+    with store.write() as writer:
+        for n in range(count):
+            data = b"%d\n" % n + lines[n % len(lines)]
+            tip = writer.commit(Draft(artifact=writer.put(data), parent=tip, format="x", time=T0 + n)).id
+    store.close()
+    piece = b"".join(b"%d\n" % n + lines[n % len(lines)] for n in range(count))
+    (folder / "piece.zst").write_bytes(zstandard.ZstdCompressor(level=3).compress(piece))
+    (folder / "piece.name").write_text(ids.artifact_id(piece))
+
+    def whole() -> None:
+        read = zstandard.ZstdDecompressor().decompress((folder / "piece.zst").read_bytes())
+        assert (folder / "piece.name").read_text() == ids.artifact_id(read)
+
+    def ours() -> None:
+        opened = open_store(folder / "chain.db")
+        links = opened.walk(tip)
+        links.reverse()
+        assert len(piece) == len(b"".join(opened.get_many([link.artifact for link in links])))
+        opened.close()
+
+    def walk() -> None:
+        opened.walk(tip)
+
+    opened = open_store(folder / "chain.db")
+    rounds = [(timed(ours), timed(whole), timed(walk)) for _ in range(5)]
+    opened.close()
+    return (median(r[0] for r in rounds), median(r[1] for r in rounds), median(r[2] for r in rounds))
+
+
+_WRITER = """
+import sys, time
+sys.path.insert(0, sys.argv[3])
+from store import Chain
+from pathlib import Path
+chain, took = Chain(Path(sys.argv[1])), []
+chain.tip = ""
+data = [(f"{sys.argv[2]} {n} " * 300).encode() for n in range(100)]
+print("ready", flush=True)
+sys.stdin.readline()
+for line in data:
+    took.append(chain.append(line))
+chain.close()
+print(*took, flush=True)
+"""
+
+
+def many_writers(path: Path) -> list[float]:
+    """Twenty processes, a hundred checkpoints each, all at once: seconds of every checkpoint."""
+    here = str(Path(__file__).parent)
+    command = [sys.executable, "-c", _WRITER, str(path)]
+    writers = [
+        subprocess.Popen([*command, f"w{n}", here], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for n in range(WRITERS)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    took = [float(word) for writer in writers for word in writer.communicate()[0].split()]
+    assert len(took) == WRITERS * 100
+    return took
+
+
+def main(out: Callable[[str], object]) -> None:
+    """Print the tables."""
+    turns = conversation(SIZES[-1])
+    out("## The store, a checkpoint each turn of about 4 KB, against plain JSONL in the same run")
+    columns = ["turns", "append p50", "p99", "× JSONL", "control", "first 100 ×", "last 100 ×"]
+    columns += ["disk × raw", "load", "× json.loads", "fork", "bytes a fork"]
+    out(f"| {' | '.join(columns)} |")
+    out("|---" * len(columns) + "|")
+    for size in SIZES:
+        with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+            got = measure(turns[:size], Path(folder))
+        cells = [f"{size}", f"{got['p50'] * 1e3:.2f} ms", f"{got['p99'] * 1e3:.2f} ms"]
+        cells += [f"{got[name]:.2f}" for name in ("ratio", "control", "first", "flat")]
+        cells += [f"{got['disk']:.3f}", f"{got['load'] * 1e3:.1f} ms", f"{got['load ratio']:.2f}"]
+        cells += [f"{got['fork'] * 1e3:.2f} ms", f"{got['fork bytes']:.0f}"]
+        out(f"| {' | '.join(cells)} |")
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        ours, whole, walk = materialize(Path(folder), turns, 10_000)
+    out("")
+    out(
+        f"A chain of 10,000 commits of 4 KB: materialized in {ours * 1e3:.0f} ms, {ours / whole:.2f} × the same bytes "
+        f"read, decompressed and hashed in one piece; walked in {walk * 1e3:.1f} ms."
+    )
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        took = sorted(many_writers(Path(folder) / "store.db"))
+    out(
+        f"{WRITERS} processes at once, 100 checkpoints each: no error, p50 {median(took) * 1e3:.1f} ms, "
+        f"p99 {took[int(len(took) * 0.99)] * 1e3:.1f} ms, worst {took[-1] * 1e3:.1f} ms."
+    )
+
+
+if __name__ == "__main__":
+    main(print)

@@ -1,0 +1,88 @@
+"""A conversation to measure with: real prose, code and tool output, taken from Python's own library.
+
+Every turn is four messages of about 4 KB in all, and no stretch of text is used twice, so that nothing compresses
+better than a real conversation would.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Turn = list[dict[str, Any]]
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """The library's modules, each once, in an order that does not change."""
+    root = Path(sysconfig.get_paths()["stdlib"])
+    for path in sorted(root.rglob("*.py")):
+        if "site-packages" not in path.parts and path.stat().st_size < 300_000:
+            try:
+                yield str(path.relative_to(root)), path.read_text()
+            except UnicodeDecodeError:
+                continue
+
+
+def prose() -> Iterator[str]:
+    """Paragraphs of documentation strings."""
+    for _, text in sources():
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                said = re.sub(r"\s*\n\s*", " ", ast.get_docstring(node) or "")
+                yield from (said[at : at + 600] for at in range(0, len(said) - 80, 600))
+
+
+def excerpts(size: int) -> Iterator[tuple[str, int, str]]:
+    """Stretches of code: the file, the first line, the text."""
+    for name, text in sources():
+        lines = text.splitlines()
+        at = 0
+        while at < len(lines):
+            end, length = at, 0
+            while end < len(lines) and length < size:
+                length += len(lines[end]) + 1
+                end += 1
+            if length > size // 2:
+                yield name, at + 1, "\n".join(lines[at:end])
+            at = end
+
+
+def conversation(count: int) -> list[Turn]:
+    """That many turns: a question, a call, what the tool showed, an answer."""
+    said, shown = prose(), excerpts(1900)
+    turns: list[Turn] = []
+    for n in range(count):
+        try:
+            question, answer = next(said), next(said)
+            name, line, code = next(shown)
+        except StopIteration:
+            raise SystemExit(f"the library holds only {len(turns)} turns of text") from None
+        numbered = "\n".join(f"{line + i:6d}\t{text}" for i, text in enumerate(code.splitlines()))
+        call = {
+            "id": f"call_{n:05d}",
+            "type": "function",
+            "function": {"name": "Read", "arguments": json.dumps({"path": name, "offset": line})},
+        }
+        turns.append(
+            [
+                {"role": "user", "content": f"{question} What does {name} do about it?"},
+                {"role": "assistant", "content": f"I will look at {name} from line {line}.", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": call["id"], "content": numbered},
+                {"role": "assistant", "content": f"{answer}\n\n```python\n{code[:700]}\n```"},
+            ]
+        )
+    return turns
+
+
+def encoded(turn: Turn) -> bytes:
+    """The turn as JSON lines."""
+    return b"".join(json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in turn)
