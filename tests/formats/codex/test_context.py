@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -201,3 +202,16 @@ def test_a_context_is_stable_whatever_happened(lines: list[tuple[str, dict[str, 
 
     assert once == context(once)
     assert request_items(rollout.data) == request_items(once)
+
+
+def test_a_file_of_nothing_but_rollbacks_and_compactions_is_read_in_time() -> None:
+    """Hostile, and a quadratic reader would take minutes."""
+    rollout = Rollout()
+    for _ in range(1500):
+        rollout.user("").add("compacted", message="s").event("thread_rolled_back", num_turns=1).user("x")
+        rollout.event("thread_rolled_back", num_turns=1)
+
+    started = time.process_time()
+    context(rollout.data)
+
+    assert time.process_time() - started < 10

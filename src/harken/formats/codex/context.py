@@ -30,6 +30,9 @@ from .truncate import approximate_tokens, truncate_parts
 SUMMARY_BUDGET = 20_000
 """Tokens (four bytes each) of the user's messages that an old compaction keeps, the newest first."""
 
+SUMMARY_MESSAGES = 2_000
+"""And no more than so many of them, which empty ones would otherwise not be."""
+
 
 class Entry(NamedTuple):
     """An item of the conversation and the line it came from."""
@@ -38,6 +41,8 @@ class Entry(NamedTuple):
     item: Record
     replaced: bool = False
     """Whether it came out of a `replacement_history`."""
+    tokens: int = -1
+    """How long it is, where an old summary quotes it and it had to be counted."""
 
 
 class Conversation(NamedTuple):
@@ -150,9 +155,12 @@ class _Replay:
 
     def __init__(self, lines: list[Line], survey: _Survey) -> None:
         self.entries: list[Entry] = []
-        self.start = 0 if survey.base is None else survey.base
+        self._turns: list[int] = []
+        """Which of the entries begin a turn."""
+        self.start = self.since = 0 if survey.base is None else survey.base
+        """Lines from `since` on are in force unless they are dead; of those before, the kept ones are."""
+        self.kept: set[int] = set()
         self.dead: set[int] = set(survey.gone)
-        self._compacted = -1
         self.entangled = False
         for number in range(self.start, len(lines)):
             if (record := lines[number].record) is not None and number not in survey.gone:
@@ -160,33 +168,47 @@ class _Replay:
 
     def _take(self, number: int, kind: str, payload: Record) -> None:
         if kind == ITEM:
-            self.entries.append(Entry(number, payload))
+            self._append(Entry(number, payload))
         elif kind == "inter_agent_communication":
-            self.entries.append(Entry(number, message_between_agents(payload)))
+            self._append(Entry(number, message_between_agents(payload)))
         elif kind == COMPACTED:
             self._compact(number, payload)
         elif kind == EVENT and payload.get("type") == "thread_rolled_back":
             self._roll_back(number, _turns(payload))
 
+    def _append(self, entry: Entry) -> None:
+        if begins_turn(entry.item):
+            self._turns.append(len(self.entries))
+        self.entries.append(entry)
+
     def _compact(self, number: int, payload: Record) -> None:
         replacement = payload.get("replacement_history")
         if isinstance(replacement, list):
-            self.entries = [Entry(number, item, True) for item in replacement if isinstance(item, dict)]
+            entries = [Entry(number, item, True) for item in replacement if isinstance(item, dict)]
         else:
-            self.entries = summarized(self.entries, number, payload)
-        self._compacted = number
-        alive = {entry.line for entry in self.entries}
-        self.dead.update(line for line in range(self.start, number) if line not in alive)
+            entries = summarized(self.entries, number, payload)
+        self.entries = entries
+        self._turns = [at for at, entry in enumerate(entries) if entry.tokens >= 0 or begins_turn(entry.item)]
+        self.since, self.kept = number, {entry.line for entry in entries}
 
     def _roll_back(self, number: int, turns: int) -> None:
-        cut = rollback_cut(self.entries, turns)
+        cut = rollback_cut(self.entries, self._turns, turns)
         first = self.entries[cut].line if cut < len(self.entries) else number
-        if first <= self._compacted:
+        if first < self.since or (first == self.since and self.entries[cut].replaced):
             # Part of a summary was taken away; no selection of lines says that, so the lines stay as they are.
             self.entangled = True
         elif not self.entangled:
             self.dead.update(range(first, number + 1))
         del self.entries[cut:]
+        while self._turns and self._turns[-1] >= cut:
+            self._turns.pop()
+
+    def lines(self, count: int, gone: set[int]) -> list[int]:
+        """The numbers of the lines that are in force, of a file of so many."""
+        if self.entangled:
+            return [number for number in range(self.start, count) if number not in gone]
+        rest = (number for number in range(self.since, count) if number not in self.dead)
+        return sorted({*self.kept, *rest})
 
 
 def message_between_agents(payload: Record) -> Record:
@@ -199,9 +221,8 @@ def message_between_agents(payload: Record) -> Record:
     }
 
 
-def rollback_cut(entries: list[Entry], turns: int) -> int:
+def rollback_cut(entries: list[Entry], starts: list[int], turns: int) -> int:
     """Where the conversation ends when its last turns are taken away, the context written for them included."""
-    starts = [index for index, entry in enumerate(entries) if begins_turn(entry.item)]
     if not turns or not starts:
         return len(entries)
     cut = starts[0] if turns >= len(starts) else starts[-turns]
@@ -223,19 +244,29 @@ def summarized(entries: list[Entry], number: int, payload: Record) -> list[Entry
     kept: list[Entry] = []
     left = SUMMARY_BUDGET
     for entry in reversed(entries):
-        if left <= 0 or not _is_quoted(entry.item):
-            continue
-        parts = parts_of(entry.item.get("content"))
-        texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
-        tokens = approximate_tokens("".join(texts))
-        if tokens > left:
-            texts = truncate_parts(texts, left)
-        # A picture is not quoted, but a message that was nothing else keeps its place.
-        kept.append(Entry(entry.line, _user(texts or [""] * bool(parts)), True))
-        left -= tokens
+        if left <= 0 or len(kept) >= SUMMARY_MESSAGES:
+            break
+        # What an older summary quoted already needs no second look, unless it is too long now.
+        quoted = entry if 0 <= entry.tokens <= left else _quoted(entry, left)
+        if quoted is not None:
+            kept.append(quoted)
+            left = left - quoted.tokens if quoted.tokens >= 0 else 0
     message = payload.get("message")
     summary = message if isinstance(message, str) and message else "(no summary available)"
     return [*reversed(kept), Entry(number, _user([summary]), True)]
+
+
+def _quoted(entry: Entry, left: int) -> Entry | None:
+    """The entry as a summary quotes it, within what is left of the budget; None where it is not quoted."""
+    if not _is_quoted(entry.item):
+        return None
+    parts = parts_of(entry.item.get("content"))
+    texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
+    tokens = approximate_tokens("".join(texts))
+    if tokens > left:
+        return Entry(entry.line, _user(truncate_parts(texts, left)), True)
+    # A picture is not quoted, but a message that was nothing else keeps its place.
+    return Entry(entry.line, _user(texts or [""] * bool(parts)), True, tokens)
 
 
 def _is_quoted(item: Record) -> bool:
@@ -252,8 +283,7 @@ def conversation(lines: list[Line]) -> Conversation:
     """The conversation of the file as it stands."""
     survey = _Survey(lines)
     replay = _Replay(lines, survey)
-    dead = survey.gone if replay.entangled else replay.dead
-    alive = [number for number in range(replay.start, len(lines)) if number not in dead]
+    alive = replay.lines(len(lines), survey.gone)
     meta = next((n for n, line in enumerate(lines) if line.record and kind_of(line.record)[0] == SESSION_META), None)
     if meta is not None and meta not in set(alive):
         alive = sorted([meta, *alive])
