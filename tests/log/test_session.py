@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harken.errors import BadRequest, Conflict, NotFound
-from harken.events import Event, Prompt, Response, Thinking, ToolCall
+from harken.events import AgentCreated, Event, Prompt, Response, Thinking, ToolCall
 from harken.log import LoggedString, Session, scan
 
 INSTANT = 1_700_000_000_123_456
@@ -256,6 +256,14 @@ class TestTheRegistry:
             info.entries,
             info.attributes,
         )
+
+    def test_attributes_are_known_however_they_were_written(self, path: Path) -> None:
+        with Session(path) as session:
+            session.append([AgentCreated(agent_id="a", attributes=b'{ "points": [] }')])
+            session.append([AgentCreated(agent_id="b", attributes=b"no object")])
+
+        agents = Session.load(path, readonly=True).agents
+        assert [{"points": []}, {}] == [agents["a"].attributes, agents["b"].attributes]
 
     def test_an_agent_may_speak_before_it_is_said_to_be_created(self, path: Path) -> None:
         with Session(path) as session:

@@ -276,8 +276,7 @@ class Registry:
         info.name = _text(data.get("name"))
         info.language_model = _text(data.get("language_model"))
         info.role = _text(data.get("role"))
-        attributes = data.get("attributes")
-        info.attributes = attributes if isinstance(attributes, dict) else {}
+        info.attributes = _object(data.get("attributes"))
         self._adopt(info, data, met)
 
     def _adopt(self, info: AgentInfo, data: Data, met: bool) -> None:
@@ -394,10 +393,15 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _names(arguments: Any, name: str) -> bool:
-    if isinstance(arguments, str):
+def _object(value: Any) -> Data:
+    """An object, or the text of one."""
+    if isinstance(value, str):
         try:
-            arguments = orjson.loads(arguments)
+            value = orjson.loads(value)
         except orjson.JSONDecodeError:
-            return False
-    return isinstance(arguments, dict) and arguments.get("name") == name
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _names(arguments: Any, name: str) -> bool:
+    return _object(arguments).get("name") == name

@@ -76,7 +76,14 @@ def _edit(transcript: list[Data], data: Data) -> None:
     elif action == "compact":
         start = data.get("start")
         start = start if type(start) is int and 0 <= start <= n else 0
-        folded = {**data, "event_type": ENTRY, "role": "user", "source": "injected", "origin": "compaction"}
+        folded = {
+            "content": "",
+            **data,
+            "event_type": ENTRY,
+            "role": "user",
+            "source": "injected",
+            "origin": "compaction",
+        }
         for key in ("action", "n", "start"):
             folded.pop(key, None)
         transcript[start:n] = [folded]
