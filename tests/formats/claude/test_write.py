@@ -142,6 +142,13 @@ def test_ids_the_api_would_refuse_or_that_come_twice_are_changed_together_with_t
     assert ["U q", "A +a_b", "U =a_b", "A again | +a_b_2", "U =a_b_2"] == sent(told)[:5]
 
 
+def test_a_copy_of_a_call_is_not_a_second_call() -> None:
+    told: list[Event] = [TALK[0], TALK[2], TALK[2], TALK[5], TALK[5]]
+
+    assert ["U q", "A +c1", "U !c1"] == sent(told)[:3]
+    assert {"repeated calls": 1, "results without a call": 1} == losses(told)
+
+
 def test_pictures_are_kept() -> None:
     picture = Image(media_type="image/png", data="AAAA")
     told: list[Event] = [

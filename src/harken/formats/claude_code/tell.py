@@ -6,21 +6,40 @@ one message may have others between them. A translation into another runtime's s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from harken.events import Event
+from harken.events import Event, Prompt, Response, Thinking, ToolCall
 
 from .branch import Node, choose, survey
 from .read import RecordReader
 from .records import read_objects
 
+ATTACHED = "attachment:"
+"""How the origin of a prompt begins that is an attachment."""
 
-def tell(data: bytes) -> Iterator[Event]:
+
+def tell(data: bytes) -> list[Event]:
     """The events of the active branch."""
     found = survey(data)
     reader = RecordReader()
-    for index in choose(found).order:
-        yield from _events(reader, data, found.nodes[index])
+    return _together(event for index in choose(found).order for event in _events(reader, data, found.nodes[index]))
+
+
+def _together(events: Iterable[Event]) -> list[Event]:
+    """What one message says in one place, before any result: a tool may have answered while the model still spoke."""
+    told: list[Event] = []
+    message, end = "", 0
+    for event in events:
+        if isinstance(event, Response | Thinking | ToolCall):
+            if not event.api_id or event.api_id != message:
+                message, end = event.api_id, len(told)
+            told.insert(end, event)
+            end += 1
+            continue
+        if isinstance(event, Prompt) and not event.origin.startswith(ATTACHED):
+            message = ""
+        told.append(event)
+    return told
 
 
 def _events(reader: RecordReader, data: bytes, node: Node) -> Iterator[Event]:

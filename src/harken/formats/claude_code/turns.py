@@ -25,6 +25,7 @@ _LONGEST_NAME = 128
 WHY = {
     "thinking": "it is sealed for the model and the session that made it",
     "calls without a result": "each was answered with a stand-in, since a call must have a result",
+    "repeated calls": "the record is there twice",
     "results without a call": "a result must follow its call",
     "system instructions": "the runtime that goes on brings its own",
     "notices": "they are for people, not for the model",
@@ -72,6 +73,7 @@ class _Arranger:
         self._open: dict[str, tuple[Said, str]] = {}
         """Calls by the id their result will name: the message they are in, and the id they were given."""
         self._used: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
         self._lost: Counter[str] = Counter()
 
     def run(self, events: Sequence[Event]) -> Turns:
@@ -137,6 +139,11 @@ class _Arranger:
         return current
 
     def _call(self, event: ToolCall) -> None:
+        if event.id and event.api_id and (event.api_id, event.id) in self._told:
+            # The same call of the same message: a copy of the record, not a second call.
+            self._lost["repeated calls"] += 1
+            return
+        self._told.add((event.api_id, event.id))
         said = self._assistant(event)
         call = _BAD.sub("_", event.id) or "call"
         number = 2
