@@ -76,10 +76,15 @@ class Repairer:
             self._db.do(f"DELETE FROM {table} WHERE {_KEYS.get(table, 'n')} = ?", (key,))
 
     def _frame(self, table: str, key: int) -> None:
+        """A frame, the artifacts in it, and the frames that cannot be read without it."""
+        if table == "frames":
+            leaning = self._db.all("SELECT n FROM frames WHERE prefix = ? AND n <> ?", (key, key))
+            for (other,) in leaning:
+                self._one_frame("frames", other)
+        self._one_frame(table, key)
+
+    def _one_frame(self, table: str, key: int) -> None:
         number = key if table == "frames" else -key
-        leaning = [n for (n,) in self._db.all("SELECT n FROM frames WHERE prefix = ?", (number,))]
-        for other in leaning:
-            self._frame("frames", other)
         for (artifact,) in self._db.all("SELECT n FROM artifacts WHERE frame = ?", (number,)):
             self._evict(artifact, f"frame {number} is damaged")
         for (artifact,) in self._db.all("SELECT artifact FROM parts WHERE frame = ?", (number,)):

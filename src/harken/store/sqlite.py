@@ -182,7 +182,7 @@ class SqliteStore:
         if writer is not None:
             writer.note_rows()
 
-    def frame(self, number: int) -> bytes:
+    def frame(self, number: int, *, alone: bool = False) -> bytes:
         """The content of a frame (a negative number is a slot of `loose`), its hash checked.
 
         The last few are kept, since a frame never changes and its number is never used again."""
@@ -192,7 +192,9 @@ class SqliteStore:
         if row is None:
             raise NotFound(f"no frame {number}", hint=FSCK)
         hash, size, prefix, data = row
-        before = self.frame(prefix) if prefix is not None else None
+        if alone and prefix is not None:
+            raise Corrupt(f"frame {number} leans on another, though others lean on it", hint=FSCK)
+        before = self.frame(prefix, alone=True) if prefix is not None else None
         content = open_frame(Frame(hash, size, data), name=f"frame {number}", prefix=before)
         if number > 0:
             self._frames[number] = content
