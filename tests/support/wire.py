@@ -51,7 +51,7 @@ def _anthropic(role: str, block: dict[str, Any]) -> list[Item]:
                 return [Item(role, told) for told in NOTIFICATION.findall(text)]
             return [Item(role, text)]
         case "tool_use":
-            return [Item("call", block["name"], block["id"], _canonical(block["input"]))]
+            return [Item("call", block["name"], block.get("id", ""), _canonical(block["input"]))]
         case "tool_result":
             content = block.get("content", "")
             if isinstance(content, str):
@@ -62,7 +62,7 @@ def _anthropic(role: str, block: dict[str, Any]) -> list[Item]:
         case "image":
             return [Item("image", block["source"].get("data", ""))]
         case "thinking":
-            return [Item("thinking", block["thinking"], block["signature"])]
+            return [Item("thinking", block["thinking"], block.get("signature", ""))]
     return [Item(block["type"], json.dumps(block))]
 
 

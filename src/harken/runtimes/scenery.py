@@ -7,7 +7,8 @@ one. What people and agents said, what tools answered, and what the project's ow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 
 from harken.events import Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats import Loss
@@ -24,6 +25,15 @@ ORIGINS = frozenset(
     )
 )
 """Kinds of injected prompts that only set the scene."""
+SEALED_SUMMARY = "compact_summary"
+
+WHY = {
+    "instructions of the runtime": "{} tells its model about its own rules",
+    "notice of the runtime": "{} tells its model about its own tools and surroundings",
+    "provider's own tool call": "what it found is not in the conversation",
+    "sealed summary": "only the provider that wrote it can open it",
+}
+"""What does not follow, and why."""
 
 
 def is_scenery(event: Event) -> bool:
@@ -38,21 +48,37 @@ def is_heard(event: Event) -> bool:
 
     Figures, notices and records of bookkeeping never went to the model, so leaving them out loses nothing."""
     if isinstance(event, System):
-        return event.subtype == "compact_summary" or is_scenery(event)
+        return event.subtype == SEALED_SUMMARY or is_scenery(event)
     if isinstance(event, Output):
         return bool(event.why)
-    return isinstance(event, (Prompt, Response, Thinking, ToolCall, ToolResult))
+    if isinstance(event, Response):
+        return bool(event.content.strip())
+    return isinstance(event, (Prompt, Thinking, ToolCall, ToolResult))
 
 
 def without_scenery(events: Sequence[Event], runtime: str) -> tuple[list[Event], tuple[Loss, ...]]:
-    """What the model heard and said, without scenery, for `runtime` to set its own; what was left out is said."""
-    heard = [event for event in events if is_heard(event)]
-    kept = [event for event in heard if not is_scenery(event)]
-    instructions = sum(isinstance(event, System) and is_scenery(event) for event in heard)
-    notices = len(heard) - len(kept) - instructions
-    why = f"{runtime} tells its model about its own"
-    losses = [
-        Loss(what="instructions of the runtime", count=instructions, why=f"{why} rules"),
-        Loss(what="notice of the runtime", count=notices, why=f"{why} tools and surroundings"),
-    ]
-    return kept, tuple(loss for loss in losses if loss.count)
+    """What the model heard and said, as far as it can go on in `runtime`; what was left out is said."""
+    answered = {event.id for event in events if isinstance(event, ToolResult)}
+    kept: list[Event] = []
+    lost: Counter[str] = Counter()
+    for event in events:
+        if not is_heard(event):
+            continue
+        what = _reason(event, answered)
+        lost.update([what] if what else [])
+        kept += [] if what else [event]
+    return kept, tuple(Loss(what=what, count=count, why=WHY[what].format(runtime)) for what, count in lost.items())
+
+
+def _reason(event: Event, answered: Container[str]) -> str:
+    """Why an event cannot follow, as a key of `WHY`; empty where it can."""
+    match event:
+        case System(subtype="compact_summary"):
+            return "sealed summary"
+        case System():
+            return "instructions of the runtime"
+        case Prompt() if is_scenery(event):
+            return "notice of the runtime"
+        case ToolCall() if event.server_tool and event.id not in answered:
+            return "provider's own tool call"
+    return ""
