@@ -20,8 +20,7 @@ def script(name: str) -> str:
 
 def main(play: Callable[[Path], Awaitable[object]], show: Callable[[SessionViewer], None]) -> None:
     """Play into the file that is named, or into a temporary one, and show what happened."""
-    folder = tempfile.mkdtemp(prefix="harken-")
-    file = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "session.jsonl"
+    file = Path(sys.argv[1] if len(sys.argv) > 1 else f"{tempfile.mkdtemp(prefix='harken-')}/session.jsonl")
     if file.exists():
         sys.exit(f"{file} exists already; name a new file")
     asyncio.run(_awaited(play(file)))

@@ -76,13 +76,13 @@ def _root(world: World, system_prompt: str | None, name: str | None, tools: list
         made.create()
         return made
     world.tools[root_id] = {tool.name: tool for tool in tools}
-    world.read(agent_id for agent_id, info in session.agents.items() if not info.terminated)
-    root: Agent = session.agent(root_id)
+    with world.bringing_back_many(agent_id for agent_id, info in session.agents.items() if not info.terminated):
+        root: Agent = session.agent(root_id)
+        level = [root]
+        for _ in range(DEEPEST):
+            level = [child for agent in level for child in agent.subagents.values()]
+        for agent in level:
+            agent.subagents.clear()
     if system_prompt is not None and not root.transcript:
         root.instruct(system_prompt)
-    level = [root]
-    for _ in range(DEEPEST):
-        level = [child for agent in level for child in agent.subagents.values()]
-    for agent in level:
-        agent.subagents.clear()
     return root

@@ -7,6 +7,7 @@ Agents refer to each other by id through the session, so there is never more tha
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ class World:
         """How many tokens an agent may be shown before it makes room; None: as many as its model says it takes."""
         self.missing: list[str] = []
         """Function hooks that the log knows and nobody has passed."""
+        self._kin: Kin | None = None
         self._past: dict[str, list[Entry]] = {}
         self._spoken: dict[str, int] = {}
 
@@ -62,6 +64,18 @@ class World:
         return self.models[name]
 
     # -- bringing agents back ---
+
+    @contextlib.contextmanager
+    def bringing_back_many(self, agent_ids: Iterable[str]) -> Iterator[None]:
+        """Read the file and the registry once for all of them."""
+        self.read(agent_ids)
+        self._kin = Kin(self.session)
+        try:
+            yield
+        finally:
+            self._kin = None
+            self._past.clear()
+            self._spoken.clear()
 
     def read(self, agent_ids: Iterable[str]) -> None:
         """Take transcripts as they stand, and how much each agent has said, from one reading of the file."""
@@ -100,17 +114,15 @@ class World:
         agent.turns = self._spoken.pop(agent_id)
         if info.terminated or agent.role == "hook":
             return agent
-        for child in self.session.children(agent_id):
-            if child.role != "hook":
-                agent.subagents.add(usable(child.name) or child.agent_id, child.agent_id)
+        kin = self._kin or Kin(self.session)
+        for child in kin.children.get(agent_id, ()):
+            agent.subagents.add(usable(child.name) or child.agent_id, child.agent_id)
         remember(agent, agent.transcript)
-        agent.watchers.extend(self._watchers(agent_id))
+        agent.watchers.extend(self._watchers(kin.hooks.get(agent_id, ())))
         return agent
 
-    def _watchers(self, agent_id: str) -> Iterator[Watcher]:
-        for info in list(self.session.agents.values()):
-            if info.role != "hook" or info.terminated or info.attributes.get("watches", info.parent) != agent_id:
-                continue
+    def _watchers(self, hooks: Iterable[AgentInfo]) -> Iterator[Watcher]:
+        for info in hooks:
             watcher = self._watcher(info)
             if watcher is not None:
                 yield watcher
@@ -137,6 +149,23 @@ class World:
             tree=info.attributes.get("tree") is not False,
         )
         return Watcher(seen, info.agent_id, self.session, past=agent.transcript)
+
+
+class Kin:
+    """Who hangs below whom, and who is watched by whom; the terminated left out."""
+
+    def __init__(self, session: Session) -> None:
+        self.children: dict[str, list[AgentInfo]] = {}
+        self.hooks: dict[str, list[AgentInfo]] = {}
+        for info in session.agents.values():
+            if info.terminated:
+                continue
+            if info.role != "hook":
+                above, place = info.parent, self.children
+            else:
+                above, place = info.attributes.get("watches", info.parent), self.hooks
+            if isinstance(above, str):
+                place.setdefault(above, []).append(info)
 
 
 class Subagents(Mapping[str, "Agent"]):
