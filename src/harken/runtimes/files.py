@@ -85,7 +85,7 @@ def read_range(path: Path, start: int, size: int) -> bytes:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise HarkenError(f"{path}: not a regular file")
             parts = []
-            while size > 0 and (part := os.pread(handle, min(size, 1 << 24), start)):
+            while size > 0 and (part := os.pread(handle, min(size, 1 << 30), start)):
                 parts.append(part)
                 start += len(part)
                 size -= len(part)

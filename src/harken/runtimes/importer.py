@@ -184,7 +184,8 @@ class Importer:
             if job is None:
                 job = self._introduce(source, runtime, facts)
             if not last and facts.offset == offset:
-                size *= 2  # one line, or one call and its answer, is longer than a step
+                # A line, or a call with its answer, is longer than a step: read on to where its line ends.
+                size = _line_end(source, offset + size) - offset + STEP
                 continue
             self._pending.append((job, Step(data=data, offset=offset, facts=facts, last=last)))
             self._pending_size += len(data)
@@ -407,6 +408,15 @@ class Importer:
 
 def _identity(row: SessionRow) -> Identity:
     return Identity(session=row.parent if row.agent else row.session, agent=row.agent, parent=row.parent)
+
+
+def _line_end(source: Source, start: int) -> int:
+    """Where the line that goes through `start` ends, or the file does."""
+    while part := source.read(start, STEP):
+        if (at := part.find(b"\n")) >= 0:
+            return start + at + 1
+        start += len(part)
+    return start
 
 
 def _only_grew(source: Source, kept: Kept) -> bool:
