@@ -119,14 +119,14 @@ def _listed(fields: Iterable[str | bytes | int | None]) -> bytes:
     listed = []
     for field in fields:
         if field is None:
-            listed.append(b"-;")
-        elif isinstance(field, bytes):
-            listed.append(b"%d:%b;" % (len(field), field))
-        else:
-            text = str(field)
-            data = text.encode() if text.isascii() else text.encode("utf-8", "surrogatepass")
-            listed.append(b"%d:%b;" % (len(data), data))
-    return b"".join(listed)
+            listed.append("-;")
+            continue
+        # Bytes travel as text of the same length, since one encoding at the end is much cheaper than many.
+        text = field.decode("latin-1") if isinstance(field, bytes) else str(field)
+        if not isinstance(field, bytes) and not text.isascii():
+            text = text.encode("utf-8", "surrogatepass").decode("latin-1")
+        listed.append(f"{len(text)}:{text};")
+    return "".join(listed).encode("latin-1")
 
 
 # A commit that shares its 64 digits with an older one is named by the digits of its seal as well.

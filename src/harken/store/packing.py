@@ -27,6 +27,7 @@ FEW = 8
 """Fewer loose frames than this are left alone when a chain ends or a store is closed."""
 
 _FREE_PAGES = 64
+_AT_CLOSE = 4096  # pages moved when a store is closed; gc moves them all
 
 
 class Loose(NamedTuple):
@@ -171,7 +172,7 @@ def keep_highest(store: SqliteStore, highest: int) -> None:
         store.db.do(sql.ADD_FRAME, (highest, empty.hash, empty.size, None, empty.data))
 
 
-def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES) -> int:
+def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES, at_most: int = _AT_CLOSE) -> int:
     """Give pages that packing or gc left empty back to the file system; the answer is how many."""
     if len(store.db.all(sql.FREE_SLOTS)) >= FEW:
         store.db.begin()
@@ -186,8 +187,8 @@ def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES) -> int:
     free = int(row[0]) if row else 0
     if free < at_least:
         return 0
-    store.db.alone("PRAGMA incremental_vacuum")
-    return free
+    store.db.alone(f"PRAGMA incremental_vacuum({at_most})")
+    return min(free, at_most)
 
 
 def _groups(rows: list[Loose]) -> Iterator[list[Loose]]:

@@ -86,6 +86,7 @@ SET_POLICY = "INSERT OR REPLACE INTO policies (artifact, policy, expires, sum) V
 DROP_POLICY = "DELETE FROM policies WHERE artifact = ?"
 FRAME = "SELECT hash, size, prefix, data FROM frames WHERE n = ?"
 LOOSE_FRAME = "SELECT hash, size, NULL, data FROM loose WHERE slot = ?"
+LOOSE_HASH = "SELECT hash FROM loose WHERE slot = ?"
 FRAME_PREFIX = "SELECT prefix FROM frames WHERE n = ?"
 ADD_FRAME = "INSERT INTO frames (n, hash, size, prefix, data) VALUES (?, ?, ?, ?, ?)"
 DROP_FRAME = "DELETE FROM frames WHERE n = ?"

@@ -26,6 +26,7 @@ from .rows import FSCK, Row, first_of_chain, full_name, links_of, move_of, name_
 from .sqlite_writer import SqliteWriter
 
 _FRAMES_KEPT = 4
+_WORTH_KEEPING = 64 << 10
 _PLACES_KEPT = 200_000
 _RECENT = 10_000
 _STEP = 512  # rows of a walk fetched at a time, so that a walk that stops early has not read everything
@@ -46,7 +47,7 @@ class SqliteStore:
         self._origins: dict[int, Row] = {}
         self._principals: dict[int, tuple[str, str]] = {}
         self._places: dict[str, tuple[int | None, int | None, int]] = {}
-        self._frames: OrderedDict[int, bytes] = OrderedDict()
+        self._frames: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()
 
     @contextmanager
     def write(self) -> Iterator[SqliteWriter]:
@@ -185,9 +186,10 @@ class SqliteStore:
     def frame(self, number: int, *, alone: bool = False) -> bytes:
         """The content of a frame (a negative number is a slot of `loose`), its hash checked.
 
-        The last few are kept, since a frame never changes and its number is never used again."""
-        if (kept := self._frames.get(number)) is not None:
-            return kept
+        The last few large ones are kept: a frame never changes, and of a slot it is asked whether it has."""
+        kept = self._frames.get(number)
+        if kept is not None and (number > 0 or self.db.one(sql.LOOSE_HASH, (-number,)) == (kept[0],)):
+            return kept[1]
         row = self.db.one(sql.FRAME, (number,)) if number > 0 else self.db.one(sql.LOOSE_FRAME, (-number,))
         if row is None:
             raise NotFound(f"no frame {number}", hint=FSCK)
@@ -196,8 +198,8 @@ class SqliteStore:
             raise Corrupt(f"frame {number} leans on another, though others lean on it", hint=FSCK)
         before = self.frame(prefix, alone=True) if prefix is not None else None
         content = open_frame(Frame(hash, size, data), name=f"frame {number}", prefix=before)
-        if number > 0:
-            self._frames[number] = content
+        if size >= _WORTH_KEEPING:
+            self._frames[number] = (hash, content)
             if len(self._frames) > _FRAMES_KEPT:
                 with contextlib.suppress(KeyError):  # another thread was faster
                     self._frames.popitem(last=False)
