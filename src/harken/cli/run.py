@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harken import clock
 from harken.errors import BadRequest, NotFound
 
 from . import ui
@@ -125,7 +126,8 @@ def _reader(runtime: str) -> Reader:
         return claude_stream.StreamReader()
     import harken.formats.codex_stream as codex_stream
 
-    return codex_stream.StreamReader()
+    # Codex numbers its items anew in every run of a thread.
+    return codex_stream.StreamReader(f"{clock.now():x}")
 
 
 def _find_program(runtime: str) -> str:
