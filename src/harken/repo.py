@@ -172,6 +172,11 @@ class Repo:
         """What one context knows that the other does not."""
         return context.diff(self.store, self.commit(a), self.commit(b))
 
+    def events(self, session: str) -> list[Event]:
+        """Everything the agents of a session said, heard and did, as one stream in the order of time."""
+        row = context.get_session(self.store, session)
+        return context.session_events(self.store, row, self.store.sessions(prefix=row.session))
+
     def sessions(self, prefix: str = "") -> list[SessionRow]:
         """The sessions in the store."""
         return self.store.sessions(prefix=prefix)

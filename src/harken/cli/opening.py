@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from harken.errors import BadRequest, HarkenError, NotFound
 
 from . import ui
@@ -14,23 +16,34 @@ if TYPE_CHECKING:
 
 
 def open_session(text: str) -> SessionViewer:
-    """The views of the session that the word names: today the path of a log file.
-
-    A session from elsewhere can be looked at as `SessionViewer.of(harken.log.records_of(events))`.
-    """
+    """The views of the session that the word names: a log file, or a session in the store by its id."""
     from harken.views import SessionViewer
 
     path = Path(text)
     try:
         if path.is_dir():
             raise BadRequest(f"{text} is a folder", hint="name the session's log file in it")
-        if not path.exists():
-            raise NotFound(f"no session {text!r}", hint="a SESSION is the path of a session log (.jsonl)")
-        viewer = SessionViewer(path)
+        viewer = SessionViewer(path) if path.exists() else _from_store(text)
     except (OSError, ValueError) as problem:
         raise HarkenError(f"cannot read {text}: {problem}", hint="is it a file that you may read?") from problem
     _remark(viewer, text)
     return viewer
+
+
+def _from_store(text: str) -> SessionViewer:
+    """The session of that id, if there is a store and it has one; looking never makes a store."""
+    import harken
+    from harken.log import records_of
+    from harken.repo import default_location
+    from harken.views import SessionViewer
+
+    location = click.get_current_context().find_root().obj
+    if location is None and not default_location().exists():
+        raise NotFound(
+            f"no session {text!r}", hint="a SESSION is the path of a session log (.jsonl), or an imported one"
+        )
+    with harken.open(location) as repo:
+        return SessionViewer.of(records_of(repo.events(text)))
 
 
 def _remark(viewer: SessionViewer, text: str, limit: int = 3) -> None:

@@ -10,6 +10,7 @@ from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_session
+from .together import session_events
 from .tracker import Tracker
 from .translate import TIERS
 
@@ -36,6 +37,7 @@ __all__ = [
     "instant",
     "materialize",
     "measure",
+    "session_events",
     "show",
     "snapshot",
 ]

@@ -1,0 +1,87 @@
+"""A session of the store as one stream of events: its own chain and those of its agents, in the order of time.
+
+A file or a chain tells one agent's story, and often does not say whose. Here each event gets its agent, and each agent
+an `agent_created` whose cause is the record that asked for it, so that every view of a session log works on any
+session, wherever it came from.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from itertools import count
+
+from harken import formats
+from harken.events import AgentCreated, Event, Prompt, ToolCall
+from harken.store.base import SessionRow, Store
+
+from .materialize import materialize
+from .walk import ROOT
+
+
+def session_events(store: Store, row: SessionRow, others: Iterable[SessionRow]) -> list[Event]:
+    """Everything the session's agents said, heard and did. `others` are rows among which its agents' are."""
+    below = sorted((other for other in others if other.parent == row.session and other.tip), key=lambda r: r.session)
+    elsewhere = {each.agent for each in below}
+    streams = {each.session: list(_events(store, each, elsewhere - {each.agent})) for each in (row, *below)}
+    calls = {
+        event.id: event.message_id
+        for events in streams.values()
+        for event in events
+        if isinstance(event, ToolCall) and event.id
+    }
+    stories = [_story(store, each, streams[each.session], calls) for each in (row, *below)]
+    return list(_in_time(stories))
+
+
+def _events(store: Store, row: SessionRow, elsewhere: set[str]) -> Iterator[Event]:
+    """The chain's events, each with its agent; records of an agent that has a chain of its own are told there."""
+    whole = materialize(store, store.get_commit(row.tip), stop=ROOT)
+    for event in formats.get(whole.format).read(whole.bytes):
+        if event.agent_id not in elsewhere:
+            yield event if event.agent_id else event.replace(agent_id=agent_name(row))
+
+
+def agent_name(row: SessionRow) -> str:
+    """What a row's agent is called: its own name, or the runtime's for the session's main agent."""
+    return row.agent or row.runtime
+
+
+def _story(store: Store, row: SessionRow, events: list[Event], calls: dict[str, str]) -> list[Event]:
+    first = store.chain(row.tip)[-1]
+    spawned = first.spawned_from or {}
+    agent = next((event.agent_id for event in events), agent_name(row))
+    call = calls.get(str(spawned.get("call_id", ""))) if row.parent else None
+    created = AgentCreated(
+        message_id=f"{row.session}#created",
+        agent_id=agent,
+        name=agent,
+        role="child" if row.parent else "root",
+        time=next((event.time for event in events if event.time is not None), None),
+        cause=call,
+    )
+    return [created, *_triggered(events, call)]
+
+
+def _triggered(events: list[Event], call: str | None) -> Iterator[Event]:
+    """The events with the first prompt caused by the call that made it, where the record itself names no cause."""
+    for event in events:
+        if call and isinstance(event, Prompt):
+            if event.cause is None and event.substance is None:
+                event = event.replace(cause=call)
+            call = None
+        yield event
+
+
+def _in_time(stories: list[list[Event]]) -> Iterator[Event]:
+    """The stories as one. Within a story its own order stands, whatever its clock says."""
+    order = count()
+
+    def dated(story: list[Event]) -> Iterator[tuple[int, int, Event]]:
+        latest = 0
+        for event in story:
+            latest = max(latest, event.time or 0)
+            yield latest, next(order), event
+
+    for _, _, event in heapq.merge(*map(dated, stories), key=lambda item: item[0]):
+        yield event

@@ -1,0 +1,68 @@
+"""A session of the store, with its agents, is one stream that every view can show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken import runtimes
+from harken.events import AgentCreated, Prompt
+from harken.log import records_of
+from harken.runtimes.files import walk
+from harken.runtimes.importer import Importer
+from harken.views import SessionViewer
+from support.sessions import ClaudeSession
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Any:
+    parent, child = ClaudeSession("aaa"), ClaudeSession("aaa", agent="b1", salt="b1")
+    parent.prompt("find the bug")
+    child.prompt("look for it")
+    child.answer("it is in line 7")
+    parent.call("Task", "it is in line 7", agent="b1")
+    parent.answer("line 7")
+    files = tmp_path / "files"
+    (files / "aaa" / "subagents").mkdir(parents=True)
+    (files / "aaa.jsonl").write_bytes(parent.data)
+    (files / "aaa" / "subagents" / "agent-b1.jsonl").write_bytes(child.data)
+    with harken.open(tmp_path / "store.db") as opened:
+        list(Importer(opened.store, [runtimes.get("claude-code")]).run(walk(files)))
+        yield opened
+
+
+def test_every_event_has_its_agent(repo: Any) -> None:
+    assert {"claude-code", "b1"} == {event.agent_id for event in repo.events("aaa")}
+
+
+def test_an_agent_hangs_from_the_call_that_made_it(repo: Any) -> None:
+    events = repo.events("aaa")
+    (child,) = [event for event in events if isinstance(event, AgentCreated) and event.agent_id == "b1"]
+    (told,) = [event for event in events if isinstance(event, Prompt) and event.agent_id == "b1"]
+    viewer = SessionViewer.of(records_of(events))
+
+    assert child.cause == told.cause
+    assert [{"tool_calls"}] == [
+        {"tool_calls"} & set(entry)
+        for entry in viewer.get_transcript("claude-code")
+        if entry["message_id"] == child.cause
+    ]
+
+
+def test_the_views_of_a_log_work_on_it(repo: Any) -> None:
+    viewer = SessionViewer.of(records_of(repo.events("aaa")))
+
+    assert ["find the bug", "look for it", "it is in line 7", "line 7"] == [
+        said["content"] for said in viewer.extract_dialog(["claude-code", "b1"])
+    ]
+
+
+def test_each_story_keeps_its_own_order(repo: Any) -> None:
+    whole = repo.events("aaa")
+
+    for agent in ("claude-code", "b1"):
+        times = [event.time for event in whole if event.agent_id == agent and event.time is not None]
+        assert sorted(times) == times
