@@ -240,6 +240,18 @@ ENDS = {
         [Q, assistant("a1", "u1", "API Error", "m1", model="<synthetic>", isApiErrorMessage=True)],
         ["U q"],
     ),
+    "an attachment behind a prompt does not matter": (
+        [Q, A, user("u2", "a1", "p"), attachment("t1", "u2", REMINDER)],
+        ["U q", "A x", f"U {REMINDED}\n | p", UNANSWERED],
+    ),
+    "but behind a summary the next prompt is waited for": (
+        [boundary("b1"), summary("s1", "b1"), attachment("t1", "s1", REMINDER)],
+        [f"U {REMINDED}\n | SUMMARY"],
+    ),
+    "and behind an interruption": (
+        [Q, A, user("u2", "a1", "[Request interrupted by user]"), attachment("t1", "u2", REMINDER)],
+        ["U q", "A x", f"U {REMINDED}\n | [Request interrupted by user]"],
+    ),
     "a compaction": ([Q, A, boundary("b1"), summary("s1", "b1")], ["U SUMMARY", UNANSWERED]),
 }
 
@@ -297,6 +309,21 @@ def test_at_the_end(records: list[Any], expected: list[str]) -> None:
 @pytest.mark.parametrize(("records", "expected"), ATTACHED.values(), ids=ATTACHED)
 def test_an_attachment_stands(records: list[Any], expected: list[str]) -> None:
     assert expected == sent(*records)
+
+
+def test_what_a_background_task_reports_is_marked_as_nobodys_words() -> None:
+    (report,) = sent(user("u1", None, "done", origin={"kind": "task-notification"}))[:1]
+
+    assert report.startswith("U <system-reminder>\n")
+    assert report.endswith("\n\ndone\n</system-reminder>")
+
+
+def test_assistant_records_without_an_id_are_one_message() -> None:
+    nameless = [assistant("a1", "u1", "x", ""), assistant("a2", "a1", "y", "")]
+    for record in nameless:
+        del record["message"]["id"]
+
+    assert ["U q", "A x | y", *LAST] == sent(Q, *nameless, *after("a2"))
 
 
 def test_the_next_prompt_joins_what_waits_for_it() -> None:

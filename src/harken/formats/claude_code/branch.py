@@ -100,7 +100,7 @@ def survey(data: bytes) -> Survey:
     boundary: Node | None = None
     for start, end in lines(data):
         for number, record in enumerate(_records(data[start:end])):
-            if record.uuid and record.type in GRAPH:
+            if record.uuid and record.type in GRAPH and _has_substance(record):
                 node = Node(start, end, record, number == 0)
                 found.nodes.append(node)
                 places[record.uuid] = len(found.nodes) - 1
@@ -188,9 +188,9 @@ class _Tree:
             kept = self._segment(meta.preservedSegment.headUuid, meta.preservedSegment.tailUuid)
         else:
             return
-        if anchor is None or not kept or -1 in kept or anchor in kept:
-            return
         preserved = set(kept)
+        if anchor is None or not kept or preserved & {-1, anchor} or len(preserved) < len(kept):
+            return
         for index, parent in enumerate(self.raw):
             if parent == anchor and index not in preserved:
                 self.raw[index] = kept[-1]
@@ -322,6 +322,13 @@ class _Tree:
         if line.type != "user" or not any(block.type == "tool_result" for block in line.blocks()):
             return ""
         return group.get(parent, "") or group.get(self.place.get(line.sourceToolAssistantUUID, -1), "")
+
+
+def _has_substance(line: Line) -> bool:
+    """A user or assistant record without content is no record of the tree."""
+    if line.type not in ("user", "assistant"):
+        return True
+    return line.message is not None and line.message.content is not None
 
 
 def _is_boundary(line: Line) -> bool:

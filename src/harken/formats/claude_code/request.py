@@ -19,7 +19,7 @@ import msgspec
 
 from harken.formats.base import Loss, Written
 
-from .attachments import Turns, render
+from .attachments import Turns, remind, render
 from .branch import Node, choose, survey
 from .grammar import encode
 from .records import read_objects
@@ -31,6 +31,7 @@ NO_CONTENT = "(no content)"
 RENAMED = {"Task": "Agent", "ListPeers": "ListAgents"}
 """Tools that go by another name today; calls to them are sent under it."""
 _LOCAL = ("<command-name>", "<command-message>", "<local-command-stdout>", "<local-command-stderr>")
+_INTERRUPTIONS = ("[Request interrupted by user]", "[Request interrupted by user for tool use]")
 _SEALED = ("thinking", "redacted_thinking")
 _SENT = frozenset(
     {
@@ -52,7 +53,8 @@ class Turn(msgspec.Struct):
     parts: Turns = []
     """What an attachment says, message by message."""
     mark: str = ""
-    """`caveat` and `local` for what local commands leave behind, `error` for a made-up error message."""
+    """`caveat` and `local` for what local commands leave behind, `error` for a made-up error message, `notice` for a
+    notice that is sent, `summary` and `interruption` for themselves."""
 
     @property
     def answers(self) -> bool:
@@ -136,6 +138,9 @@ def _turns_of(record: dict[str, Any], node: Node, data: bytes) -> list[Turn]:
         return []
     blocks = _blocks(body.get("content"))
     if kind == "user":
+        origin = record.get("origin")
+        if isinstance(origin, dict) and origin.get("kind") == "task-notification":
+            blocks = _notification(blocks)
         return [Turn("user", blocks, mark=_mark(record, blocks))]
     made_up = record.get("isApiErrorMessage") is True and body.get("model") == "<synthetic>"
     for block in blocks:
@@ -166,6 +171,13 @@ def _blocks(content: Any) -> list[Block]:
     return blocks
 
 
+def _notification(blocks: list[Block]) -> list[Block]:
+    """What a background task reports is marked as nobody's words."""
+    words = "\n".join(block["text"] for block in blocks if block.get("type") == "text")
+    told = remind(f"A background task reports; no person wrote this.\n\n{words}")
+    return [told, *(block for block in blocks if block.get("type") != "text")]
+
+
 def _names_tools(block: Block) -> bool:
     inner = block.get("content")
     return (
@@ -177,6 +189,10 @@ def _names_tools(block: Block) -> bool:
 
 def _mark(record: dict[str, Any], blocks: list[Block]) -> str:
     text = blocks[0].get("text", "") if len(blocks) == 1 else ""
+    if record.get("isCompactSummary") is True:
+        return "summary"
+    if text in _INTERRUPTIONS:
+        return "interruption"
     if record.get("isMeta") is True and text.startswith("<local-command-caveat>"):
         return "caveat"
     return "local" if text.startswith(_LOCAL) else ""
@@ -202,12 +218,18 @@ def _drop_unanswered(turns: list[Turn]) -> list[Turn]:
 
 
 def _open_turn(turns: list[Turn], unanswered: set[int]) -> int:
-    """Where the turn begins in whose middle the session stops: behind the last prompt, if tools have run since."""
+    """From where on calls without a result stay, because the session stops in the middle of a turn.
+
+    That is behind the last prompt if it stops behind a result, and behind the last result if it stops at a call.
+    """
     said = [i for i, turn in enumerate(turns) if turn.role != "attachment" and turn.mark != "notice"]
     prompt = max((i for i in said if turns[i].role == "user" and not turns[i].answers), default=-1)
-    stops_open = bool(said) and (turns[said[-1]].answers or said[-1] in unanswered)
-    ran = any(turns[i].answers for i in said if i > prompt)
-    return prompt + 1 if stops_open and ran else len(turns)
+    if said and turns[said[-1]].answers:
+        return prompt + 1
+    last = max((i for i in said if turns[i].role == "user"), default=-1)
+    if said and said[-1] in unanswered and last > prompt:
+        return last + 1
+    return len(turns)
 
 
 def _last_message(turns: list[Turn]) -> set[int]:
@@ -217,7 +239,7 @@ def _last_message(turns: list[Turn]) -> set[int]:
     for index in range(len(turns) - 1, -1, -1):
         turn = turns[index]
         if turn.role == "assistant":
-            if name is not None and (turn.id != name or not name):
+            if name is not None and turn.id != name:
                 break
             name = turn.id
             found.add(index)
@@ -260,12 +282,14 @@ def _answer_the_last(turns: list[Turn]) -> None:
     if not said or said[-1].role != "user":
         return
     end = max(index for index, turn in enumerate(turns) if turn.mark != "notice")
+    if turns[end].role == "attachment" and said[-1].mark in ("summary", "interruption"):
+        return
     for turn in reversed(said):
         if turn.mark == "caveat":
             return
         if turn.mark != "local":
             break
-    turns.insert(end + 1, Turn("assistant", [{"type": "text", "text": UNANSWERED}]))
+    turns.insert(end + 1, Turn("assistant", [{"type": "text", "text": UNANSWERED}], UNANSWERED))
 
 
 def _lift_attachments(turns: list[Turn]) -> list[Turn]:
@@ -330,7 +354,7 @@ def _fold(result: Block, part: list[Block]) -> Block:
 def _merge_assistant(sent: list[Turn], turn: Turn) -> None:
     for message in reversed(sent):
         if message.role == "assistant":
-            if turn.id and message.id == turn.id:
+            if message.id == turn.id:
                 message.blocks = message.blocks + turn.blocks
                 return
         elif not message.answers:
@@ -393,7 +417,7 @@ def _finish(message: Turn, model: str | None) -> Turn:
             said = message.blocks if len(message.blocks) == 1 else [{"type": "text", "text": NO_CONTENT}]
         message.blocks = said
         return message
-    if model is not None and message.model != model:
+    if model is not None and message.model not in ("", model):
         message.blocks = [block for block in message.blocks if block.get("type") not in _SEALED]
     if not message.blocks:
         message.blocks = [{"type": "text", "text": NO_CONTENT}]

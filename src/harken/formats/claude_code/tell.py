@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from harken.events import Event, Prompt, Response, Thinking, ToolCall
+from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 
 from .branch import Node, choose, survey
 from .read import RecordReader
@@ -22,7 +22,25 @@ def tell(data: bytes) -> list[Event]:
     """The events of the active branch."""
     found = survey(data)
     reader = RecordReader()
-    return _together(event for index in choose(found).order for event in _events(reader, data, found.nodes[index]))
+    order = dict.fromkeys(choose(found).order)
+    return _together(_once(event for index in order for event in _events(reader, data, found.nodes[index])))
+
+
+def _once(events: Iterable[Event]) -> Iterator[Event]:
+    """Without what is said again: a file may hold the records of a message twice, under other names."""
+    seen: set[tuple[str, str, str]] = set()
+    for event in events:
+        match event:
+            case ToolCall() | ToolResult():
+                key = (event.kind, event.id, "")
+            case Response():
+                key = (event.kind, event.api_id, event.content)
+            case _:
+                yield event
+                continue
+        if not key[1] or key not in seen:
+            yield event
+        seen.add(key)
 
 
 def _together(events: Iterable[Event]) -> list[Event]:
