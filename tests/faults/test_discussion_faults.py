@@ -13,6 +13,8 @@ from support.faults import Fault, run, sample, start_fresh, sweep
 
 WORKER = Path(discussion.__file__)
 SAMPLED = 14
+SHARES = 8
+"""The complete sweeps are cut into so many tests, which may run side by side."""
 
 
 def ids_in(path: Path) -> list[str]:
@@ -86,13 +88,15 @@ def test_a_disk_that_fails_stops_the_discussion_with_an_error(failures: list[Fau
 
 
 @pytest.mark.faults
-def test_the_disk_may_fail_at_every_write(failures: list[Fault], tmp_path: Path) -> None:
-    for fault in failures:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_the_disk_may_fail_at_every_write(failures: list[Fault], tmp_path: Path, share: int) -> None:
+    for fault in failures[share::SHARES]:
         fail_and_resume(tmp_path / "run", fault)
 
 
 @pytest.mark.faults
-def test_a_discussion_may_be_killed_at_every_write(points: list[Fault], tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_discussion_may_be_killed_at_every_write(points: list[Fault], tmp_path: Path, share: int) -> None:
     assert len(points) > 2 * SAMPLED
-    for fault in points:
+    for fault in points[share::SHARES]:
         kill_and_resume(tmp_path / "run", fault)
