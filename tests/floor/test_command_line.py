@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -85,3 +88,15 @@ def test_completion_scripts_are_printed(shell: str) -> None:
 )
 def test_control_characters_never_reach_a_terminal(hostile: str, shown: str) -> None:
     assert shown == ui.safe(hostile)
+
+
+def test_json_is_valid_whatever_the_terminal_can_show(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"message_id":"m1","event_type":"agent_created","agent_id":"a","name":"Zoë 漢 😀"}\n', "utf-8")
+    env = os.environ | {"PYTHONIOENCODING": "ascii"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "harken", "view", "tree", str(log), "--json"], env=env, capture_output=True, timeout=60
+    )
+
+    assert "Zoë 漢 😀" == json.loads(done.stdout.splitlines()[0])["name"]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # C0 and C1 controls except tab and newline, and the characters that reorder text.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
+
 
 def safe(text: str) -> str:
     """The text with every control character made visible."""
@@ -49,7 +51,10 @@ def json_line(value: Any) -> None:
         # A lone surrogate (an argument that was not UTF-8) or a number beyond 64 bits; this way says them all.
         text = json.dumps(value, default=_plain)
     # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
-    sys.stdout.write(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    if not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf"):
+        text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    sys.stdout.write(text + "\n")
 
 
 def line(text: str = "") -> None:
@@ -65,10 +70,13 @@ def raw(data: bytes) -> None:
 
 
 def be_lenient() -> None:
-    """Write what a poor terminal cannot show as an escape, instead of failing on it."""
+    """Write what a poor terminal cannot show as an escape, and read what it sends, instead of failing on either."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        plain = (sys.stdin.encoding or "").lower() in ("ascii", "us-ascii", "ansi_x3.4-1968")
+        sys.stdin.reconfigure(encoding="utf-8" if plain else None, errors="replace")
 
 
 def flush() -> None:
