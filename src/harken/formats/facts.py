@@ -41,9 +41,7 @@ def merge_usage(tables: Iterable[Mapping[str, Tokens]]) -> dict[str, Tokens]:
             if known is None or tokens.beats(known):
                 merged[key] = tokens
     seen = {key.split(" ", 1)[0] for key, tokens in merged.items() if not tokens.nested}
-    return {
-        key: tokens for key, tokens in merged.items() if not tokens.nested or key.split(" ", 1)[0] not in seen
-    }
+    return {key: tokens for key, tokens in merged.items() if not tokens.nested or key.split(" ", 1)[0] not in seen}
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
