@@ -55,10 +55,10 @@ def _anthropic(role: str, block: dict[str, Any]) -> list[Item]:
         case "tool_result":
             content = block.get("content", "")
             if isinstance(content, str):
-                return [Item("result", content, block["tool_use_id"])]
+                return [Item("result", content, block.get("tool_use_id", ""))]
             text = "\n".join(part["text"] for part in content if part["type"] == "text")
             pictures = [Item("image", part["source"].get("data", "")) for part in content if part["type"] == "image"]
-            return [Item("result", text, block["tool_use_id"]), *pictures]
+            return [Item("result", text, block.get("tool_use_id", "")), *pictures]
         case "image":
             return [Item("image", block["source"].get("data", ""))]
         case "thinking":

@@ -20,6 +20,7 @@ ORIGINS = frozenset(
         *("deferred_tools_delta", "agent_listing_delta", "skill_listing", "mcp_instructions_delta"),
         *("auto_mode", "plan_mode", "plan_mode_exit", "command_permissions", "total_tokens_reminder"),
         *("task_reminder", "todo_reminder", "prompt_snapshot", "output_style"),
+        *("ultra_effort_enter", "ultra_effort_exit", "dynamic_skill"),
         # Codex: what it puts in the user's place about itself
         *("environment_context", "plugins", "recommended_plugins", "internal_context"),
     )

@@ -1,0 +1,137 @@
+"""What follows a conversation into another runtime, what does not, and in which order it is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harken.events import Event, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.formats import get
+from harken.runtimes.scenery import ORIGINS, without_scenery
+
+
+def losses(events: list[Event]) -> dict[str, int]:
+    return {loss.what: loss.count for loss in without_scenery(events, "codex")[1]}
+
+
+def test_what_people_agents_and_tools_said_follows() -> None:
+    said: list[Event] = [
+        Prompt(content="Run it."),
+        Prompt(content="<task-notification>done</task-notification>", source="injected", origin="task_notification"),
+        Prompt(content="Contents of CLAUDE.md", source="injected", origin="attachment:nested_memory"),
+        Thinking(content="hm"),
+        Response(content="I will."),
+        ToolCall(id="t1", name="Bash"),
+        ToolResult(id="t1", output="done"),
+        Output(raw=b"?", why="nobody could read it"),
+    ]
+    assert without_scenery(said, "codex") == (said, ())
+
+
+@pytest.mark.parametrize("origin", sorted(ORIGINS))
+def test_what_a_runtime_says_of_itself_stays_behind(origin: str) -> None:
+    for spelled in (origin, f"attachment:{origin}"):
+        assert losses([Prompt(content="x", source="injected", origin=spelled)]) == {"notice of the runtime": 1}
+
+
+def test_a_person_who_says_the_same_is_heard() -> None:
+    person = Prompt(content="x", source="user", origin="environment")
+    assert without_scenery([person], "codex") == ([person], ())
+
+
+def test_what_never_went_to_the_model_is_no_loss() -> None:
+    unheard: list[Event] = [
+        Metric(input_tokens=1),
+        System(subtype="turn_duration"),
+        Output(raw=b"{}"),
+        Response(content=" \n"),
+    ]
+    assert without_scenery(unheard, "codex") == ([], ())
+
+
+def test_what_is_lost_is_counted_with_the_reason() -> None:
+    events: list[Event] = [
+        System(subtype="instructions", message="You are Codex."),
+        System(subtype="compact_summary"),
+        ToolCall(id="w1", name="web_search", server_tool=True),
+        ToolCall(id="w2", name="web_search", server_tool=True),
+        ToolResult(id="w2", output="found"),
+    ]
+    kept, lost = without_scenery(events, "claude-code")
+    assert kept == events[3:]
+    assert [(loss.what, loss.count) for loss in lost] == [
+        ("instructions of the runtime", 1),
+        ("sealed summary", 1),
+        ("provider's own tool call", 1),
+    ]
+    assert lost[0].why == "claude-code tells its model about its own rules"
+
+
+# -- the order in which Claude Code's records are told ---------------------------------------------------------------
+
+
+def line(uuid: str, parent: str | None, role: str, content: Any, message: str = "", **more: Any) -> bytes:
+    body = {"role": role, "content": content} | ({"id": message} if message else {})
+    record = {"type": role, "uuid": uuid, "parentUuid": parent, "timestamp": "2026-11-15T10:00:00Z", "message": body}
+    return json.dumps(record | {"sessionId": "S"} | more).encode() + b"\n"
+
+
+def call(name: str) -> list[dict[str, Any]]:
+    return [{"type": "tool_use", "id": name, "name": "Bash", "input": {}}]
+
+
+def back(name: str) -> list[dict[str, Any]]:
+    return [{"type": "tool_result", "tool_use_id": name, "content": f"of {name}"}]
+
+
+def told(data: bytes) -> list[str]:
+    events = get("claude-code-v1").tell(data)
+    words = {"prompt": "content", "response": "content", "tool_call": "id", "tool_result": "output"}
+    return [getattr(event, words[event.kind]) for event in events if event.kind in words]
+
+
+def test_a_tool_that_answers_while_the_model_still_speaks_is_told_after_it() -> None:
+    """The model reads all calls of a message before any result."""
+    data = b"".join(
+        (
+            line("u1", None, "user", "Go."),
+            line("a1", "u1", "assistant", call("t1"), "m1"),
+            line("r1", "a1", "user", back("t1"), sourceToolAssistantUUID="a1"),
+            line("a2", "a1", "assistant", call("t2"), "m1"),
+            line("r2", "a2", "user", back("t2"), sourceToolAssistantUUID="a2"),
+            line("a3", "r2", "assistant", [{"type": "text", "text": "Done."}], "m2"),
+        )
+    )
+    assert told(data) == ["Go.", "t1", "t2", "of t1", "of t2", "Done."]
+
+
+def test_records_that_stand_in_the_file_twice_are_told_once() -> None:
+    data = b"".join(
+        (
+            line("u1", None, "user", "Go."),
+            line("a1", "u1", "assistant", [{"type": "text", "text": "I will."}], "m1"),
+            line("a2", "a1", "assistant", call("t1"), "m1"),
+            line("b1", "a2", "assistant", [{"type": "text", "text": "I will."}], "m1"),
+            line("b2", "b1", "assistant", call("t1"), "m1"),
+            line("r1", "b2", "user", back("t1")),
+        )
+    )
+    assert told(data) == ["Go.", "I will.", "t1", "of t1"]
+
+
+def test_what_a_compaction_preserved_is_told_behind_its_summary() -> None:
+    kept = {"compactMetadata": {"preservedMessages": {"anchorUuid": "s1", "uuids": ["a1"]}}}
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "b1", "parentUuid": None, "sessionId": "S"}
+    boundary |= {"timestamp": "2026-11-15T10:00:00Z", "logicalParentUuid": "a1"} | kept
+    data = b"".join(
+        (
+            line("u1", None, "user", "Go."),
+            line("a1", "u1", "assistant", [{"type": "text", "text": "Preserved."}], "m1"),
+            json.dumps(boundary).encode() + b"\n",
+            line("s1", "b1", "user", "The summary.", isCompactSummary=True),
+            line("u2", "s1", "user", "And now?"),
+        )
+    )
+    assert told(data) == ["The summary.", "Preserved.", "And now?"]
