@@ -123,6 +123,16 @@ def test_with_ack_disk_every_line_is_synced_before_it_is_acknowledged(tmp_path: 
     assert [] == outcome.lines
 
 
+def test_a_new_log_and_its_folder_are_synced_before_anything_is_acknowledged(tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    for nth in (1, 2):
+        outcome = play(folder, "disk", Fault("kill", "fsync", nth))
+
+        assert outcome.killed
+        assert [] == outcome.lines
+    assert 0 == (folder / "session.jsonl").stat().st_size
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("ack", ["disk", "os"])

@@ -335,6 +335,8 @@ def deep(levels: int) -> bytes:
         (b'{"a": ' + b"9" * 10_000 + b"}", "number beyond 64 bits", True),
         (deep(300), "nested too deeply", False),
         (deep(100_000), "nested too deeply", False),
+        (b'{"agent_id":"a","x":' + deep(300) + b"}", "nested too deeply", False),
+        (b'{"agent_id":"a","x":' + b"[" * 300 + b"]" * 300 + b"}", "nested too deeply", False),
     ],
 )
 def test_dirt_is_kept_and_reported_and_the_reading_goes_on(raw: bytes, problem: str, readable: bool) -> None:
@@ -368,6 +370,12 @@ def test_digits_in_a_text_are_no_number() -> None:
 
 def test_brackets_in_a_text_do_not_nest() -> None:
     (record,) = read(line(role="user", content="[{" * 500) + b"\n")
+
+    assert record.problem is None
+
+
+def test_nesting_within_the_limit_is_read() -> None:
+    (record,) = read(b'{"agent_id":"a","x":' + deep(198) + b"}\n")
 
     assert record.problem is None
 

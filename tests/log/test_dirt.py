@@ -143,6 +143,19 @@ def test_a_parent_inferred_for_a_v2_agent_without_a_cause(path: Path) -> None:
     assert ["parent inferred"] == [problem.what for problem in session.report]
 
 
+def test_a_call_id_that_is_used_again_is_another_call(path: Path) -> None:
+    with Session(path) as session:
+        for content in ("one", "two"):
+            calls = [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]
+            session.log_transcript_entry("a", {"role": "assistant", "tool_calls": calls})
+            session.log_transcript_entry("a", {"role": "tool", "tool_call_id": "c1", "content": content})
+
+        results = [message["content"] for message in session.transcript("a") if message["role"] == "tool"]
+        assert ["one", "two"] == results
+        assert [] == session.open_calls
+    assert {"agent used but never created": 1} == Session.load(path, readonly=True).registry.counts
+
+
 class TestATornLastLine:
     TORN = ENTRY[:40]
 

@@ -17,6 +17,7 @@ import pytest
 
 from harken.errors import HarkenError, Locked, Poisoned
 from harken.log import Session, scan
+from harken.log.disk import Lock
 
 HOLDER = """
 import sys
@@ -84,6 +85,19 @@ class TestTheLock:
         with pytest.raises(HarkenError):
             Session(path)
         assert [path.name] == os.listdir(path.parent)
+
+    def test_a_lock_on_a_file_whose_name_is_gone_is_no_lock(self, path: Path) -> None:
+        """What a writer finds that opened the file just before its holder removed it."""
+        lock = Lock(path)
+        assert lock._is_current(lock._fd)
+
+        lock.path.unlink()
+        assert not lock._is_current(lock._fd)
+
+        lock.path.write_text("another")
+        assert not lock._is_current(lock._fd)
+        lock.release()
+        assert "another" == lock.path.read_text()
 
     def test_writers_that_take_turns_in_a_hurry_never_meet(self, path: Path) -> None:
         """Each removes the lock file as it goes, just when the next one may be opening it."""

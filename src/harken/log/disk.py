@@ -117,7 +117,8 @@ class Lock:
         """Let others write. The file goes first, so that nobody can hold a lock on a name that is gone."""
         if self._fd >= 0:
             with suppress(OSError):  # one that is left behind does no harm
-                self.path.unlink(missing_ok=True)
+                if self._is_current(self._fd):
+                    self.path.unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = -1
 

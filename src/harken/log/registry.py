@@ -250,7 +250,6 @@ class Registry:
                 continue
             call_id = call.get("id")
             key = (agent_id, call_id if type(call_id) is str else as_id(call_id) or "")
-            self._answered.discard(key)
             self._open[key] = (message_id, call["function"])
 
     def _result(self, agent_id: str, data: Data) -> None:
