@@ -85,6 +85,18 @@ BRANCHES = {
         ],
         ["U q", "A x", "U right", "A r"],
     ),
+    "unless it names a parallel result beside the path": (
+        [
+            Q,
+            CALL,
+            assistant("a2", "a1", [call("c2")], "m1"),
+            result("r1", "a1", "c1"),
+            result("r2", "a2", "c2"),
+            last_prompt("r1"),
+            *after("r2"),
+        ],
+        ["U q", "A +c1 | +c2", "U =c1 | =c2 | p", "A y"],
+    ),
     "a compaction ends its word": (
         [Q, A, last_prompt("a1"), boundary("b1"), summary("s1", "b1"), *after("s1")],
         ["U SUMMARY\n | p", "A y"],

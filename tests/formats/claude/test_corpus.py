@@ -231,11 +231,14 @@ def test_a_session_written_anew_says_the_same(path: Path) -> None:
 
 
 def said(sent: list[dict[str, Any]]) -> list[Any]:
-    found = []
+    """What is said, in order; a text that a copied message says twice counts once."""
+    found: list[Any] = []
     for message in sent:
+        texts: set[str] = set()
         for block in message["content"]:
-            if block["type"] == "text":
+            if block["type"] == "text" and block["text"].strip() not in texts:
                 found.append(block["text"].strip())
+                texts.add(found[-1])
             elif block["type"] in ("tool_use", "tool_result"):
                 found.append((block["type"], block.get("id") or block.get("tool_use_id") or "call"))
     return found

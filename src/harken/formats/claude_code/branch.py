@@ -6,8 +6,8 @@ it. What Claude Code takes on `--resume` was found by experiment with the real p
 1. Records stand in the tree under their uuid; of two with the same uuid the later one counts. Progress records are
    passed through.
 2. Messages that the last compaction preserved are hung between its anchor and what followed the anchor.
-3. The end is the last record in the file without a child, unless it does not descend from the record that the last
-   `last-prompt` since the last compaction names: then it is that record.
+3. The end is the last record in the file without a child, unless the record that the last `last-prompt` since the
+   last compaction names is neither on the way to it nor beside it: then it is that record.
 4. The path goes from the end to a record without a parent; never across a compaction. Where a parent is not in the
    file, the record nearest in time stands for it, if it is at most five seconds older.
 5. Parallel tools leave records beside the path: those with the message id of a record on it, the results of their
@@ -225,7 +225,12 @@ class _Tree:
         named = self.place.get(chosen, -1) if chosen else -1
         if named < 0 or not self.speaks[named]:
             return end
-        return end if end >= 0 and named in self._upwards(end) else named
+        return end if end >= 0 and self._leads_to(named, end) else named
+
+    def _leads_to(self, index: int, end: int) -> bool:
+        """Whether a record is on the way to the end, or belongs beside it as the result of a parallel call does."""
+        path = list(self._upwards(end))[::-1]
+        return index in path or any(index in beside for beside in self._beside(path)[0].values())
 
     def _talks(self, index: int) -> bool:
         return self.nodes[index].line.type in ("user", "assistant")
