@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -88,6 +89,8 @@ class Job:
         self.tip = row.tip if row else ""
         self.likes: list[str] = []
         """Artifacts of the file this one copies, in order; the copy's deltas are kept as differences to them."""
+        self.spawned: dict[str, Any] | None = None
+        """What the first commit says of the session it comes from, where the file itself names one."""
         self.status = "new" if kept is None else "grown"
 
 
@@ -213,7 +216,19 @@ class Importer:
         if origin is not None:
             job.likes = origin.artifacts
             job.now = msgspec.structs.replace(job.now, forked_from=origin.commit)
+        self._link_thread(job, facts, original)
         return job
+
+    def _link_thread(self, job: Job, facts: FileFacts, original: SessionRow | None) -> None:
+        """A thread that another one started, or that goes on from a place in another one's file."""
+        identity = job.identity
+        if identity.parent and not identity.agent:
+            call = self._call_of(identity.parent, identity.session)
+            job.spawned = {"session": identity.parent, "call_id": call, "inherits": False}
+        elif facts.fork_base is not None and original is not None and original.tip:
+            commit = lineage.commit_at(self.store, original.tip, facts.fork_base)
+            job.spawned = {"session": original.session, "call_id": "", "inherits": True, "commit": commit}
+            job.now = msgspec.structs.replace(job.now, forked_from=commit)
 
     @staticmethod
     def _related(job: Job, step: Step, identity: Identity, facts: FileFacts) -> bool:
@@ -345,7 +360,7 @@ class Importer:
     def _draft(self, job: Job, delta: Delta, *, artifact: str, parent: str, time: int, first: bool) -> Draft:
         agent = job.identity.agent
         owner = job.identity.parent or job.identity.session
-        spawned = None
+        spawned = job.spawned if first else None
         if first and agent:
             spawned = {"session": owner, "call_id": self._call_of(owner, agent), "inherits": False}
         return Draft(

@@ -64,6 +64,17 @@ def find_origin(
     return Origin(commit=commit or original.tip, artifacts=_deltas(store, original.tip))
 
 
+def commit_at(store: Store, tip: str, offset: int) -> str:
+    """The commit of a chain that holds the last of the first `offset` bytes of its file."""
+    links = [link for link in reversed(store.walk(tip)) if link.commit_type == "delta"]
+    end = 0
+    for link in links:
+        end += len(store.get(link.artifact))
+        if end >= offset:
+            return link.id
+    return tip
+
+
 def _deltas(store: Store, tip: str) -> list[str]:
     return [link.artifact for link in reversed(store.walk(tip))]
 
