@@ -72,6 +72,7 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __name__)
         command: click.Command = getattr(module, cmd_name.replace("-", "_") + "_command")
+        _keep_examples(command)
         return command
 
     def resolve_command(
@@ -90,6 +91,15 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+def _keep_examples(command: click.Command) -> None:
+    """Tell click to leave indented paragraphs of a help text as they are laid out: they are commands to copy."""
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join("\b\n" + text if text.startswith("    ") else text for text in paragraphs)
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _keep_examples(inner)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
