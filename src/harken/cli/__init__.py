@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import inspect
 import sys
 from collections.abc import Sequence
 
@@ -95,7 +96,7 @@ class LazyGroup(click.Group):
 
 def _keep_examples(command: click.Command) -> None:
     """Tell click to leave indented paragraphs of a help text as they are laid out: they are commands to copy."""
-    paragraphs = (command.help or "").split("\n\n")
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join("\b\n" + text if text.startswith("    ") else text for text in paragraphs)
     if isinstance(command, click.Group):
         for inner in command.commands.values():
