@@ -200,13 +200,18 @@ def test_a_session_that_was_interrupted_never_believes_less_than_the_file_says(t
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGALRM, interrupt)
+    def strike(delay: float) -> None:
+        timer = threading.Timer(delay, signal.pthread_kill, (threading.get_ident(), signal.SIGUSR1))
+        timer.daemon = True
+        timer.start()
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
     try:
         for at in range(25):
             path = tmp_path / str(at)
             session = Session(path, ack=ack)  # type: ignore[arg-type]
             with pytest.raises(KeyboardInterrupt):
-                signal.setitimer(signal.ITIMER_REAL, 0.001 + at * 0.0001)
+                strike(0.001 + at * 0.0001)
                 while True:
                     session.log_piece_of_text("a", "x", "m")
             poisoned = False
@@ -219,8 +224,7 @@ def test_a_session_that_was_interrupted_never_believes_less_than_the_file_says(t
             live, there = list(session.registry.messages), list(Session.load(path, readonly=True).registry.messages)
             assert live == (there[: len(live)] if poisoned else there)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGUSR1, before)
 
 
 class TestAcknowledgement:
