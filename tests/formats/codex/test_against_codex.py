@@ -13,9 +13,13 @@ from typing import Any
 
 import pytest
 
+import harken
+from harken import runtimes
 from harken.events import Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats import codex
 from harken.formats.codex.truncate import FALLBACK_BUDGET
+from harken.runtimes.files import walk
+from harken.runtimes.importer import Importer
 from support.lab import Lab, installed
 from support.rollouts import PICTURE, THREAD, Rollout, message
 from support.scripted_model import Say
@@ -140,3 +144,24 @@ def test_a_conversation_from_elsewhere_is_resumed(lab: Lab) -> None:
 
     assert {"thinking": 1, "unanswered call": 1} == {loss.what: loss.count for loss in written.losses}
     assert expected == resumed(lab, written.data, thread)[: len(expected)]
+
+
+def test_a_fork_that_codex_made_knows_what_it_goes_on_from(lab: Lab) -> None:
+    lab.model.play([Say("first answer")], [Say("forked answer")])
+    lab.codex("first prompt")
+    (original,) = lab.codex_sessions()
+    thread = codex.scan(original.read_bytes()).session
+    done = lab.codex("fork", thread, "forked prompt")
+    assert 0 == done.code, done.err
+    sent = lab.model.asked()[-1]["input"][1:]
+    fork = next(path for path in lab.codex_sessions() if path != original)
+
+    whole = codex.with_base(fork.read_bytes(), original.read_bytes())
+
+    assert thread == codex.scan(fork.read_bytes()).forked_from
+    assert sent == codex.request_items(whole)[: len(sent)]
+    with harken.open(lab.folder / "imported.db") as repo:
+        for _ in Importer(repo.store, [runtimes.get("codex")]).run(walk(lab.codex_home / "sessions")):
+            pass
+        told = repo.materialize(codex.scan(fork.read_bytes()).session).bytes
+    assert codex.request_items(whole) == codex.request_items(told)
