@@ -71,10 +71,10 @@ def load_store(path: Path, tip: str) -> list[object]:
     store = open_store(path)
     links = store.walk(tip)
     links.reverse()
-    data = b"".join(store.get_many([link.artifact for link in links]))
-    loaded = orjson.loads(b"[" + data.rstrip(b"\n").replace(b"\n", b",") + b"]")
+    loaded: list[object] = []
+    for delta in store.get_many([link.artifact for link in links]):
+        loaded += orjson.loads(b"[" + delta.rstrip(b"\n").replace(b"\n", b",") + b"]")
     store.close()
-    assert isinstance(loaded, list)
     return loaded
 
 

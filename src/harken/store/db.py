@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -172,14 +173,11 @@ class Database:
             raise
 
     def commit(self) -> None:
-        """Make it all durable; if that fails nothing of it is there."""
+        """Make it all durable. If that fails nothing of it is there, and `rollback` is still to be called."""
         try:
             self.connection().execute("COMMIT")
-        except BaseException as error:
-            self.rollback()
-            if isinstance(error, sqlite3.Error):
-                raise explain(error, self.path) from error
-            raise
+        except _ERRORS as error:
+            raise explain(error, self.path) from error
         self.lock.release()
 
     def rollback(self) -> None:
@@ -194,6 +192,17 @@ class Database:
             del self.local.connection
         finally:
             self.lock.release()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A block that is there whole when it ends, or not at all."""
+        self.begin()
+        try:
+            yield
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
 
     def alone(self, statement: str) -> None:
         """Run a statement that is a transaction by itself and takes many steps, with nobody else writing."""
@@ -213,8 +222,7 @@ class Database:
         missing = self._missing_steps()
         if missing == ():
             return
-        self.begin()
-        try:
+        with self.transaction():
             missing = self._missing_steps()  # somebody may have been faster
             for version, name, script in self._steps if missing is None else missing:
                 for statement in filter(None, map(str.strip, script.split(";\n"))):
@@ -223,10 +231,6 @@ class Database:
                 self.do(sql.ADD_VERSION, (version, name, now, ids.row_sum((version, name, now))))
             self.do(f"PRAGMA application_id = {sql.APPLICATION_ID}")
             self.do(f"PRAGMA user_version = {self._steps[-1][0]}")
-        except BaseException:
-            self.rollback()
-            raise
-        self.commit()
 
     def _missing_steps(self) -> tuple[tuple[int, str, str], ...] | None:
         """The steps this file has not seen; None for a file without any table."""

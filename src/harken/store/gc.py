@@ -7,6 +7,7 @@ evicted, oldest first, until the rest fits; a pinned one never.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,10 @@ def gc(
     return report
 
 
+class _Rehearsed(Exception):
+    """Everything was found, and nothing is to be let go."""
+
+
 class _Collector:
     """One transaction that finds what can go, and unless it is a rehearsal lets it go."""
 
@@ -93,8 +98,7 @@ class _Collector:
 
     def run(self, needed: set[str], limit: int | None, backing: Callable[[str], bool] | None) -> None:
         """Find and drop."""
-        self._db.begin()
-        try:
+        with contextlib.suppress(_Rehearsed), self._db.transaction():
             highest = highest_frame(self._store)
             self._trace(needed)
             self._expire()
@@ -104,13 +108,8 @@ class _Collector:
             keep_highest(self._store, highest)
             (self.report.kept,) = self._db.one("SELECT count(*) FROM artifacts") or (0,)
             self._db.do("DROP TABLE temp.needed")
-        except BaseException:
-            self._db.rollback()
-            raise
-        if self.report.dry_run:
-            self._db.rollback()
-        else:
-            self._db.commit()
+            if self.report.dry_run:
+                raise _Rehearsed
 
     def _trace(self, needed: set[str]) -> None:
         """Mark what commits (and with them every branch and tag), pins and the caller need."""

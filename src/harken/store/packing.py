@@ -91,13 +91,8 @@ class Packer:
         rows = db.all(sql.LOOSE_ALL) if chain is None else db.all(sql.LOOSE_OF, (chain,))
         for group in _groups([Loose(*row) for row in rows]):
             content, frame = self._gather(group)
-            db.begin()
-            try:
+            with db.transaction():
                 moved = self._swap(group, content, frame)
-            except BaseException:
-                db.rollback()
-                raise
-            db.commit()
             gone += moved
         return gone
 
@@ -175,13 +170,8 @@ def keep_highest(store: SqliteStore, highest: int) -> None:
 def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES, at_most: int = _AT_CLOSE) -> int:
     """Give pages that packing or gc left empty back to the file system; the answer is how many."""
     if len(store.db.all(sql.FREE_SLOTS)) >= FEW:
-        store.db.begin()
-        try:
+        with store.db.transaction():
             store.db.do(sql.DROP_FREE_SLOTS)
-        except BaseException:
-            store.db.rollback()
-            raise
-        store.db.commit()
         store.packer.free.clear()
     row = store.db.one("PRAGMA freelist_count")
     free = int(row[0]) if row else 0

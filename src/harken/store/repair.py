@@ -38,16 +38,11 @@ class Repairer:
     def run(self, damaged: list[tuple[str, int | str]]) -> None:
         """Copy the file aside, then move every damaged row in one transaction."""
         self._report.saved = self._copy_aside()
-        self._db.begin()
-        try:
+        with self._db.transaction():
             highest = highest_frame(self._store)
             for table, key in damaged:
                 self._one(table, key)
             keep_highest(self._store, highest)
-        except BaseException:
-            self._db.rollback()
-            raise
-        self._db.commit()
         self._reindex()
         self._store.forget()
         self._say()

@@ -146,9 +146,11 @@ ADD_COMMIT = (
 )
 SET_DIGITS = "UPDATE commits SET digits = ? WHERE n = ?"
 CHAIN = f"{COMMITS} WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC"
+# The seal is part of the name of a twin only.
 WALK = (
-    "SELECT c.id, c.twin, c.seal, c.parent, c.origin, c.messages, c.tokens, c.approximate, a.id, a.frame, a.start, "
-    "a.size FROM commits c JOIN artifacts a ON a.n = c.artifact WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC"
+    "SELECT c.parent, c.id, CASE c.twin WHEN 0 THEN x'' ELSE c.seal END, c.origin, c.messages, c.tokens, "
+    "c.approximate, a.id, a.frame, a.start, a.size "
+    "FROM commits c JOIN artifacts a ON a.n = c.artifact WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC"
 )
 CHILDREN = f"{COMMITS} WHERE c.n = ? OR c.parent = ? ORDER BY c.n"
 LATEST_COMMIT = "SELECT time, n FROM commits WHERE principal = ? AND time <= ? ORDER BY time DESC, n DESC LIMIT 1"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,7 +44,7 @@ class SqliteStore:
         self.packer = Packer(self)
         self._closed = False
         self._recent: dict[str, tuple[int, str]] = {}
-        self._interned: dict[tuple[str, ...], int] = {}
+        self.interned: dict[tuple[str, ...], int] = {}
         self._origins: dict[int, Row] = {}
         self._principals: dict[int, tuple[str, str]] = {}
         self._places: dict[str, tuple[int | None, int | None, int]] = {}
@@ -247,49 +248,54 @@ class SqliteStore:
         """From the commit back towards its root, a range scan for each chain it passes."""
         ends, walked = frozenset(stop), []
         below: Row | None = None  # a row is the parent of the one before it, so one step ahead is needed
-        for row in self._scan(sql.CHAIN, commit, None if limit is None else limit + 1, parent=5):
-            if below is not None:
-                walked.append(self._commit(below, full_name(*row[1:4])))
-                if walked[-1].commit_type in ends or len(walked) == limit:
-                    return walked
-            below = row
+        for rows in self._scan(sql.CHAIN, commit, None if limit is None else limit + 1, parent=5):
+            for row in rows:
+                if below is not None:
+                    walked.append(self._commit(below, full_name(*row[1:4])))
+                    if walked[-1].commit_type in ends or len(walked) == limit:
+                        return walked
+                below = row
         return [*walked, self._commit(below, "")] if below is not None and limit != 0 else walked
 
     def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
-        """`chain` without the facts that only people need."""
-        ends, walked = frozenset(stop), []
-        places, origins = self._places, self._origins
-        if len(places) > _PLACES_KEPT:
-            places.clear()
-        for row in self._scan(sql.WALK, commit, limit, parent=3):
-            id, twin, seal, _, origin, messages, tokens, approximate, artifact, frame, start, size = row
-            kind = origins.get(origin) or self._origin(origin)
-            name = artifact.hex()
-            places[name] = (frame, start, size)
-            full = full_name(id, seal, twin)
-            walked.append(Link(full, name, kind[2], kind[1], messages, tokens, approximate == 1))
-            if kind[2] in ends:
-                break
+        """`chain` without the facts that only people need; where the bytes lie is noted for `get_many`."""
+        ends, kinds = frozenset(stop), self._origins
+        walked: list[Link] = []
+        if len(self._places) > _PLACES_KEPT:
+            self._places.clear()
+        for rows in self._scan(sql.WALK, commit, limit, parent=0):
+            for origin in {row[3] for row in rows} - kinds.keys():
+                self._origin(origin)
+            links = [
+                Link(id.hex() + seal.hex(), art.hex(), kinds[k][2], kinds[k][1], messages, tokens, about == 1)
+                for _, id, seal, k, messages, tokens, about, art, _, _, _ in rows
+            ]
+            self._places.update(zip([link.artifact for link in links], [row[8:] for row in rows], strict=True))
+            if ends:
+                for n, link in enumerate(links):
+                    if link.commit_type in ends:
+                        return walked + links[: n + 1]
+            walked += links
         return walked
 
-    def _scan(self, statement: str, commit: str, limit: int | None, *, parent: int) -> Iterator[Row]:
-        """The rows of a walk, newest first: one cursor for each chain that the walk passes."""
+    def _scan(self, statement: str, commit: str, limit: int | None, *, parent: int) -> Iterator[list[Row]]:
+        """The rows of a walk in blocks, newest first: one cursor for each chain that the walk passes."""
         self._see_own_writes()
         number: int | None = self.number(commit)
-        left = limit if limit is not None else -1
-        while number is not None and left != 0:
+        left = limit if limit is not None else sys.maxsize
+        while number is not None and left > 0:
             cursor = self.db.cursor(statement, (first_of_chain(number), number))
-            expected, row = number - first_of_chain(number) + 1, None
-            while rows := self.db.fetch(cursor, _STEP):
-                for row in rows:
-                    yield row
-                    left -= 1
-                    if left == 0:
-                        return
+            expected = number - first_of_chain(number) + 1
+            while rows := self.db.fetch(cursor, min(_STEP, left)):
+                yield rows
+                left -= len(rows)
                 expected -= len(rows)
-            if expected or row is None:
+                if left <= 0:
+                    return
+                above: int | None = rows[-1][parent]
+            if expected:
                 raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
-            number = row[parent]
+            number = above
 
     def children(self, commit: str) -> list[Commit]:
         """The commits that name it as their parent."""
@@ -373,21 +379,13 @@ class SqliteStore:
 
     # -- what the writer keeps between transactions ------------------------------------------------------------
 
-    def intern(self, find: str, add: str, values: tuple[str, ...]) -> int:
-        """The number of a row of repeated text, added if it is new."""
-        number = self._interned.get(values)
-        if number is None:
-            kept = tuple(map(text, values))
-            row = self.db.one(find, kept)
-            number = int(row[0]) if row else self.db.do(add, kept)
-            self._interned[values] = number
-        return number
-
-    def remember(self, commits: dict[str, tuple[int, str]]) -> None:
-        """Where these commits lie: they are likely parents of the next."""
+    def remember(self, commits: dict[str, tuple[int, str]], interned: dict[tuple[str, ...], int]) -> None:
+        """Where these commits lie, which are likely parents of the next, and the numbers of repeated text."""
         if len(self._recent) > _RECENT:
             self._recent.clear()
+            self.interned.clear()
         self._recent.update(commits)
+        self.interned.update(interned)
 
     def recall(self, commit: str) -> tuple[int, str] | None:
         """Where a commit lies, if it was remembered."""
@@ -396,7 +394,7 @@ class SqliteStore:
     def forget(self) -> None:
         """After a transaction was taken back: its numbers may be given out again."""
         self._recent.clear()
-        self._interned.clear()
+        self.interned.clear()
         self._origins.clear()
         self._principals.clear()
         self._frames.clear()

@@ -38,6 +38,7 @@ class SqliteWriter:
         self._begun = False
         self._next: dict[str, int] = {}
         self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
+        self._interned: dict[tuple[str, ...], int] = {}
         self._bases: dict[int, int | None] = {}
         self._chain = 0
         self.loosened: list[tuple[int, int]] = []
@@ -73,14 +74,13 @@ class SqliteWriter:
         """Write what is left in the buffer and make everything durable."""
         if self._begun:
             self._flush()
-            self._begun = False
-            self._db.local.writer = None
             self._db.commit()
-            self._store.remember(self._known)
+            self._begun = False
+            self._store.remember(self._known, self._interned)
         self._db.local.writer = None
 
     def abandon(self) -> None:
-        """Take everything back."""
+        """Take everything back; what was noted of it is forgotten before anybody else may write."""
         self._db.local.writer = None
         self._store.forget()
         if self._begun:
@@ -368,7 +368,7 @@ class SqliteWriter:
         return self._store.get_commit(name)
 
     def _origin(self, draft: Draft) -> int:
-        return self._store.intern(
+        return self._intern(
             sql.ORIGIN,
             sql.ADD_ORIGIN,
             (
@@ -383,7 +383,16 @@ class SqliteWriter:
         )
 
     def _principal(self, draft: Draft) -> int:
-        return self._store.intern(sql.PRINCIPAL, sql.ADD_PRINCIPAL, (draft.principal, draft.machine))
+        return self._intern(sql.PRINCIPAL, sql.ADD_PRINCIPAL, (draft.principal, draft.machine))
+
+    def _intern(self, find: str, add: str, values: tuple[str, ...]) -> int:
+        """The number of a row of repeated text, added if it is new."""
+        number = self._store.interned.get(values) or self._interned.get(values)
+        if number is None:
+            kept = tuple(map(text, values))
+            row = self._db.one(find, kept)
+            number = self._interned[values] = int(row[0]) if row else self._db.do(add, kept)
+        return number
 
     # -- what is said about them -------------------------------------------------------------------------------
 
