@@ -11,6 +11,7 @@ import pytest
 
 from support.claude_lines import (
     assistant,
+    attachment,
     boundary,
     call,
     dump,
@@ -177,6 +178,13 @@ def test_a_lost_parent_is_stood_in_for_by_the_nearest_record_if_it_is(gap: float
     prompt = user("u8", "lost", "p", 20)
 
     assert expected == sent(Q, assistant("a1", "u1", "x", "m1", 20 - gap), prompt, END[1])
+
+
+def test_what_was_attached_to_a_preserved_message_stays_behind() -> None:
+    kept = {"preservedMessages": {"anchorUuid": "s1", "uuids": ["u1"]}}
+    attached = attachment("t1", "u1", {"type": "silent_turn_reminder", "text": "R"})
+
+    assert ["U SUMMARY\n | q", UNANSWERED] == sent(Q, attached, boundary("b1", **kept), summary("s1", "b1"))
 
 
 def test_parallel_results_that_are_not_on_the_path_are_in_the_order_of_the_file() -> None:

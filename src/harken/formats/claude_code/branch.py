@@ -138,6 +138,8 @@ class _Tree:
         """The value of `isSidechain` that this file's own conversation has."""
         self.clock: list[tuple[int, int]] | None = None
         self.raw = self._raw_parents()
+        self.left: set[int] = set()
+        """What a compaction that preserved something left behind; the conversation does not end there."""
         self._relink()
         self.parent = self._through_progress()
         self.speaks = self._speaking()
@@ -175,11 +177,10 @@ class _Tree:
 
     def _relink(self) -> None:
         """Hang what the last compaction preserved behind its anchor."""
-        boundary = next((n.line for n in reversed(self.nodes) if n.line.compactMetadata and _is_boundary(n.line)), None)
-        last = next((n.line for n in reversed(self.nodes) if _is_boundary(n.line)), None)
-        if boundary is None or boundary is not last or boundary.compactMetadata is None:
+        boundary = max((i for i, node in enumerate(self.nodes) if _is_boundary(node.line)), default=-1)
+        meta = self.nodes[boundary].line.compactMetadata if boundary >= 0 else None
+        if meta is None:
             return
-        meta = boundary.compactMetadata
         if meta.preservedMessages is not None and meta.preservedMessages.uuids:
             anchor = self.place.get(meta.preservedMessages.anchorUuid)
             kept = [self.place.get(uuid, -1) for uuid in meta.preservedMessages.uuids]
@@ -196,6 +197,7 @@ class _Tree:
                 self.raw[index] = kept[-1]
         for before, index in zip([anchor, *kept], kept, strict=False):
             self.raw[index] = before
+        self.left = set(range(boundary)) - preserved
 
     def _segment(self, head: str | None, tail: str | None) -> list[int]:
         found: list[int] = []
@@ -213,10 +215,11 @@ class _Tree:
 
     def end(self, chosen: str | None) -> int:
         """Where the path begins, going backwards; -1 where there is no conversation."""
-        parents = {self.parent[index] for index in range(len(self.nodes)) if self._at_home(index)}
+        standing = (index for index in range(len(self.nodes)) if self._at_home(index) and index not in self.left)
+        parents = {self.parent[index] for index in standing}
         end = -1
         for index in range(len(self.nodes) - 1, -1, -1):
-            if index not in parents and self._at_home(index) and self.speaks[index]:
+            if index not in parents and self._at_home(index) and self.speaks[index] and index not in self.left:
                 end = index
                 break
         if end < 0:
