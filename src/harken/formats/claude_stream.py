@@ -90,20 +90,17 @@ class StreamReader:
             yield Output(raw=raw, why="" if known else f"unknown record type {kind!r}")
 
     def _result(self, record: Record) -> Iterator[Event]:
-        """A turn's end. What it says of the whole process is taken as what was added since the last one."""
-        metric, before = run_metric(record), self._totals
-        total = _model_totals(record)
-        if total is not None:
-            metric = metric.replace(
-                input_tokens=max(0, total.input_tokens - before.input_tokens),
-                output_tokens=max(0, total.output_tokens - before.output_tokens),
-                cache_read_tokens=max(0, total.cache_read_tokens - before.cache_read_tokens),
-                cache_write_tokens=max(0, total.cache_write_tokens - before.cache_write_tokens),
-            )
-        cost = metric.cost_usd
-        if "total_cost_usd" in record:
-            metric = metric.replace(cost_usd=max(0.0, cost - before.cost_usd))
-        self._totals = (total or before).replace(cost_usd=cost)
+        """A turn's end: the tokens of the turn, and the cost of the whole session so far, as the line has it."""
+        metric = run_metric(record)
+        total = _model_totals(record, "modelUsage")
+        # Newer builds say what the turn added; the totals of a resumed session begin with those before it.
+        added = _model_totals(record, "model_usage_since_last_result")
+        if added is None and total is not None:
+            added = _difference(total, self._totals)
+        if added is not None:
+            tokens = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+            metric = metric.replace(**{name: getattr(added, name) for name in tokens})
+        self._totals = total or self._totals
         yield metric
         if record.get("is_error") is True:
             yield Error(message=_text(record, "result") or _text(record, "subtype"))
@@ -163,15 +160,24 @@ def _user(record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
     yield from user_events(content, fixed)
 
 
-def _model_totals(record: Record) -> Metric | None:
-    """The tokens of all models together, sub-agents included, of the whole process so far."""
-    models = record.get("modelUsage")
+def _model_totals(record: Record, key: str) -> Metric | None:
+    """The tokens of all models together, sub-agents included."""
+    models = record.get(key)
     rows = [row for row in models.values() if isinstance(row, dict)] if isinstance(models, dict) else []
     if not rows:
         return None
     names = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
     sums = [sum(row[name] for row in rows if type(row.get(name)) is int and row[name] >= 0) for name in names]
     return Metric(input_tokens=sums[0], output_tokens=sums[1], cache_read_tokens=sums[2], cache_write_tokens=sums[3])
+
+
+def _difference(total: Metric, before: Metric) -> Metric:
+    return Metric(
+        input_tokens=max(0, total.input_tokens - before.input_tokens),
+        output_tokens=max(0, total.output_tokens - before.output_tokens),
+        cache_read_tokens=max(0, total.cache_read_tokens - before.cache_read_tokens),
+        cache_write_tokens=max(0, total.cache_write_tokens - before.cache_write_tokens),
+    )
 
 
 def read(data: bytes) -> Iterable[Event]:
