@@ -16,7 +16,7 @@ from harken.formats.base import Loss
 
 from .items import SCREEN, dump
 from .pictures import picture_part, url_of
-from .records import SEALED, Record, parse
+from .records import SEALED, Record, parse, text_of
 from .request import ABORTED
 
 Timed = tuple[int | None, Record]
@@ -113,7 +113,7 @@ class _Composer:
             self._message(event, "developer", event.message)
         elif event.subtype == "compact_summary":
             item = parse(event.metadata)
-            if item is not None and item.get("type") in SEALED:
+            if item is not None and text_of(item.get("type")) in SEALED:
                 self._add(event, item)
 
     def _call(self, event: ToolCall) -> None:

@@ -21,6 +21,8 @@ def detect(head: bytes) -> bool:
 
 def _verdict(record: Record) -> bool | None:
     name = record.get("type")
+    if not isinstance(name, str | None):
+        return None
     if isinstance(record.get("payload"), dict):
         return name in WRAPPED
     if "uuid" in record or "sessionId" in record or "message_id" in record or "event_type" in record:

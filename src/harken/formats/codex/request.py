@@ -106,11 +106,15 @@ def _shown(part: Any) -> Any:
 
 def _with_outputs(items: list[Record]) -> list[Record]:
     """Every call is answered; one that is not gets its answer right behind it."""
-    answered = {(item["type"], item.get("call_id")) for item in items if item["type"] in OUTPUTS}
+    answered = {(item["type"], text_of(item.get("call_id"))) for item in items if item["type"] in OUTPUTS}
     repaired: list[Record] = []
     for item in items:
         repaired.append(item)
-        if item["type"] in CALLS and (call := item.get("call_id")) and (_PAIRS[item["type"]], call) not in answered:
+        if (
+            item["type"] in CALLS
+            and (call := text_of(item.get("call_id")))
+            and (_PAIRS[item["type"]], call) not in answered
+        ):
             repaired.append(_aborted(_PAIRS[item["type"]], call))
     return repaired
 
@@ -123,11 +127,11 @@ def _aborted(kind: str, call: Any) -> Record:
 
 def _without_orphans(items: list[Record]) -> list[Record]:
     """An output without its call is left out, unless the provider itself gave it."""
-    asked = {(_PAIRS[item["type"]], item.get("call_id")) for item in items if item["type"] in CALLS}
+    asked = {(_PAIRS[item["type"]], text_of(item.get("call_id"))) for item in items if item["type"] in CALLS}
     return [item for item in items if item["type"] not in OUTPUTS or _belongs(item, asked)]
 
 
 def _belongs(item: Record, asked: set[tuple[str, Any]]) -> bool:
     if item["type"] == "tool_search_output" and (item.get("execution") == "server" or item.get("call_id") is None):
         return True
-    return (item["type"], item.get("call_id")) in asked
+    return (item["type"], text_of(item.get("call_id"))) in asked

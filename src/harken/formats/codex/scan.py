@@ -180,7 +180,7 @@ class _Scanner:
             now.items[role] = now.items.get(role, 0) + 1
             if act == HEARD and role not in ("developer", "system"):
                 self._note_prompt(text_in(item.get("content")), speaks(item)[0] == "injected")
-        elif act == CALL or item.get("type") in SERVED:
+        elif act == CALL or text_of(item.get("type")) in SERVED:
             name = name_of(item)
             now.tools[name] = now.tools.get(name, 0) + 1
             now.results += item.get("type") == "image_generation_call"
