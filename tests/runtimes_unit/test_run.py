@@ -218,6 +218,17 @@ def test_a_store_that_cannot_be_written_does_not_stop_the_run(bench: Bench) -> N
     assert (child.returncode, out) == (0, "Hello.\n")
 
 
+def test_a_wrapper_that_is_killed_leaves_what_it_had_committed(bench: Bench) -> None:
+    steps = [init(), says("Before."), calls("Bash", "t1"), {"tool": ["harken", "current-context"]}, {"touch": "ready"}]
+    child = bench.start([*steps, {"sleep": 2}], "claude-code", "--", "-p", "hi")
+    bench.wait_for("ready")
+    child.kill()
+    child.wait(30)
+    assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash"]
+    bench.run(TURN, "claude-code", "--", "-p", "again")
+    assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash", "again", "Hello."]
+
+
 def test_what_cannot_be_wrapped_is_said_before_anything_starts(bench: Bench) -> None:
     done = bench.run(TURN, "claude-code", "--", "no print flag")
     assert done.returncode == 2
