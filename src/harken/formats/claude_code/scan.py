@@ -1,8 +1,8 @@
 """One pass over a file for the importer: cuts, counts, usage, links. No events are made.
 
-Every line is decoded once, by the typed decoder of `records.py`; this is what the speed of an import rests on. What
-was counted since the last cut is kept apart until the delta closes, so that a tail, which is read again when the file
-has grown, never counts twice.
+Every line is decoded once, by the typed decoder of `records.py`; this is what the speed of an import rests on. The
+records of the open delta wait until it closes and are counted then, so that a tail, which is read again when the file
+has grown, is never in the state and never counts twice.
 """
 
 from __future__ import annotations
@@ -47,24 +47,6 @@ class Tally(msgspec.Struct):
     prompts: dict[str, int] = {}
     tools: dict[str, int] = {}
 
-    def add(self, other: Tally) -> None:
-        """Take in what came behind."""
-        self.records += other.records
-        self.opaque += other.opaque
-        self.messages += other.messages
-        self.compactions += other.compactions
-        self.session_id = self.session_id or other.session_id
-        if other.title_rank and other.title_rank >= self.title_rank:
-            self.title, self.title_rank = other.title, other.title_rank
-        self.started = min((t for t in (self.started, other.started) if t is not None), default=None)
-        self.ended = max((t for t in (self.ended, other.ended) if t is not None), default=None)
-        self.side = self.side or other.side
-        self.uuids += other.uuids[: FINGERPRINT - len(self.uuids)]
-        self.agents += [agent for agent in other.agents if agent not in self.agents]
-        for mine, theirs in ((self.prompts, other.prompts), (self.tools, other.tools)):
-            for name, count in theirs.items():
-                mine[name] = mine.get(name, 0) + count
-
 
 class ScanState(msgspec.Struct):
     """Where a scan can go on: everything up to the last closed cut. JSON text through `msgspec.json`."""
@@ -84,8 +66,9 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
 class _Scanner:
     def __init__(self, state: ScanState) -> None:
         self.splitter = Splitter(state.cut)
-        self.closed = state.tally
-        self.open = Tally()
+        self.tally = state.tally
+        self.waiting: list[tuple[Line | None, int | None, bytes]] = []
+        """The records of the open delta: what each is, when it was, and its text; None for what nobody can read."""
         self.deltas: list[Delta] = []
         self.book = UsageBook()
         self.calls: dict[str, str] = {}
@@ -96,26 +79,24 @@ class _Scanner:
             self._take_broken(text)
             return
         instant = parse_instant(line.timestamp) if line.timestamp is not None else None
-        whole = text.endswith(b"\n")
-        deltas = self.splitter.feed(line if whole else None, len(text), time=instant)
+        whole = line if text.endswith(b"\n") else None
+        deltas = self.splitter.feed(whole, len(text), time=instant)
         if not deltas:
-            self._note(line, instant, text)
+            self.waiting.append((line, instant, text))
         elif deltas[-1].end == self.splitter.offset:
             # It closed behind the line, which therefore belongs to what was closed.
-            self._note(line, instant, text)
+            self.waiting.append((line, instant, text))
             self._close(deltas)
         else:
             self._close(deltas)
-            self._note(line, instant, text)
+            self.waiting.append((line, instant, text))
 
     def facts(self) -> FileFacts:
-        # Encoded before the tail is added: the state is that of the last closed cut.
-        state = msgspec.json.encode(ScanState(self.splitter.state, self.closed))
-        total, tail = self.closed, self.splitter.tail()
+        # Encoded before the tail is counted: the state is that of the last closed cut.
+        state = msgspec.json.encode(ScanState(self.splitter.state, self.tally))
+        total, tail = self.tally, self.splitter.tail()
         if tail is not None:
-            self.deltas.append(tail)
-            self.open.messages = tail.messages
-        total.add(self.open)
+            self._close([tail])
         return FileFacts(
             runtime=RUNTIME,
             session=total.session_id,
@@ -145,46 +126,47 @@ class _Scanner:
             self.splitter.feed(None, len(text), records=0)
             return
         found, end = read_objects(text)
-        rest = bool(text[end:].strip())
         for value, first, last in found:
             record = soften(value)
-            self._note(record, parse_instant(record.timestamp), text[first:last])
-        self.open.records += rest
-        self.open.opaque += rest
-        self.splitter.feed(None, len(text), records=len(found) + rest)
+            self.waiting.append((record, parse_instant(record.timestamp), text[first:last]))
+        if rest := text[end:].strip():
+            self.waiting.append((None, None, rest))
+        self.splitter.feed(None, len(text), records=len(found) + bool(rest))
 
     def _close(self, deltas: list[Delta]) -> None:
+        tally = self.tally
         for delta in deltas:
             if delta.commit_type == "delta":
-                self.open.messages += delta.messages
+                tally.messages += delta.messages
             else:
-                self.open.compactions += 1
-        self.closed.add(self.open)
-        self.open = Tally()
+                tally.compactions += 1
+        for line, instant, text in self.waiting:
+            tally.records += 1
+            if line is None or not is_known(line):
+                tally.opaque += 1
+            if line is not None:
+                if instant is not None:
+                    if tally.ended is None or instant > tally.ended:
+                        tally.ended = instant
+                    if tally.started is None or instant < tally.started:
+                        tally.started = instant
+                self._note(line, text)
+        self.waiting.clear()
         self.deltas += deltas
 
-    def _note(self, line: Line, instant: int | None, text: bytes) -> None:
-        now = self.open
-        now.records += 1
-        known = is_known(line)
-        if not known:
-            now.opaque += 1
-        if instant is not None:
-            if now.ended is None or instant > now.ended:
-                now.ended = instant
-            if now.started is None or instant < now.started:
-                now.started = instant
+    def _note(self, line: Line, text: bytes) -> None:
+        now = self.tally
         if line.uuid is not None and len(now.uuids) < FINGERPRINT:
             now.uuids.append(line.uuid)
-        if line.sessionId and not now.session_id:
+        if not now.session_id and line.sessionId:
             now.session_id = line.sessionId
-        if line.agentId and line.agentId not in now.agents:
+        if line.agentId is not None and line.agentId and line.agentId not in now.agents:
             now.agents.append(line.agentId)
         kind = line.type
         if kind == "assistant":
             self._note_assistant(line)
         elif kind == "user":
-            if known:
+            if is_known(line):
                 self._note_user(line, text)
         elif kind == "progress":
             self._note_progress(line)
@@ -197,15 +179,15 @@ class _Scanner:
 
     def _note_assistant(self, line: Line) -> None:
         if line.isSidechain is True:
-            self.open.side = True
-        self.book.add_record(line, line.uuid or f"@{self.splitter.offset}")
+            self.tally.side = True
+        self.book.add_record(line, line.uuid or f"#{self.tally.records}")
         for block in line.blocks():
             if block.type == "tool_use" and block.name:
-                self.open.tools[block.name] = self.open.tools.get(block.name, 0) + 1
+                self.tally.tools[block.name] = self.tally.tools.get(block.name, 0) + 1
 
     def _note_user(self, line: Line, text: bytes) -> None:
         if line.isSidechain is True:
-            self.open.side = True
+            self.tally.side = True
         results = [block.tool_use_id for block in line.blocks() if block.type == TOOL_RESULT]
         self._count_prompt(TOOL_RESULT if results else classify(_load(text)))
         if isinstance(line.toolUseResult, Answer) and line.toolUseResult.agentId:
@@ -214,7 +196,7 @@ class _Scanner:
 
     def _count_prompt(self, kind: str) -> None:
         name = TOOL_RESULT if kind == TOOL_RESULT else "injected" if kind else "human"
-        self.open.prompts[name] = self.open.prompts.get(name, 0) + 1
+        self.tally.prompts[name] = self.tally.prompts.get(name, 0) + 1
 
     def _note_progress(self, line: Line) -> None:
         self.book.add_nested(line)

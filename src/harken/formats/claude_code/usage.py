@@ -43,7 +43,6 @@ class UsageBook:
 
     def __init__(self) -> None:
         self._rows: dict[Key, UsageRow] = {}
-        self._unnamed = 0
 
     def add(self, key: Key, row: UsageRow) -> None:
         """Note a figure; the larger output stands."""
@@ -57,8 +56,13 @@ class UsageBook:
         if body is None or body.model == SYNTHETIC:
             return
         tokens = body.usage or _old_fields(line)
-        if tokens is not None:
-            self.add((body.id or where, line.requestId or ""), row_of(tokens, body.model))
+        if tokens is None:
+            return
+        key = (body.id or where, line.requestId or "")
+        # Most lines only repeat what the first line of their message said.
+        known = self._rows.get(key)
+        if known is None or known.nested or (tokens.output_tokens or 0) > known.output:
+            self._rows[key] = row_of(tokens, body.model)
 
     def add_nested(self, line: Line) -> None:
         """Note what a progress record embeds."""
