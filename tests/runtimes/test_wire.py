@@ -14,7 +14,7 @@ import pytest
 import harken as api
 from harken.events import Prompt
 from harken.formats import get
-from support.conversations import HELD, Held, heard, plain, prompt
+from support.conversations import HELD, ITEMS, Held, heard, plain, prompt
 from support.harken_cli import harken, take_in
 from support.lab import Lab
 from support.scripted_model import Say
@@ -47,6 +47,8 @@ def test_the_next_request_says_everything_once_and_in_order(
     assert written["session"] != held.session
     assert (written["tier"] == "1") is (source == target)
     assert sorted(loss["what"] for loss in written["losses"]) == expected_losses(conversation, source, target)
+    # Of what belongs to the conversation, each is counted: one thought, one failed command.
+    assert {loss["count"] for loss in written["losses"] if loss["what"] in ("thinking", "error mark")} <= {1}
 
 
 def carried(held: Held, target: str) -> list[Item]:
@@ -86,6 +88,22 @@ def before(lab: Lab, held: Held, text: str) -> str:
             if any(isinstance(event, Prompt) and event.content.startswith(text) for event in events):
                 return parent.id
     raise AssertionError(f"no commit holds {text!r}")
+
+
+@pytest.mark.parametrize("target", RUNTIMES)
+@pytest.mark.parametrize("source", RUNTIMES)
+def test_a_sub_agent_can_be_gone_on_with_and_knows_only_what_it_was_told(lab: Lab, source: str, target: str) -> None:
+    held = HELD["sub-agents"](lab, source)
+    knew = [*ITEMS[source](lab.model.asked("SUB-ONE")[-1]), Item("assistant", "The report of SUB-ONE.")]
+    take_in(lab)
+    lab.fresh_model()
+    for row in harken(lab, "sessions"):
+        if row["parent"] == held.session:
+            sent, _ = carry_on(lab, row["session"], target)
+            if sent[0] == knew[0]:
+                assert sent == [*knew, Item("user", NEXT)]
+                return
+    raise AssertionError("the sub-agent's session was not found")
 
 
 def test_the_original_is_never_touched(lab: Lab) -> None:

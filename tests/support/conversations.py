@@ -86,7 +86,7 @@ def parallel(lab: Lab, runtime: str) -> Held:
 
 def sub_agents(lab: Lab, runtime: str) -> Held:
     """A sub-agent that is waited for, and (in Claude Code) one in the background that reports later."""
-    lab.model.play([shell(runtime, "echo inside"), Say("Looking.")], [Say("The report of SUB-ONE.")], to="SUB-ONE")
+    lab.model.play([Say("Looking."), shell(runtime, "echo inside")], [Say("The report of SUB-ONE.")], to="SUB-ONE")
     if runtime == "codex":
         spawn = Call("spawn_agent", {"message": "SUB-ONE: look around"}, namespace="multi_agent_v1")
         lab.model.play([Say("I delegate."), spawn], _wait_for_agent, [Say("It is done.")])
