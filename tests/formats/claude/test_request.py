@@ -232,6 +232,14 @@ ENDS = {
         [Q, A, user("u3", "a1", COMMAND), user("u4", "u3", OUTPUT)],
         ["U q", "A x", f"U {COMMAND}\n | {OUTPUT}", UNANSWERED],
     ),
+    "unless all of them are meta": (
+        [Q, A, user("u3", "a1", COMMAND, isMeta=True), user("u4", "u3", OUTPUT, isMeta=True)],
+        ["U q", "A x", f"U {COMMAND}\n | {OUTPUT}"],
+    ),
+    "all and not some": (
+        [Q, A, user("u3", "a1", COMMAND), user("u4", "u3", OUTPUT, isMeta=True)],
+        ["U q", "A x", f"U {COMMAND}\n | {OUTPUT}", UNANSWERED],
+    ),
     "a prompt behind them ends that": (
         [Q, A, user("u2", "a1", CAVEAT, isMeta=True), user("u3", "u2", OUTPUT), user("u4", "u3", "p")],
         ["U q", "A x", f"U {CAVEAT}\n | {OUTPUT}\n | p", UNANSWERED],

@@ -13,6 +13,7 @@ golden requests). Not what the file says but what the model would read, repairs 
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -53,8 +54,8 @@ class Turn(msgspec.Struct):
     parts: Turns = []
     """What an attachment says, message by message."""
     mark: str = ""
-    """`caveat` and `local` for what local commands leave behind, `error` for a made-up error message, `notice` for a
-    notice that is sent, `summary` and `interruption` for themselves."""
+    """`caveat`, `local` and `local meta` for what local commands leave behind, `error` for a made-up error message,
+    `notice` for a notice that is sent, `summary` and `interruption` for themselves."""
 
     @property
     def answers(self) -> bool:
@@ -195,7 +196,9 @@ def _mark(record: dict[str, Any], blocks: list[Block]) -> str:
         return "interruption"
     if record.get("isMeta") is True and text.startswith("<local-command-caveat>"):
         return "caveat"
-    return "local" if text.startswith(_LOCAL) else ""
+    if not text.startswith(_LOCAL):
+        return ""
+    return "local meta" if record.get("isMeta") is True else "local"
 
 
 def _calls(blocks: list[Block]) -> list[Any]:
@@ -284,11 +287,10 @@ def _answer_the_last(turns: list[Turn]) -> None:
     end = max(index for index, turn in enumerate(turns) if turn.mark != "notice")
     if turns[end].role == "attachment" and said[-1].mark in ("summary", "interruption"):
         return
-    for turn in reversed(said):
-        if turn.mark == "caveat":
-            return
-        if turn.mark != "local":
-            break
+    trail = list(takewhile(lambda turn: turn.mark in ("caveat", "local", "local meta"), reversed(said)))
+    marks = {turn.mark for turn in trail}
+    if "caveat" in marks or marks == {"local meta"}:
+        return
     turns.insert(end + 1, Turn("assistant", [{"type": "text", "text": UNANSWERED}], UNANSWERED))
 
 

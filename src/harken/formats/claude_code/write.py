@@ -24,6 +24,13 @@ from .turns import Said, arrange
 VERSION = "2.1.325"
 """The version whose shape is written."""
 HERE = "/"
+SHOWN = frozenset(
+    {
+        "command", "local_command_output", "bash_input", "bash_output", "interruption", "task_notification",
+        "teammate", "plan", "ide",
+    }
+)  # fmt: skip
+"""Kinds of injected text that Claude Code shows to its user; the others it marks as meta."""
 Record = dict[str, Any]
 _NO_USAGE = {
     "input_tokens": 0,
@@ -75,7 +82,7 @@ class _Writer:
         marks: Record = {}
         if said.injected == "compact_summary":
             marks = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True}
-        elif said.injected:
+        elif said.injected and said.injected not in SHOWN:
             marks = {"isMeta": True}
         self._line("user", {"role": "user", "content": plain if plain is not None else said.blocks}, marks)
 
