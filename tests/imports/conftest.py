@@ -12,7 +12,8 @@ import pytest
 import harken
 from harken import clock, runtimes
 from harken.runtimes.files import walk
-from harken.runtimes.importer import Importer, Outcome
+from harken.runtimes.importer import Importer
+from harken.runtimes.outcomes import Outcome
 
 Import = Callable[..., dict[str, Outcome]]
 

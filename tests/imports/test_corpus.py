@@ -13,7 +13,8 @@ import pytest
 import harken
 from harken import runtimes
 from harken.runtimes.files import walk
-from harken.runtimes.importer import Importer, Outcome
+from harken.runtimes.importer import Importer
+from harken.runtimes.outcomes import Outcome
 
 from .conftest import age
 

@@ -17,7 +17,7 @@ from .options import json_option, pass_repo
 if TYPE_CHECKING:
     from harken.repo import Repo
     from harken.runtimes.files import Trouble
-    from harken.runtimes.importer import Outcome
+    from harken.runtimes.outcomes import Outcome
 
 
 def chosen_runtimes(names: tuple[str, ...]) -> list[Any]:

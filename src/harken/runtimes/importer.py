@@ -21,10 +21,11 @@ from harken.formats import get as get_format
 from harken.formats.facts import FileFacts
 from harken.store import Draft, SessionRow, Store, Writer
 
-from . import lineage
+from . import lineage, outcomes
 from .base import Identity, Runtime, nothing_beside
 from .files import Stamp, Trouble, read_range, stamp
-from .kept import FOOT, HEAD, Guard, Kept, SideFile, facts_into, recall, total
+from .kept import FOOT, HEAD, Guard, Kept, SideFile, facts_into, recall
+from .outcomes import Outcome
 from .sources import Excerpt, Source, open_source
 
 STEP = 8 << 20
@@ -38,30 +39,6 @@ ATTACHMENT_LIMIT = 64 << 20
 
 UNSETTLED = Stamp(-1, 0, 0)
 """The stamp of a file that was not read to its end: no file has it, so the next look reads on."""
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one file."""
-
-    session: str
-    runtime: str
-    source: str
-    status: str
-    """`new`, `grown`, `rewritten`, `unchanged`, `skipped` or `failed`."""
-    tip: str = ""
-    parent: str = ""
-    agents: tuple[str, ...] = ()
-    commits: int = 0
-    records: int = 0
-    opaque: int = 0
-    bytes: int = 0
-    total_commits: int = 0
-    total_records: int = 0
-    total_opaque: int = 0
-    total_bytes: int = 0
-    usage: dict[str, int] = {}
-    forked_from: str = ""
-    error: str = ""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +69,23 @@ class Job:
         self.spawned: dict[str, Any] | None = None
         """What the first commit says of the session it comes from, where the file itself names one."""
         self.status = "new" if kept is None else "grown"
+
+    def outcome(self, row: SessionRow) -> Outcome:
+        """What became of the file, now that its row is in the store."""
+        moved = self.row is None or row.tip != self.row.tip
+        changed = self.added or (self.status == "rewritten" and moved)
+        status = self.status if changed else "unchanged"
+        return outcomes.kept_as(row, self.now, status=status, before=self.before, commits=len(self.added))
+
+    def prospect(self, step: Step) -> Outcome:
+        """What would become of it."""
+        row = SessionRow(
+            session=self.name,
+            runtime=self.runtime.name,
+            parent=self.identity.parent,
+            source=str(self.source.path),
+        )
+        return outcomes.would_be(row, step.facts, status=self.status, size=self.source.size, before=self.before)
 
 
 class Importer:
@@ -132,13 +126,13 @@ class Importer:
         then a failure rather than nothing to speak of."""
         for path in paths:
             if isinstance(path, Trouble):
-                self._done.append(_failed(path.path, path.why))
+                self._done.append(outcomes.failed(path.path, path.why))
             else:
                 try:
                     self._take(path, named)
                 except HarkenError as problem:
                     self._drop(path)
-                    self._done.append(_failed(str(path), str(problem)))
+                    self._done.append(outcomes.failed(str(path), str(problem)))
             if self._pending_size >= BATCH or not self._pending:
                 yield from self._flush()
         yield from self._flush()
@@ -150,14 +144,14 @@ class Importer:
         row = self.rows.get(self.by_source.get(str(path), ""))
         kept = recall(row)
         if row is not None and kept is not None and kept.settled(mark) and not self.verify:
-            self._done.append(_unchanged(row, kept))
+            self._done.append(outcomes.kept_as(row, kept, status="unchanged"))
             return
         source = open_source(path, mark)
         runtime = self._runtime_of(source)
         if runtime is None:
             if named:
                 raise HarkenError(f"{path}: not a session of any runtime that can be imported")
-            self._done.append(Outcome(session="", runtime="", source=str(path), status="skipped"))
+            self._done.append(outcomes.skipped(str(path)))
             return
         self._read(source, runtime, row, kept)
 
@@ -262,14 +256,14 @@ class Importer:
         pending, self._pending, self._pending_size = self._pending, [], 0
         landed: list[Outcome] = []
         if pending and self.dry_run:
-            landed = [_would(job, step) for job, step in pending if step.last]
+            landed = [job.prospect(step) for job, step in pending if step.last]
         elif pending:
             rows: list[SessionRow] = []
             with self.store.write() as writer:
                 for job, step in pending:
                     rows += self._keep(writer, job, step)
                     if step.last:
-                        landed.append(_outcome(job, rows[-1]))
+                        landed.append(job.outcome(rows[-1]))
             for row in rows:
                 self.rows[row.session] = row
                 if "_beginnings" in self.__dict__:
@@ -444,70 +438,3 @@ def _guard(source: Source, offset: int) -> Guard:
     head = source.read(0, min(HEAD, offset))
     start = max(0, offset - FOOT)
     return Guard.of(head, source.read(start, offset - start))
-
-
-# -- outcomes --------------------------------------------------------------------------------------------------------
-
-
-def _failed(source: str, why: str) -> Outcome:
-    return Outcome(session="", runtime="", source=source, status="failed", error=why)
-
-
-def _unchanged(row: SessionRow, kept: Kept) -> Outcome:
-    return _report(row, kept, status="unchanged")
-
-
-def _outcome(job: Job, row: SessionRow) -> Outcome:
-    before = job.before
-    status = job.status if job.added or job.status == "rewritten" else "unchanged"
-    if status == "rewritten" and row.tip == (job.row.tip if job.row else ""):
-        status = "unchanged"
-    return _report(
-        row,
-        job.now,
-        status=status,
-        commits=len(job.added),
-        records=job.now.records - (before.records if before else 0) if status != "unchanged" else 0,
-        opaque=job.now.opaque - (before.opaque if before else 0) if status != "unchanged" else 0,
-        bytes=job.now.size - (before.size if before else 0) if status != "unchanged" else 0,
-    )
-
-
-def _report(
-    row: SessionRow, kept: Kept, *, status: str, commits: int = 0, records: int = 0, opaque: int = 0, bytes: int = 0
-) -> Outcome:
-    return Outcome(
-        session=row.session,
-        runtime=row.runtime,
-        source=row.source,
-        status=status,
-        tip=row.tip,
-        parent=row.parent,
-        agents=kept.agents,
-        total_commits=kept.commits + bool(kept.tail),
-        total_records=kept.records,
-        total_opaque=kept.opaque,
-        total_bytes=kept.size,
-        usage=total(kept.usage),
-        forked_from=kept.forked_from,
-        commits=commits,
-        records=records,
-        opaque=opaque,
-        bytes=bytes,
-    )
-
-
-def _would(job: Job, step: Step) -> Outcome:
-    facts = step.facts
-    return Outcome(
-        session=job.name,
-        runtime=job.runtime.name,
-        source=str(job.source.path),
-        status=job.status,
-        parent=job.identity.parent,
-        agents=facts.agents,
-        commits=len(facts.deltas),
-        records=facts.records - (job.before.records if job.before else 0),
-        opaque=facts.opaque,
-        bytes=job.source.size - (job.before.size if job.before else 0),
-    )

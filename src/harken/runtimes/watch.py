@@ -15,7 +15,8 @@ from harken.store import Store
 
 from .base import Runtime
 from .files import Stamp, Trouble
-from .importer import Importer, Outcome
+from .importer import Importer
+from .outcomes import Outcome
 
 QUIET = 2_000_000
 """Microseconds without a change after which a tail is kept."""
