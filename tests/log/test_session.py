@@ -43,7 +43,10 @@ class TestLoggedString:
     def test_it_survives_copying(self) -> None:
         text = LoggedString("Hello", "msg_001")
 
-        assert ["msg_001"] * 2 == [copy.deepcopy(text).message_id, pickle.loads(pickle.dumps(text)).message_id]
+        copies = [copy.copy(text), copy.deepcopy(text)]
+        copies += [pickle.loads(pickle.dumps(text, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+
+        assert {("Hello", "msg_001", LoggedString)} == {(one, one.message_id, type(one)) for one in copies}
 
     def test_it_is_logged_as_plain_text(self, path: Path) -> None:
         with Session(path) as session:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,61 @@ def test_a_session_that_was_interrupted_never_believes_less_than_the_file_says(t
             assert live == (there[: len(live)] if poisoned else there)
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+class TestAnInterruptedBatch:
+    """The limit on the size of files cuts the write short, and its signal interrupts the next one."""
+
+    def interrupt(self, session: Session, action: Callable[[], object]) -> None:
+        def strike(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        handler, limits = signal.signal(signal.SIGXFSZ, strike), resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (session.path.stat().st_size + 20, limits[1]))
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                action()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, handler)
+
+    def test_is_the_last_thing_written_so_that_nothing_is_glued_to_a_torn_line(self, path: Path) -> None:
+        session = Session(path)
+        session.log_piece_of_text("a", "before", "m")
+
+        def batch() -> None:
+            with session.batch():
+                session.log_piece_of_text("a", "torn", "m")
+
+        self.interrupt(session, batch)
+
+        with pytest.raises(Poisoned, match="interrupted"):
+            session.log_piece_of_text("a", "glued", "m")
+        with pytest.raises(Poisoned, match="interrupted"), session.batch():
+            session.log_piece_of_text("a", "glued", "m")
+        session.close()
+        with Session.load(path) as again:
+            again.log_piece_of_text("a", "after", "m")
+        assert ["before", "after"] == contents(path)
+
+    def test_while_healing_leaves_a_log_that_heals_the_next_time(self, path: Path) -> None:
+        path.write_bytes(b'{"message_id":"msg_001","event_type":"piece_of_text","agent_id":"a","content":"torn')
+        session = Session(path, readonly=True)
+
+        self.interrupt(session, lambda: Session(path))
+
+        with Session.load(path) as again:
+            again.log_piece_of_text("a", "after", "m")
+        assert ["after"] == contents(path)
+
+    def test_inside_another_ends_with_the_outer_one(self, path: Path) -> None:
+        with Session(path) as session, session.batch():
+            with session.batch():
+                session.log_piece_of_text("a", "inner", "m")
+            assert [] == contents(path)
+            session.log_piece_of_text("a", "outer", "m")
+
+        assert ["inner", "outer"] == contents(path)
 
 
 class TestAcknowledgement:

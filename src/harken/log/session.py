@@ -69,7 +69,6 @@ class Session:
         self._lock = threading.RLock()
         self._batch: list[bytes] | None = None
         self._batched: list[dict[str, Any]] = []
-        self._depth = 0
         self._live: dict[str, Any] = {}
         self._writer = None if readonly else Writer(self.path, ack=ack)
         try:
@@ -108,8 +107,7 @@ class Session:
             reason="torn last line",
         )
         data = record_of([event])
-        writer.append(b"\n" + encode(data))
-        self.registry.take(data)
+        self._write(b"\n" + encode(data), (data,))
         self._tell((data,))
 
     # What there is
@@ -357,21 +355,41 @@ class Session:
         """Put records on disk, then believe them, then tell the observers."""
         if self._writer is None:
             raise BadRequest(f"{self.path} was opened for reading only", hint="open it without readonly=True")
+        if self._batch is not None:
+            self._postpone(self._batch, lines, records)
+            return
+        self._write(lines, records)
+        if self.observers:
+            self._tell(records)
+
+    def _write(self, lines: bytes, records: Sequence[dict[str, Any]], *, believed: bool = False) -> None:
+        """Append, then believe. After an interruption nobody knows where the file ends, so that was the last write."""
+        assert self._writer is not None
         try:
-            if self._batch is None:
-                self._writer.append(lines, len(records))
-            else:
-                self._batch.append(lines)
-                self._batched.extend(records)
-            for data in records:
-                self.registry.take(data)
+            self._writer.append(lines, len(records))
+            if not believed:
+                for data in records:
+                    self.registry.take(data)
         except HarkenError:
             raise
         except BaseException:
             self._writer.interrupted()
             raise
-        if self.observers and self._batch is None:
-            self._tell(records)
+
+    def _postpone(self, batch: list[bytes], lines: bytes, records: Sequence[dict[str, Any]]) -> None:
+        """Believe now, write when the batch ends; half of it would be a record that only one of the two knows."""
+        try:
+            batch.append(lines)
+            self._batched.extend(records)
+            for data in records:
+                self.registry.take(data)
+        except BaseException:
+            self._interrupted()
+            raise
+
+    def _interrupted(self) -> None:
+        if self._writer is not None:
+            self._writer.interrupted()
 
     def _tell(self, records: Sequence[dict[str, Any]]) -> None:
         if not self.observers:
@@ -388,19 +406,25 @@ class Session:
         it happened.
         """
         with self._lock:
-            self._depth += 1
-            if self._batch is None:
-                self._batch = []
+            outer = self._batch
             try:
+                if outer is None:
+                    self._batch = []
                 yield self
             finally:
-                self._depth -= 1
-                if self._depth == 0:
-                    lines, records = self._batch, self._batched
-                    self._batch, self._batched = None, []
-                    if lines and self._writer is not None:
-                        self._writer.append(b"".join(lines), len(records))
-                        self._tell(records)
+                if outer is None:
+                    self._leave_batch()
+
+    def _leave_batch(self) -> None:
+        try:
+            lines, records = b"".join(self._batch or ()), self._batched
+            self._batch, self._batched = None, []
+        except BaseException:
+            self._interrupted()  # what is in the batch is believed and will never be written
+            raise
+        if lines:
+            self._write(lines, records, believed=True)
+            self._tell(records)
 
     def flush(self) -> None:
         """Return when everything acknowledged is on disk, whatever the level of acknowledgement."""

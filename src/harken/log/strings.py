@@ -21,5 +21,5 @@ class LoggedString(str):
         text.message_id = message_id
         return text
 
-    def __getnewargs__(self) -> tuple[str, str | None]:  # type: ignore[override]
-        return str(self), self.message_id
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str | None]]:
+        return type(self), (str(self), self.message_id)
