@@ -152,6 +152,40 @@ def test_a_reader_sees_a_store_that_is_being_packed(path, store):
     assert [] == failures
 
 
+def test_a_store_in_use_is_checked_and_backed_up_as_of_one_moment(tmp_path, path, store):
+    """Every commit moves the branch in the same transaction, so any copy of one moment has them agree."""
+    base = grow(store, 1)[0]
+    done, failures = threading.Event(), []
+
+    def write():
+        with contextlib.closing(open_store(path)) as mine:
+            parent = base.id
+            while not done.is_set():
+                with mine.write() as writer:
+                    artifact = writer.put(random.Random(parent).randbytes(3000))
+                    parent = writer.commit(Draft(artifact=artifact, parent=parent, format="x", time=T0)).id
+                    writer.move("main", kind="branch", to=parent, expect=None, time=T0)
+                if random.random() < 0.1:
+                    mine.pack()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for n in range(6):
+            report = fsck(store, read_data=True)
+            failures += [found for found in report.findings if found.severity == "corrupt"]
+            backup(store, tmp_path / f"copy {n}?.db")
+    finally:
+        done.set()
+        writer.join()
+    assert [] == failures
+    for n in range(6):
+        with contextlib.closing(open_store(tmp_path / f"copy {n}?.db")) as copy:
+            assert fsck(copy, read_data=True).ok
+            for name in copy.names():
+                assert len(copy.commits()) == len(copy.chain(name.target))
+
+
 def test_the_lock_lets_the_first_in_line_go_first(tmp_path):
     holder = FairLock(str(tmp_path / "lock"))
     holder.acquire()

@@ -10,14 +10,12 @@ from harken.errors import BadRequest, Conflict, HarkenError
 
 from .base import Store
 
-_PAGES = 1024  # copied at a time; writers come in between
-
 
 def backup(store: Store, path: str | os.PathLike[str]) -> int:
     """Copy a store that is in use into a new file for its owner alone; the answer is its size in bytes.
 
-    The copy is of one moment: SQLite starts again with the pages that change while it copies. It appears under its
-    name only when it is whole and on the disk."""
+    The copy is of one moment, and holds up no writer: it is read from a snapshot, in one step, since SQLite would
+    begin again with every change between two steps. It has its name only when it is whole and on the disk."""
     from .sqlite import SqliteStore
 
     target = Path(path).absolute()
@@ -44,11 +42,11 @@ def backup(store: Store, path: str | os.PathLike[str]) -> int:
 
 
 def _copy(store: Store, partial: Path) -> None:
-    source = sqlite3.connect(f"file:{Path(store.location).as_posix()}?mode=ro", uri=True, timeout=60.0)
+    source = sqlite3.connect(f"{Path(store.location).as_uri()}?mode=ro", uri=True, timeout=60.0)
     try:
         copy = sqlite3.connect(partial, isolation_level=None)
         try:
-            source.backup(copy, pages=_PAGES, sleep=0.01)
+            source.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE").fetchall()
         finally:
             copy.close()

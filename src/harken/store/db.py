@@ -6,6 +6,7 @@ across `fork`: a child opens its own.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import threading
@@ -203,6 +204,19 @@ class Database:
         except BaseException:
             self.rollback()
             raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """A block in which this thread reads the store as it is now, whatever others write meanwhile."""
+        connection = self.connection()
+        if connection.in_transaction:
+            raise BadRequest("this thread is inside a transaction of this store")
+        self.do("BEGIN")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
 
     def alone(self, statement: str) -> None:
         """Run a statement that is a transaction by itself and takes many steps, with nobody else writing."""

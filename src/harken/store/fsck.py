@@ -68,11 +68,12 @@ def fsck(store: Store, *, read_data: bool = False, repair: bool = False, now: in
         return _check_memory(store)
     report = Report()
     checker = _Checker(store, report)
-    for step in (checker.structure, lambda: checker.artifacts(read_data=read_data), checker.commits, checker.said):
-        try:
-            step()
-        except _UNREADABLE as error:
-            checker.corrupt("store", store.location, f"cannot be read further: {error!r}")
+    with store.db.snapshot():  # others may write meanwhile
+        for step in (checker.structure, lambda: checker.artifacts(read_data=read_data), checker.commits, checker.said):
+            try:
+                step()
+            except _UNREADABLE as error:
+                checker.corrupt("store", store.location, f"cannot be read further: {error!r}")
     if repair and not report.ok:
         from .repair import Repairer
 
