@@ -116,17 +116,23 @@ def row_sum(fields: Iterable[str | bytes | int | None]) -> bytes:
 
 def _listed(fields: Iterable[str | bytes | int | None]) -> bytes:
     """The fields one after the other, each with its length, so that no two lists look alike."""
-    listed = []
-    for field in fields:
-        if field is None:
-            listed.append("-;")
-            continue
-        # Bytes travel as text of the same length, since one encoding at the end is much cheaper than many.
-        text = field.decode("latin-1") if isinstance(field, bytes) else str(field)
-        if not isinstance(field, bytes) and not text.isascii():
-            text = text.encode("utf-8", "surrogatepass").decode("latin-1")
-        listed.append(f"{len(text)}:{text};")
-    return "".join(listed).encode("latin-1")
+    return b"".join(
+        [
+            b"-;"
+            if field is None
+            else b"%d:%b;" % (len(field), field)
+            if isinstance(field, bytes)
+            else _item(str(field))
+            for field in fields
+        ]
+    )
+
+
+def _item(text: str) -> bytes:
+    if text.isascii():
+        return f"{len(text)}:{text};".encode()
+    data = text.encode("utf-8", "surrogatepass")
+    return b"%d:%b;" % (len(data), data)
 
 
 # A commit that shares its 64 digits with an older one is named by the digits of its seal as well.
