@@ -16,7 +16,7 @@ from support.conversations import heard, plain
 from support.harken_cli import take_in
 from support.lab import Lab, Run
 from support.scripted_model import Call, Say
-from support.wire import Item
+from support.wire import Item, anthropic_items
 
 pytestmark = pytest.mark.runtimes
 
@@ -115,6 +115,9 @@ def test_sub_agents_of_a_wrapped_run_have_chains_of_their_own(lab: Lab) -> None:
     main, sub = names
     assert [e.content for e in conversation(lab, main) if isinstance(e, (Prompt, Response))] == ["Delegate.", "Done."]
     assert [e.content for e in conversation(lab, sub) if isinstance(e, Prompt)] == ["SUB-ONE: look"]
+    [answer] = [item for item in anthropic_items(lab.model.asked("SUB-ONE")[-1]) if item.kind == "result"]
+    told = conversation(lab, answer.text)
+    assert [type(event) for event in told] == [Prompt, ToolCall], "the tool asked for the sub-agent that called it"
 
 
 def test_the_program_dies_and_what_it_knew_stays(lab: Lab) -> None:

@@ -184,6 +184,30 @@ def test_ticket_thread_principal_and_template_go_onto_the_commits(bench: Bench) 
     assert facts == {("T-1", "th", "ada", "reviewer")}
 
 
+@pytest.mark.parametrize(("every", "turns"), [("turn", 3), ("2", 2), ("end", 1)])
+def test_how_often_commits_are_made_can_be_chosen(bench: Bench, every: str, turns: int) -> None:
+    """Three turns; the commit of the end comes on top, and holds the rest."""
+    spoken = [
+        part for n in (1, 2, 3) for part in (says(f"Turn {n}.", n), calls("Bash", f"t{n}", n), answers(f"t{n}", "x"))
+    ]
+    bench.run([init(), *spoken], "claude-code", "--every", every, "--", "-p", "hi")
+    with harken.open(bench.store) as repo:
+        reasons = [commit.checkpoint for commit in repo.history(LIVE)]
+    assert reasons.count("turn_boundary") + reasons.count("session_end") == (turns + 1 if every == "turn" else turns)
+    assert said(bench.events(LIVE))[-2:] == ["Bash", "x"]
+
+
+def test_a_wish_that_nobody_knows_is_refused_before_anything_starts(bench: Bench) -> None:
+    done = bench.run(TURN, "claude-code", "--every", "fortnight", "--", "-p", "hi")
+    assert done.returncode == 2
+    assert not (bench.folder / "notes.json").exists()
+
+
+def test_tools_find_the_store_that_the_run_writes_to(bench: Bench) -> None:
+    bench.run(TURN, "claude-code", "--", "-p", "hi")
+    assert bench.notes["env"]["HARKEN_STORE"] == str(bench.store)
+
+
 def test_a_sub_agent_has_a_chain_of_its_own(bench: Bench) -> None:
     """It knows what it was told and what it did; the main agent knows the call and the report."""
     sub = {"parent_tool_use_id": "t1", "agent_id": "a77"}
@@ -227,6 +251,17 @@ def test_a_wrapper_that_is_killed_leaves_what_it_had_committed(bench: Bench) -> 
     assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash"]
     bench.run(TURN, "claude-code", "--", "-p", "again")
     assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash", "again", "Hello."]
+
+
+def test_a_turn_is_committed_before_its_tools_have_run_even_if_nobody_asks(bench: Bench) -> None:
+    steps = [init(), says("Before."), calls("Bash", "t1"), {"sleep": 0.5}, {"touch": "ready"}, {"sleep": 2}]
+    child = bench.start(steps, "claude-code", "--", "-p", "hi")
+    bench.wait_for("ready")
+    child.kill()
+    child.wait(30)
+    assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash"]
+    with harken.open(bench.store) as repo:
+        assert [commit.checkpoint for commit in repo.history(LIVE)] == ["turn_boundary"]
 
 
 def test_what_cannot_be_wrapped_is_said_before_anything_starts(bench: Bench) -> None:

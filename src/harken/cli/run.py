@@ -57,6 +57,7 @@ def run_command(
 
         harken run claude-code --ticket 17 -- -p "Fix the failing test"
     """
+    from harken.context import turns
     from harken.runtimes.arguments import plan_run
     from harken.runtimes.live import track
     from harken.runtimes.recorder import Recorder
@@ -70,6 +71,8 @@ def run_command(
             raise BadRequest(f"template {template.name!r} is for {template.runtime}, not for {runtime}")
         arguments = _with_template(runtime, template_arguments(template), arguments)
         template_name = template.name
+    frequency = f"every={every}" if every.isdigit() else every
+    turns.frequency(frequency)
     # The words are looked at before anything is written for a resume.
     plan_run(runtime, arguments, resume="x" if ref else "")
     program = _find_program(runtime)
@@ -92,7 +95,7 @@ def run_command(
             template=template_name or runtime,
             ticket_id=ticket,
             thread_id=thread,
-            frequency=f"every={every}" if every.isdigit() else every,
+            frequency=frequency,
             source=source,
             on_warning=ui.warn,
         )
@@ -100,8 +103,16 @@ def run_command(
     recorder = Recorder(_reader(runtime), open_tracker, ui.warn)
     stdin = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()
     wrapped = Run(plan_run(runtime, arguments, resume=session), recorder, out=_show, note=ui.note, stdin=stdin)
-    ended = wrapped.go(program, environment=os.environ, socket_folder=socket_folder())
+    ended = wrapped.go(program, environment=_environment(), socket_folder=socket_folder())
     sys.exit(ended.status)
+
+
+def _environment() -> dict[str, str]:
+    """What the runtime is started with: a `harken` that its agent calls finds the store that this run writes to."""
+    location = click.get_current_context().find_root().obj
+    if not location:
+        return dict(os.environ)
+    return dict(os.environ) | {"HARKEN_STORE": location if "://" in location else str(Path(location).absolute())}
 
 
 def _show(data: bytes) -> None:

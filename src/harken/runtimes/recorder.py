@@ -13,12 +13,15 @@ from typing import Any, Protocol
 
 import msgspec
 
-from harken.events import Event, Prompt, ToolCall, ToolResult
+from harken.events import Event, Metric, Prompt, ToolCall, ToolResult
 from harken.ids import is_safe_name
 
 from .display import parse
 
 MAX_AGENTS = 1000
+AFTER_CALL = 0.05
+AFTER_WORDS = 1.0
+"""Seconds of silence after which a message counts as said."""
 MAIN = ""
 
 
@@ -33,8 +36,8 @@ class Reader(Protocol):
 class Tracker(Protocol):
     """Makes commits out of events as they come (`context`)."""
 
-    def feed(self, events: Sequence[Event]) -> object:
-        """Take in events; commits as its frequency says."""
+    def feed(self, events: Sequence[Event], *, more: bool = False) -> object:
+        """Take in events; commits as its frequency says. `more` says that the message may go on."""
         ...
 
     def checkpoint(self, reason: str) -> object:
@@ -74,6 +77,7 @@ class Recorder:
         self._trackers: dict[str, Tracker] = {}
         self._told: dict[str, str] = {}
         self._calls: dict[str, str] = {}
+        self._unsettled: dict[str, bool] = {}
         self._broken = False
         self.session = ""
 
@@ -103,7 +107,8 @@ class Recorder:
             self._waiting += events
         elif events:
             with self._never_raising():
-                self._trackers[agent].feed(events)
+                self._trackers[agent].feed(events, more=True)
+                self._unsettled[agent] = isinstance(_last_said(events), ToolCall)
 
     def checkpoint(self, reason: str, agent: str = MAIN) -> str:
         """Commit everything an agent has heard; the answer is the commit that holds it."""
@@ -112,6 +117,20 @@ class Recorder:
         with self._never_raising():
             tracker.checkpoint(reason)
         return tracker.current
+
+    def patience(self) -> float | None:
+        """How long the output may be silent before the last message counts as said; None when nothing is pending.
+
+        The stream has a line for each part of a message and none for its end. After a call the tool runs, so little
+        patience is needed; after words more of the message may come."""
+        return None if not self._unsettled else AFTER_CALL if any(self._unsettled.values()) else AFTER_WORDS
+
+    def rest(self) -> None:
+        """The output has been silent: what was being said has been said."""
+        for agent in self._unsettled:
+            with self._never_raising():
+                self._trackers[agent].feed((), more=False)
+        self._unsettled.clear()
 
     def asking(self) -> str | None:
         """The agent whose tool is running, where only one can be meant; None where none is known to run one."""
@@ -130,9 +149,10 @@ class Recorder:
             tracker = self._open(Opening(session=session))
             self.session = session
             self._trackers = {MAIN: tracker}
+            self._unsettled.clear()
             self._calls.clear()
             waiting, self._waiting = self._waiting, []
-            tracker.feed(waiting)
+            tracker.feed(waiting, more=True)
 
     def _sub_agent(self, agent: str, call: str, events: Sequence[Event]) -> None:
         # The call that is being worked on is not a tool that could ask anything.
@@ -157,6 +177,11 @@ class Recorder:
             if not self._broken:
                 self._warn(f"this run is no longer recorded in full: {problem}")
             self._broken = True
+
+
+def _last_said(events: Sequence[Event]) -> Event | None:
+    """The last event that is part of the conversation; figures stand behind what they belong to."""
+    return next((event for event in reversed(events) if not isinstance(event, Metric)), None)
 
 
 def _session_of(found: dict[str, Any]) -> str:

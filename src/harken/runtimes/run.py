@@ -166,7 +166,11 @@ class Run:
 
     def _turn(self, selector: selectors.BaseSelector, door: ContextSocket) -> bool:
         going = True
-        for key, _ in selector.select(LOOK):
+        patience = self._recorder.patience()
+        ready = selector.select(LOOK if patience is None else patience)
+        if not ready and patience is not None:
+            self._recorder.rest()
+        for key, _ in ready:
             if key.data == "output":
                 self._drain(limit=64)
                 if not self._open:
