@@ -1,7 +1,8 @@
 """A synthetic archive of Claude Code sessions with the size profile of a real one: many small files, a few large ones.
 
 Sizes follow a log-normal curve through p50 105 KB, p90 654 KB and p99 5.4 MB. The text is prose, code and tool output
-made from a seeded generator: it compresses like the real thing, and every run makes the same files.
+made from a seeded generator, and every run makes the same files. The mix is that of real sessions: to each API message
+two lines of 1.5 KB, a line of progress, and a tool's result of some kilobytes that the record holds twice.
 """
 
 from __future__ import annotations
@@ -119,10 +120,18 @@ def session(seed: int, size: int) -> bytes:
                 },
                 usage | {"output_tokens": w.random.randint(50, 900)},
             )
+            for _ in range(w.random.choice([0, 1, 1, 3])):
+                data = {
+                    "type": "bash_progress",
+                    "output": w.prose(140),
+                    "fullOutput": w.prose(140),
+                    "elapsedTimeSeconds": 3,
+                }
+                add("progress", data=data, toolUseID=f"bash-progress-{w.random.randint(0, 99)}", parentToolUseID=call)
             body = (
-                w.code(w.random.choice([1, 2, 4, 12]))
+                w.code(w.random.choice([2, 6, 14, 40]))
                 if w.random.random() < 0.6
-                else w.prose(w.random.randint(20, 400))
+                else w.prose(w.random.randint(50, 1200))
             )
             add(
                 "user",
