@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +81,20 @@ def test_a_call_that_was_cut_off_does_not_stand_in_the_way(lab: Lab, target: str
         lab.model.play([Say("Gladly.")])
         prompt(lab, target, "And now?", session)
         assert sent == heard(lab, target)
+
+
+def test_what_lay_beside_a_session_lies_beside_the_one_that_continues_it(lab: Lab) -> None:
+    """Claude Code keeps long outputs in files of their own."""
+    long = Call("Bash", {"command": "seq 1 30000", "description": "count"})
+    lab.model.play([long], [Say("Counted.")])
+    session = session_of("claude-code", prompt(lab, "claude-code", "Count."))
+    [file] = lab.claude_sessions()
+    beside = {p.relative_to(file.with_suffix("")): p.read_bytes() for p in file.with_suffix("").rglob("*.txt")}
+    assert beside
+    take_in(lab)
+    [written] = harken(lab, "resume", session, "--in", "claude-code", "--home", str(lab.home))
+    folder = Path(written["path"]).with_suffix("")
+    assert beside == {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*.txt")}
 
 
 def test_a_resume_in_another_folder_thinks_it_is_there(lab: Lab) -> None:

@@ -13,6 +13,8 @@ import pytest
 
 import harken
 from harken.errors import BadRequest
+from harken.events import Prompt, Response, System
+from harken.events.cbor import encode_events
 from harken.formats import get
 from harken.repo import Repo
 from harken.runtimes.resume import resume
@@ -113,6 +115,18 @@ def test_each_resume_is_a_session_of_its_own(repo: Repo, tmp_path: Path) -> None
     commit = repo.checkpoint(SESSIONS["codex"], format="codex-v1")
     made = {resume(repo, commit.short, runtime="codex", home=tmp_path, cwd=tmp_path).session for _ in range(3)}
     assert len(made) == 3
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_a_live_chain_and_what_lies_below_it_go_on_together(repo: Repo, tmp_path: Path, target: str) -> None:
+    """A wrapped run that continued an imported session: records below, events above."""
+    below = repo.checkpoint(SESSIONS["claude-code"], format="claude-code-v1")
+    events = [Prompt(content="And?"), Response(content="More."), System(subtype="shutdown")]
+    above = repo.checkpoint(encode_events(events), format="events-v1", parent=below)
+    done = resume(repo, above.short, runtime=target, home=tmp_path, cwd=tmp_path)
+    said = [*spoken("claude-code", SESSIONS["claude-code"]), ("prompt", "And?"), ("response", "More.")]
+    assert spoken(target, Path(done.path).read_bytes()) == said
+    assert done.tier == "2s"
 
 
 def test_what_nobody_can_read_is_not_passed_on(repo: Repo, tmp_path: Path) -> None:
