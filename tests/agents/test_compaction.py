@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harken.agents.compaction import foldable
-from harken.agents.turns import for_model
+from harken.agents.entries import for_model
 from harken.errors import ModelFailed
 from support.stage import call, contents, lines, open_stage, say
 

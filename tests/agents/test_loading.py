@@ -11,7 +11,7 @@ import pytest
 import harken
 from harken import Agent, Session, load_session
 from harken.agents import Call, ScriptedModel
-from harken.agents.turns import INTERRUPTED
+from harken.agents.entries import INTERRUPTED
 from harken.errors import BadRequest, Locked
 from support.stage import call, contents, lines, open_stage, say
 

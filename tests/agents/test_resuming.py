@@ -9,7 +9,7 @@ import pytest
 
 from harken import SessionViewer
 from harken.agents import Approve, Change, Deny, Hook
-from harken.agents.turns import INTERRUPTED
+from harken.agents.entries import INTERRUPTED
 from support.discussion import DIALOG, dialog, play, transcripts
 from support.stage import call, open_stage
 

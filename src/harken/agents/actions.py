@@ -14,8 +14,8 @@ from harken.errors import BadRequest, NotFound
 from harken.log import LoggedString
 
 from .delivery import deliver, wordings
+from .entries import Entry, call_arguments, call_name, calls_of, results_by_call
 from .tools import Answer, Call, make_tool
-from .turns import Entry, call_arguments, call_name, calls_of, results_by_call
 
 if TYPE_CHECKING:
     from .agent import Agent

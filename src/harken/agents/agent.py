@@ -13,10 +13,10 @@ from harken.errors import BadRequest
 from harken.log import LoggedString, Session
 
 from . import actions, compaction, delivery, turn
+from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, is_pending, open_calls
 from .hooks import Hook, HookAgent, check_name
 from .models import DEFAULT_MODEL, Message, Model
 from .tools import Tool, ToolFunction, current_call, make_tool
-from .turns import INTERRUPTED, STOPPED, Entry, as_entry, call_name, is_pending, open_calls
 from .watching import Watcher, attach
 from .world import Subagents, World
 

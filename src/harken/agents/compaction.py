@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from harken.errors import BadRequest, ModelFailed
 
+from .entries import Entry, for_model, is_pending, turn_groups
 from .models import Message, ModelError, Request
-from .turns import Entry, for_model, is_pending, turn_groups
 
 if TYPE_CHECKING:
     from .agent import Agent

@@ -21,10 +21,7 @@ from harken.log import LoggedString
 
 from .actions import CONTINUED
 from .compaction import Gauge, make_room
-from .hooks import Deny, Moment
-from .models import Message, ModelError, Reply, Request, Usage
-from .tools import Answer, Call, Tool, as_text, calling
-from .turns import (
+from .entries import (
     INTERRUPTED,
     REMARK,
     SENT_BACK,
@@ -40,6 +37,9 @@ from .turns import (
     times_sent_back,
     unheeded,
 )
+from .hooks import Deny, Moment
+from .models import Message, ModelError, Reply, Request, Usage
+from .tools import Answer, Call, Tool, as_text, calling
 from .waiting import Lock
 from .watching import consult, speak, watchers_of
 from .window import Window

@@ -17,6 +17,7 @@ import msgspec
 from harken.errors import BadRequest, ModelFailed, Poisoned
 from harken.log import LoggedString, Session
 
+from .entries import REMARK, Entry, is_utterance
 from .hooks import (
     GUARDED,
     HOW_TO_ANSWER,
@@ -32,7 +33,6 @@ from .hooks import (
     subagent_count,
     write_verdict,
 )
-from .turns import REMARK, Entry, is_utterance
 from .waiting import Lock
 
 if TYPE_CHECKING:

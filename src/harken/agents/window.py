@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .turns import REMARK, SENT_BACK, Entry, is_utterance
+from .entries import REMARK, SENT_BACK, Entry, is_utterance
 
 if TYPE_CHECKING:
     from .agent import Agent

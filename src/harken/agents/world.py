@@ -16,11 +16,11 @@ from harken.errors import BadRequest
 from harken.log import AgentInfo, Session
 from harken.log.transcripts import entries_of_all
 
+from .entries import Entry, as_entry
 from .hooks import POINTS, Hook, HookAgent, check_name
 from .models import Model, open_model
 from .patience import Patience
 from .tools import Tool
-from .turns import Entry, as_entry
 from .watching import Watcher, instruct
 
 if TYPE_CHECKING:

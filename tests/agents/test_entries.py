@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken.agents.turns import INTERRUPTED, for_model, is_pending, open_calls, results_by_call, turn_groups
+from harken.agents.entries import INTERRUPTED, for_model, is_pending, open_calls, results_by_call, turn_groups
 
 
 def user(content: str = "hello", **more: Any) -> dict[str, Any]:
