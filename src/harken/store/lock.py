@@ -45,7 +45,7 @@ class FairLock:
     def acquire(self) -> None:
         """Wait for our turn; `Locked` when patience runs out."""
         deadline = clock.monotonic() + self.patience
-        if not self._inside.acquire(timeout=self.patience):
+        if not self._inside.acquire(blocking=False) and not self._inside.acquire(timeout=self.patience):
             raise self._too_long()
         try:
             if _FAIR:

@@ -74,6 +74,8 @@ ADD_VERSION = "INSERT INTO migrations (version, name, time, sum) VALUES (?, ?, ?
 # -- artifacts and frames --------------------------------------------------------------------------------------------
 
 ARTIFACT = "SELECT n, frame, start, size FROM artifacts WHERE substr(id, 1, 8) = ? AND id = ?"
+# The artifact if it is there, and last the next number.
+ARTIFACT_AND_NEXT = f"{ARTIFACT} UNION ALL SELECT coalesce(max(n), 0) + 1, NULL, NULL, NULL FROM artifacts"
 ARTIFACTS_FROM = "SELECT id FROM artifacts WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?"
 ADD_ARTIFACT = "INSERT INTO artifacts (n, id, frame, start, size) VALUES (?, ?, ?, ?, ?)"
 PLACE_ARTIFACT = "UPDATE artifacts SET frame = ?, start = ? WHERE n = ?"
@@ -98,7 +100,6 @@ LOOSE_OF = f"{_LOOSE} WHERE chain = ? AND {_IN_USE} ORDER BY first"
 LOOSE_ALL = f"{_LOOSE} WHERE {_IN_USE} ORDER BY chain, first"
 LOOSE_ROW = f"{_LOOSE} WHERE slot = ?"
 SLOT_IN_USE = f"SELECT 1 FROM loose l WHERE slot = ? AND {_IN_USE}"
-FREE_SLOT = f"SELECT 1 FROM loose l WHERE slot = ? AND NOT {_IN_USE}"
 FREE_SLOTS = f"SELECT slot FROM loose l WHERE NOT {_IN_USE} ORDER BY slot DESC"
 DROP_FREE_SLOTS = f"DELETE FROM loose AS l WHERE NOT {_IN_USE}"
 SETTLE = "INSERT INTO frames (n, hash, size, data) SELECT ?, hash, size, data FROM loose WHERE slot = ?"

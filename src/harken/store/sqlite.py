@@ -11,7 +11,6 @@ import os
 import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from harken import clock, ids
@@ -33,6 +32,29 @@ _RECENT = 10_000
 _STEP = 512  # rows of a walk fetched at a time, so that a walk that stops early has not read everything
 
 
+class _Transaction:
+    """The block of `store.write()`."""
+
+    __slots__ = ("_store", "_writer")
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> SqliteWriter:
+        self._writer = SqliteWriter(self._store)
+        return self._writer
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        try:
+            if kind is None:
+                self._writer.finish()
+        finally:
+            self._writer.end()
+            self._store.forget_places()
+        if kind is None:
+            self._store.packer.after(self._writer)
+
+
 class SqliteStore:
     """Bytes, commits and names in one file."""
 
@@ -50,19 +72,9 @@ class SqliteStore:
         self._places: dict[str, tuple[int | None, int | None, int]] = {}
         self._frames: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()
 
-    @contextmanager
-    def write(self) -> Iterator[SqliteWriter]:
+    def write(self) -> _Transaction:
         """One transaction: whole when the block ends, or nothing of it if it raises."""
-        writer = SqliteWriter(self)
-        try:
-            yield writer
-            writer.finish()
-        except BaseException:
-            writer.abandon()
-            raise
-        finally:
-            self._places.clear()
-        self.packer.after(writer)
+        return _Transaction(self)
 
     # -- artifacts ---------------------------------------------------------------------------------------------
 
@@ -390,6 +402,10 @@ class SqliteStore:
     def recall(self, commit: str) -> tuple[int, str] | None:
         """Where a commit lies, if it was remembered."""
         return self._recent.get(commit)
+
+    def forget_places(self) -> None:
+        """After a transaction: slices may have moved."""
+        self._places.clear()
 
     def forget(self) -> None:
         """After a transaction was taken back: its numbers may be given out again."""

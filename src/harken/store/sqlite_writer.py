@@ -77,14 +77,13 @@ class SqliteWriter:
             self._db.commit()
             self._begun = False
             self._store.remember(self._known, self._interned)
-        self._db.local.writer = None
 
-    def abandon(self) -> None:
-        """Take everything back; what was noted of it is forgotten before anybody else may write."""
+    def end(self) -> None:
+        """Take back what was not finished; what was noted of it is forgotten before anybody else may write."""
         self._db.local.writer = None
-        self._store.forget()
         if self._begun:
             self._begun = False
+            self._store.forget()
             self._db.rollback()
 
     def pending(self, artifact: str) -> bytes | None:
@@ -103,7 +102,7 @@ class SqliteWriter:
         self._begin()
         number = self._numbers.get(name)
         if number is None:
-            found = self._store.find_artifact(name)
+            found = self._find_or_draw(name)
             if found is None or (found[1] is None and not self._store.has(name)):
                 self._place(name, data, like, found)
                 if found is None and policy != "default":
@@ -112,6 +111,15 @@ class SqliteWriter:
         if number is not None:
             self._strengthen(number, policy, expires)
         return name
+
+    def _find_or_draw(self, name: str) -> tuple[Any, ...] | None:
+        """Where an artifact is, or None; the first time, the next number is asked for in the same breath."""
+        if "artifact" in self._next:
+            return self._store.find_artifact(name)
+        id = bytes.fromhex(name)
+        *found, following = self._db.all(sql.ARTIFACT_AND_NEXT, (id[:8], id))
+        self._next["artifact"] = following[0]
+        return found[0] if found else None
 
     def _place(self, name: str, data: bytes, like: str, found: tuple[Any, ...] | None) -> None:
         """Put new bytes into the buffer; a full one, or one that leans on another frame, is written first."""
@@ -160,15 +168,15 @@ class SqliteWriter:
 
     def _fill_slot(self, frame: Frame) -> int:
         """Put a small frame into a slot whose own has been packed, or into a new one."""
-        slot, numbers = 0, list(self._numbers.values())
-        free = self._store.packer.free
+        numbers, free = list(self._numbers.values()), self._store.packer.free
+        row = (frame.hash, frame.size, self._chain, numbers[0], numbers[-1], frame.data)
+        slot = 0
         while free and not slot:
             slot = free.pop()
-            if self._db.one(sql.FREE_SLOT, (slot,)) is None:  # somebody was faster
+            if self._db.one(sql.SLOT_IN_USE, (slot,)) is not None:  # somebody was faster
                 slot = 0
         slot = slot or self._draw("slot")
-        row = (slot, frame.hash, frame.size, self._chain, numbers[0], numbers[-1], frame.data)
-        self._db.do(sql.FILL_SLOT, row)
+        self._db.do(sql.FILL_SLOT, (slot, *row))
         self.loosened.append((self._chain, frame.size))
         return slot
 
