@@ -125,6 +125,13 @@ def test_embedded_json_comes_back_byte_for_byte(text: bytes) -> None:
     assert [event] == FORMAT.read(FORMAT.write([event]).data)
 
 
+@pytest.mark.parametrize("text", [b"[" * 198 + b"]" * 198, b"[" * 230 + b"]" * 230, b"[" + b"{}," * 600_000 + b"0]"])
+def test_embedded_json_that_no_line_may_hold_comes_back_too(text: bytes) -> None:
+    event = System(message_id="m", subtype="init", metadata=text)
+
+    assert [event] == FORMAT.read(FORMAT.write([event]).data)
+
+
 def test_an_infinite_cost_comes_back() -> None:
     event = Metric(cost_usd=float("inf"))
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
+from harken.errors import BadRequest
+from harken.events import Output
+from harken.formats.session_log import FORMAT
 from harken.log import Problem, Session, scan
+from harken.views import SessionViewer
 
 GOOD = '{"message_id":"msg_001","event_type":"agent_created","agent_id":"a","role":"root"}\n'
 ENTRY = '{"message_id":"msg_002","event_type":"transcript_entry","agent_id":"a","role":"user","content":"x"}\n'
@@ -233,3 +238,86 @@ def test_an_overlong_line_stays_in_the_file_and_is_reported(path: Path) -> None:
         assert 1 == session.agents["a"].entries
         assert size == path.stat().st_size
         assert "msg_042" == session.log_piece_of_text("a", "x", "msg_001")
+
+
+def crowded(values: int) -> str:
+    return ENTRY.replace('"x"}', '"x","z":[' + ",".join(["{}"] * values) + "]}").replace("msg_002", "msg_003")
+
+
+def test_a_long_line_of_very_many_values_is_kept_as_bytes(path: Path) -> None:
+    line = crowded(600_000)
+
+    assert [Problem(2, len(GOOD), "too many values", "")] == report(path, GOOD + line + ENTRY)
+    assert [("msg_001", None), ("@83", line.strip().encode()), ("msg_002", None)] == [
+        (event.message_id, event.raw if isinstance(event, Output) else None)
+        for event in Session.load(path, readonly=True).events()
+    ]
+    assert [["msg_002"], 1] == [
+        [line["message_id"] for line in Session.load(path, readonly=True).entries("a")],
+        len(SessionViewer(path).get_transcript("a")),
+    ]
+
+
+def test_commas_and_brackets_in_a_long_text_are_no_values(path: Path) -> None:
+    content = 'a, "quoted\\" [text], {with}, ' * 100_000
+    with Session(path) as session:
+        session.log_transcript_entry("a", {"role": "user", "content": content})
+
+    again = Session.load(path, readonly=True)
+
+    assert [content] == [message["content"] for message in again.transcript("a")]
+    assert ["agent used but never created"] == [problem.what for problem in again.report]
+
+
+def test_a_line_of_too_many_values_is_refused_at_the_door(path: Path) -> None:
+    with Session(path) as session:
+        with pytest.raises(BadRequest, match="values") as refused:
+            session.log_transcript_entry("a", {"role": "user", "content": [{}] * 600_000})
+        assert refused.value.hint
+    assert b"" == path.read_bytes()
+
+
+def test_memory_stays_bounded_whatever_a_line_holds(path: Path) -> None:
+    """Fifteen megabytes of empty objects would be half a gigabyte of them in memory."""
+    path.write_text(GOOD + crowded(5_000_000) + ENTRY)
+
+    tracemalloc.start()
+    try:
+        session = Session.load(path, readonly=True)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert ["too many values"] == [problem.what for problem in session.report]
+    assert peak < 5 * path.stat().st_size
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_byte_order_mark_before_the_first_line_is_reported_and_the_line_is_read(path: Path, end: str) -> None:
+    torn = "" if end else "no newline at the end; "
+    problems = report(path, "\ufeff" + GOOD.strip() + end)
+
+    assert [Problem(1, 3, f"{torn}byte order mark", "")] == problems
+    assert "a" == Session.load(path, readonly=True).root
+    assert {"a": "a"} == SessionViewer(path).list_agents()
+    assert FORMAT.detect is not None
+    assert FORMAT.detect(path.read_bytes())
+
+
+def test_a_byte_order_mark_changes_nothing_about_what_cannot_be_read(path: Path) -> None:
+    path.write_text("\ufeff{broken\n\ufeff\n" + GOOD)
+
+    found = list(scan(path))
+
+    assert [("byte order mark; not JSON", 0), ("byte order mark; blank line", 11), (None, 15)] == [
+        (record.problem, record.offset) for record in found
+    ]
+    assert "\ufeff{broken".encode() == found[0].raw
+
+
+def test_objects_after_a_byte_order_mark_stand_where_they_are(path: Path) -> None:
+    path.write_text("\ufeff" + GOOD.strip() + ENTRY)
+
+    for record in scan(path):
+        assert path.read_bytes()[record.offset : record.offset + record.length] == record.raw
+        assert record.data is not None

@@ -489,3 +489,79 @@ class TestOpening:
     def test_no_other_acknowledgement_is_known(self, path: Path) -> None:
         with pytest.raises(BadRequest):
             Session(path, ack="maybe")  # type: ignore[arg-type]
+
+
+class TestTheDoor:
+    """What is wrong is told at once, and leaves no line and no gap in the ids."""
+
+    @pytest.mark.parametrize(
+        "log",
+        [
+            lambda session: session.log_transcript_entry(None, {"role": "user", "content": "x"}),
+            lambda session: session.log_transcript_entry(5, {"role": "user", "content": "x"}),
+            lambda session: session.log_transcript_entry("", {"role": "user", "content": "x"}),
+            lambda session: session.log_transcript_entry("a", "not a message"),
+            lambda session: session.log_transcript_entry("a", None),
+            lambda session: session.log_transcript_entry("a", {"role": ["user"]}),
+            lambda session: session.log_transcript_entry("a", {"role": "user", "content": "x"}, 5),
+            lambda session: session.log_transcript_entry("a", {"role": "user", "content": "x"}, ""),
+            lambda session: session.log_transcript_entry("a", {"role": "user", "content": "x"}, cause=[None]),
+            lambda session: session.log_transcript_entry("a", {"role": "user", "content": "x"}, cause=7),
+            lambda session: session.log_transcript_entry("a", {"role": "user", "content": float("nan")}),
+            lambda session: session.log_transcript_entry("a", {"role": "user", "content": [{"x": float("inf")}]}),
+            lambda session: session.log_transcript_entry("a", {"role": "user", "content": (2**70, float("nan"))}),
+            lambda session: session.log_transcript_entry("a", {"role": "user", "content": {"x": object()}}),
+            lambda session: session.log_piece_of_text("a", None, "m"),
+            lambda session: session.log_agent_created("b", name=5),
+            lambda session: session.log_agent_created(None),
+            lambda session: session.log_agent_terminated("a", reason=5),
+            lambda session: session.log_transcript_edit("a", "truncate", 1.0),
+            lambda session: session.append([Prompt(agent_id=5)]),  # type: ignore[arg-type]
+            lambda session: session.append([Prompt(agent_id="a", cause=("m", None))]),  # type: ignore[arg-type]
+            lambda session: session.append([{"role": "user"}]),
+        ],
+    )
+    def test_refuses_with_a_hint_what_cannot_be_meant(self, path: Path, log: Any) -> None:
+        with Session(path) as session:
+            session.log_agent_created("a")
+
+            with pytest.raises(BadRequest) as refused:
+                log(session)
+
+            assert refused.value.hint
+            assert 1 == len(lines(path))
+            session.log_transcript_entry("a", {"role": "user", "content": "x"})
+
+    def test_takes_an_empty_list_of_causes_for_none(self, path: Path) -> None:
+        with Session(path) as session:
+            session.log_transcript_entry("a", {"role": "user", "content": "x"}, cause=[])
+            session.log_transcript_entry("a", {"role": "user", "content": "x"}, "msg_001", cause=())
+            session.append([Prompt(agent_id="a", cause=())])
+
+        assert [None] * 3 == [line.get("cause") for line in lines(path)]
+        assert [False, False, False] == ["cause" in line for line in lines(path)]
+
+    @pytest.mark.parametrize("depth", [195, 198, 199, 220, 260, 600, 5000])
+    def test_takes_no_nesting_that_a_reader_would_not_follow(self, path: Path, depth: int) -> None:
+        content: Any = "x"
+        for _ in range(depth):
+            content = [content]
+        with Session(path) as session:
+            try:
+                session.log_transcript_entry("a", {"role": "user", "content": content})
+            except BadRequest as refused:
+                assert refused.hint
+                assert depth >= 199
+                assert b"" == path.read_bytes()
+            else:
+                assert depth < 200
+        assert [] == [
+            problem for problem in Session.load(path, readonly=True).report if problem.what.startswith("nest")
+        ]
+
+    def test_the_word_null_and_nothing_inside_a_message_are_welcome(self, path: Path) -> None:
+        message = {"role": "user", "content": [{"type": "text", "text": "null and void", "more": None}]}
+        with Session(path) as session:
+            session.log_transcript_entry("a", message)
+
+            assert [message] == session.transcript("a")

@@ -19,7 +19,6 @@ from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Event, Recovery
 from harken.formats.session_log import (
     ENTRY,
-    ROLES,
     Record,
     encode,
     events_of,
@@ -30,15 +29,13 @@ from harken.formats.session_log import (
     runs,
 )
 
-from . import transcripts
+from . import doors, transcripts
 from .disk import Ack, Writer, chunks, open_to_read
+from .doors import Cause
 from .registry import AgentInfo, OpenCall, Problem, Registry
-from .transcripts import ENVELOPE
 
 Observer = Callable[[list[Event]], object]
 """Told of events once they are acknowledged; what it raises reaches the caller, and the events stay logged."""
-
-Cause = str | Sequence[str] | None
 
 
 class Session:
@@ -219,6 +216,8 @@ class Session:
         attributes: dict[str, Any] | None = None,
     ) -> str:
         """Log that an agent came into being; called by whoever made it, who alone knows why and under which name."""
+        doors.check_agent(agent_id)
+        doors.check_text(name=name, language_model=language_model, role=role, parent=parent)
         if (known := self.agents.get(agent_id)) is not None and known.created:
             raise Conflict(f"agent {agent_id!r} exists already", hint="`allocate_agent_id` gives a fresh id")
         fields = {"name": name, "language_model": language_model, "role": role, "parent": parent}
@@ -234,26 +233,20 @@ class Session:
         cause: Cause = None,
     ) -> str:
         """Log an addition to an agent's transcript: a message with a role, as chat models know it."""
-        role = message.get("role")
-        if role not in ROLES:
-            raise BadRequest(f"no role is called {role!r}", hint="there are " + ", ".join(ROLES))
-        if not ENVELOPE.isdisjoint(message):
-            own = sorted(ENVELOPE & message.keys())[0]
-            raise BadRequest(f"a message cannot bring its own {own}", hint="pass it as an argument")
-        if role == "assistant":
-            message = _without_nothing(message)
-        elif None in message.values():
-            message = {key: value for key, value in message.items() if value is not None}
-        return self._log(ENTRY, agent_id, message, substance=substance, cause=cause)
+        return self._log(ENTRY, agent_id, doors.message_of(message), substance=substance, cause=cause)
 
     def log_piece_of_text(self, agent_id: str, content: str, cause: Cause) -> str:
         """Log text made for others to hear; it is in nobody's transcript until somebody hears it."""
+        if not isinstance(content, str):
+            raise BadRequest(f"content must be text, not {type(content).__name__}", hint="pass content as a str")
         return self._log("piece_of_text", agent_id, {"content": content}, cause=cause)
 
     def log_agent_terminated(self, agent_id: str, *, reason: str | None = None, cause: Cause = None) -> str:
         """Log that an agent left the tree; it stays in the registry."""
+        doors.check_agent(agent_id)
+        doors.check_text(reason=reason)
         if agent_id not in self.agents:
-            raise NotFound(f"no agent {agent_id!r} in {self.path}")
+            raise NotFound(f"no agent {agent_id!r} in {self.path}", hint="`session.agents` has every agent")
         return self._log("agent_terminated", agent_id, {"reason": reason} if reason else {}, cause=cause)
 
     def log_transcript_edit(
@@ -267,8 +260,9 @@ class Session:
         cause: Cause = None,
     ) -> str:
         """Log an edit: `truncate` keeps the first `n` entries, `compact` folds `start` up to `n` into `content`."""
-        if action not in ("truncate", "compact") or not 0 <= start <= n:
-            raise BadRequest(f"no edit {action!r} from {start} to {n}", hint="truncate or compact, 0 <= start <= n")
+        doors.check_text(content=content)
+        if action not in ("truncate", "compact") or {type(start), type(n)} != {int} or not 0 <= start <= n:
+            raise BadRequest(f"no edit {action!r} from {start!r} to {n!r}", hint="truncate or compact, 0 <= start <= n")
         data: dict[str, Any] = {"action": action, "n": n}
         if start:
             data["start"] = start
@@ -289,7 +283,7 @@ class Session:
         fresh: set[str] = set()
         now: int | None = None
         for event in events:
-            changes: dict[str, Any] = {}
+            changes = doors.changes_to(event)
             if not event.message_id:
                 follows = named and event.index == named[-1].index + 1 and named[-1].message_id in fresh
                 changes["message_id"] = named[-1].message_id if follows else self._allocate()
@@ -321,11 +315,8 @@ class Session:
         cause: Cause = None,
         last: dict[str, Any] | None = None,
     ) -> str:
-        if substance is not None and cause is not None:
-            raise BadRequest(
-                "an event cannot have both a substance and a cause",
-                hint="substance says 'the same content as', cause says 'triggered by'",
-            )
+        doors.check_agent(agent_id)
+        link = doors.links(substance, cause)
         with self._lock:
             message_id = self._allocate()
             data = {
@@ -334,11 +325,8 @@ class Session:
                 "agent_id": agent_id,
                 "timestamp": self._timestamp(),
                 **fields,
+                **link,
             }
-            if substance is not None:
-                data["substance"] = substance
-            elif cause is not None:
-                data["cause"] = cause if isinstance(cause, str) else list(cause)
             if last:
                 data.update((key, value) for key, value in last.items() if value is not None)
             self._commit(encode(data), (data,))
@@ -448,17 +436,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({str(self.path)!r}, agents={len(self.agents)}, records={self.registry.records})"
-
-
-def _without_nothing(message: dict[str, Any]) -> dict[str, Any]:
-    """An assistant's message without the keys under which nothing stands; some providers send them all."""
-    data = {key: value for key, value in message.items() if value is not None}
-    if "tool_calls" in data:
-        if not data["tool_calls"]:
-            del data["tool_calls"]
-        elif data.get("content") == "":
-            del data["content"]  # empty words beside a call: nobody said anything
-    return data
 
 
 def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Iterator[Record]:

@@ -11,10 +11,9 @@ from typing import Any
 
 from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text
 
-Data = dict[str, Any]
+from .doors import ENVELOPE
 
-ENVELOPE = frozenset({"message_id", "event_type", "agent_id", "timestamp", "substance", "cause", "index", "api_id"})
-"""Keys of a line that are about the record, not part of the message."""
+Data = dict[str, Any]
 
 
 def entries(records: Iterable[Data], agent_id: str) -> list[Data]:

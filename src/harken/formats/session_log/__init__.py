@@ -14,7 +14,7 @@ from harken.events import Event, Output
 from harken.formats.base import Format, Written
 
 from .dialects import dialect, normalise
-from .lines import BLANK, HEAD, MAX_LINE, Group, Record, look_closer, read_groups, read_records
+from .lines import BLANK, BOM, HEAD, MAX_LINE, Group, Record, look_closer, read_groups, read_records
 from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, events_of, instant_of
 from .writing import encode, record_of, records_of, runs
 
@@ -44,7 +44,7 @@ def write(events: Sequence[Event]) -> Written:
 
 def looks_like(head: bytes) -> bool:
     """Whether the first line that is not blank is a line of a session log."""
-    for line in head.split(b"\n", 64):
+    for line in head.removeprefix(BOM).split(b"\n", 64):
         if not line.strip():
             continue
         try:

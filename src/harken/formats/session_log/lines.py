@@ -1,14 +1,16 @@
 """Lines of a session log: bytes in, one `Record` per object out, and nothing a file may hold stops the reading.
 
-Memory is bounded by the line limit, whatever the file: a longer line is counted, its head is kept and the rest is
-passed over. Well-formed lines take orjson's road; what orjson refuses (a lone surrogate, a NaN, two objects on a
-line) gets a second, slower look, and only what survives neither is given up as data. It is still there as bytes.
+Memory is bounded, whatever the file: a line beyond the limit is counted, its head is kept and the rest is passed over,
+and a long line of very many small values, each of which costs more than its bytes, is kept as bytes. Well-formed
+lines take orjson's road; what orjson refuses (a lone surrogate, a NaN, two objects on a line) gets a second, slower
+look, and only what survives neither is given up as data. It is still there as bytes.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any
@@ -24,8 +26,12 @@ MAX_LINE = 16 * 1024 * 1024
 """Longer lines are kept in the file and reported, not read."""
 MAX_DEPTH = 200
 """Nesting beyond this is not read: common JSON writers could not write it again."""
-MAX_VALUES = 1000
+MAX_OBJECTS = 1000
 """So many objects on one line are read one by one; a line with more is kept whole."""
+LARGE = 1024 * 1024
+"""The values on a line longer than this are counted before it is read."""
+MAX_VALUES = 500_000
+"""A long line with more values than this is not read: `[{},{},…]` would take thirty times its size in memory."""
 HEAD = 64 * 1024
 """How much of an overlong line is kept in its record."""
 
@@ -40,6 +46,8 @@ NOT_UTF8 = "not UTF-8"
 SURROGATE = "lone surrogate"
 NUMBER = "number beyond 64 bits"
 NOT_FINITE = "NaN or infinity"
+CROWDED = "too many values"
+MARKED = "byte order mark"
 
 # A run of twenty digits may be a number that orjson would round; a shorter one cannot. Looking at every fifth byte
 # finds four digits in a row wherever there is such a run (and hardly ever otherwise), for a fraction of the time.
@@ -47,6 +55,9 @@ _LONG_NUMBER = b"0" * 20
 _STRIDE = 5
 _DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte & 0x5F for byte in range(256))
 _SPACE = " \t\r\n"
+BOM = b"\xef\xbb\xbf"
+# A JSON string; possessive, so that no text makes it try twice.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _MAX_DIGITS = 4000
 
 
@@ -105,12 +116,12 @@ class Group(msgspec.Struct, gc=False):
             offset += len(raw) + self.longer + 1
 
     def _look(self, raw: bytes) -> list[Reading]:
-        if not (self.longer or self.wide) and self.ended:
+        if not (self.longer or self.wide) and self.ended and not is_crowded(raw):
             try:
                 data = orjson.loads(raw)
             except orjson.JSONDecodeError:
                 data = None
-            if type(data) is dict and not _depth_exceeds(data, MAX_DEPTH):
+            if type(data) is dict and not nests_deeper(data, MAX_DEPTH):
                 return [(data if is_current(data) else normalise(data), None, 0, len(raw))]
         return _second_look(raw, self.longer, self.ended)
 
@@ -132,6 +143,8 @@ def read_groups(chunks: Iterable[bytes], *, offset: int = 0, line: int = 1) -> I
 
 def _decode_together(raws: list[bytes]) -> list[dict[str, Any]] | None:
     """The objects on these lines, where each line is exactly one, in today's dialect and not deep; else None."""
+    if any(map(is_crowded, raws)):
+        return None
     loads = orjson.loads
     try:
         found = [loads(raw) for raw in raws]
@@ -142,7 +155,7 @@ def _decode_together(raws: list[bytes]) -> list[dict[str, Any]] | None:
     # Few brackets cannot nest deeply; many may simply stand in a text.
     for raw in raws:
         if len(raw) > 2 * MAX_DEPTH and raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
-            return None if any(_depth_exceeds(data, MAX_DEPTH) for data in found) else found
+            return None if any(nests_deeper(data, MAX_DEPTH) for data in found) else found
     return found
 
 
@@ -189,10 +202,10 @@ def _split(chunks: Iterable[bytes]) -> Iterator[Lines]:
 
 def _small(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
-        if len(chunk) <= MAX_LINE:
+        if len(chunk) <= LARGE:
             yield chunk
         else:
-            yield from (chunk[at : at + MAX_LINE] for at in range(0, len(chunk), MAX_LINE))
+            yield from (chunk[at : at + LARGE] for at in range(0, len(chunk), LARGE))
 
 
 def _first(parts: list[bytes], size: int) -> Lines:
@@ -221,10 +234,42 @@ def _holds_long_number(raw: bytes) -> bool:
     return _LONG_NUMBER in raw.translate(_DIGITS)
 
 
+def is_crowded(raw: bytes) -> bool:
+    """Whether a long line holds more values than are read; what merely stands in a text does not count."""
+    if len(raw) <= LARGE or _separators(raw) <= MAX_VALUES:
+        return False
+    count = kept = 0
+    for text in _STRING.finditer(raw):
+        count += _separators(raw[kept : text.start()])
+        kept = text.end()
+        if count > MAX_VALUES:
+            return True
+    return count + _separators(raw[kept:]) > MAX_VALUES
+
+
+def _separators(raw: bytes) -> int:
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+
+
 def look_closer(raw: bytes) -> list[Reading]:
     """What can be made of a line that is not simply one small object; always at least one reading."""
+    if raw.startswith(BOM):
+        return [_marked(reading) for reading in _look_closer(raw[len(BOM) :])]
+    return _look_closer(raw)
+
+
+def _marked(reading: Reading) -> Reading:
+    """Some editors put a byte order mark before the first line; it belongs to no object."""
+    data, problem, start, end = reading
+    begin = start + len(BOM) if data is not None or start else 0
+    return data, f"{MARKED}; {problem}" if problem else MARKED, begin, end + len(BOM)
+
+
+def _look_closer(raw: bytes) -> list[Reading]:
     if not raw.strip():
         return [(None, BLANK, 0, len(raw))]
+    if is_crowded(raw):
+        return [(None, CROWDED, 0, len(raw))]
     problem = None
     try:
         text = raw.decode()
@@ -288,7 +333,7 @@ def _decode_all(text: str) -> list[Value] | None:
     """Every value on the line with its place; None where the line is not a row of JSON values, or of too many."""
     found: list[Value] = []
     at, size = 0, len(text)
-    while len(found) <= MAX_VALUES:
+    while len(found) <= MAX_OBJECTS:
         while at < size and text[at] in _SPACE:
             at += 1
         if at == size:
@@ -311,7 +356,7 @@ def _accept(found: tuple[Any, str | None], problem: str | None) -> tuple[dict[st
     problems = [text for text in (problem, odd) if text]
     if type(value) is not dict:
         return None, "; ".join([*problems, NOT_OBJECT])
-    if _depth_exceeds(value, MAX_DEPTH):
+    if nests_deeper(value, MAX_DEPTH):
         return None, "; ".join([*problems, DEEP])
     cleaned = _clean(value)
     if cleaned is not value:
@@ -320,7 +365,8 @@ def _accept(found: tuple[Any, str | None], problem: str | None) -> tuple[dict[st
     return data, "; ".join(problems) or None
 
 
-def _depth_exceeds(value: Any, limit: int) -> bool:
+def nests_deeper(value: Any, limit: int) -> bool:
+    """Whether lists and objects stand inside each other more than so many deep."""
     level = [value]
     for _ in range(limit + 1):
         below: list[Any] = []

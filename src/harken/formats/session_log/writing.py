@@ -18,7 +18,7 @@ from harken.clock import format_instant, in_calendar
 from harken.errors import BadRequest
 from harken.events import KINDS, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 
-from .lines import MAX_LINE
+from .lines import MAX_DEPTH, MAX_LINE, MAX_VALUES, is_crowded, nests_deeper
 from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN
 
 Data = dict[str, Any]
@@ -201,11 +201,11 @@ def _plain(data: Data, event: Event) -> None:
 
 
 def embedded(text: bytes) -> Any:
-    """JSON text as the object it is where that gives back the same bytes, else as text."""
+    """JSON text as the object it is where that gives back the same bytes and a reader follows it, else as text."""
     try:
-        value = orjson.loads(text)
+        value = None if is_crowded(text) else orjson.loads(text)
         if isinstance(value, (dict, list)) and orjson.dumps(value) == text and not _looks_encoded(value):
-            return value
+            return text.decode() if nests_deeper(value, MAX_DEPTH - 1) else value
     except (orjson.JSONDecodeError, TypeError):
         pass
     try:
@@ -219,22 +219,62 @@ def _looks_encoded(value: Any) -> bool:
 
 
 def encode(data: Data) -> bytes:
-    """The line, newline included."""
+    """The line, newline included. What a reader would not read again is refused."""
     try:
         line = orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
         line = _encode_oddities(data)
     if len(line) > MAX_LINE:
         raise BadRequest(
-            f"a line of {len(line)} bytes is too long for a session log (at most {MAX_LINE})",
-            hint="keep large content in a file or in the store and log a reference to it",
+            f"a line of {len(line)} bytes is too long for a session log (at most {MAX_LINE})", hint=_ELSEWHERE
         )
+    if is_crowded(line):
+        raise BadRequest(f"more than {MAX_VALUES} values are too many for a line of a session log", hint=_ELSEWHERE)
+    if len(line) > 2 * MAX_DEPTH and line.count(b"[") + line.count(b"{") > MAX_DEPTH and _is_deep(line):
+        raise BadRequest(
+            f"nested more than {MAX_DEPTH} deep, which no reader of a session log follows",
+            hint="log a deep value as JSON text",
+        )
+    if b"null" in line and _holds_not_finite(data):
+        raise BadRequest("JSON has no NaN and no infinity", hint="log such a number as text, or leave it out")
     return line
+
+
+_ELSEWHERE = "keep large content in a file or in the store and log a reference to it"
 
 
 def _encode_oddities(data: Data) -> bytes:
     """Lone surrogates and whole numbers beyond 64 bits: no business of orjson's, but not to be lost either."""
     try:
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=True).encode() + b"\n"
+        text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as problem:
-        raise BadRequest(f"cannot be written as JSON: {problem}") from None
+        raise BadRequest(
+            f"cannot be written as JSON: {problem}",
+            hint="log text, finite numbers, true, false, and lists and objects of them",
+        ) from None
+    return text.encode() + b"\n"
+
+
+def _holds_not_finite(data: Data) -> bool:
+    """Whether there is a NaN or an infinity, which orjson would quietly make null of."""
+    pending: list[Any] = [data]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            pending.extend(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            return True
+    return False
+
+
+def _is_deep(line: bytes) -> bool:
+    try:
+        return nests_deeper(orjson.loads(line), MAX_DEPTH)
+    except orjson.JSONDecodeError:
+        pass  # deeper than orjson goes, or with the oddities that it does not read
+    try:
+        return nests_deeper(json.loads(line), MAX_DEPTH)
+    except RecursionError:
+        return True
