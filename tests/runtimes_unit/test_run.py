@@ -264,6 +264,36 @@ def test_a_turn_is_committed_before_its_tools_have_run_even_if_nobody_asks(bench
         assert [commit.checkpoint for commit in repo.history(LIVE)] == ["turn_boundary"]
 
 
+HOSTILE = [
+    "[" * 100_000,
+    '{"type":"assistant","message":{"content":' + "[" * 50_000 + "]" * 50_000 + "}}",
+    '{"type":"assistant","message":{"id":7,"content":[{"type":"text","text":null},{"type":"tool_use","id":{}}]}}',
+    '{"type":"result","result":{},"usage":[],"modelUsage":{"m":{"inputTokens":-1}},"total_cost_usd":"much"}',
+    '{"type":"system","subtype":"init","session_id":["S"]}',
+    '{"type":"user","parent_tool_use_id":"../../x","agent_id":"/etc","message":{"content":"hi"}}',
+    "\x00\x1b]0;title\x07",
+]
+
+
+def test_lines_that_make_no_sense_are_kept_and_stop_nothing(bench: Bench) -> None:
+    lines = [{"raw": line + "\n"} for line in HOSTILE]
+    done = bench.run([init(), *lines, says("Still here."), result("Still here.")], "claude-code", "--", "-p", "hi")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("Still here.\n")
+    assert said(bench.events(LIVE))[-1] == "Still here."
+
+
+def test_a_session_that_calls_itself_a_path_is_given_another_name(bench: Bench) -> None:
+    done = bench.run([init("../../evil"), says("Hello.")], "claude-code", "--", "-p", "hi")
+    assert done.returncode == 0
+    with harken.open(bench.store) as repo:
+        [row] = repo.sessions()
+        names = [name.name for name in repo.store.names()]
+    assert names == [f"live/{row.session}"]
+    assert "evil" not in row.session
+    assert said(bench.events(row.session)) == ["hi", "Hello."]
+
+
 def test_what_cannot_be_wrapped_is_said_before_anything_starts(bench: Bench) -> None:
     done = bench.run(TURN, "claude-code", "--", "no print flag")
     assert done.returncode == 2
