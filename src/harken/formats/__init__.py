@@ -7,7 +7,8 @@ naming a `Format`, and pass the same contract suite (`harken.testing.FormatContr
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
 from harken.errors import NotFound
 
@@ -28,7 +29,13 @@ _OURS = {
 
 def names() -> list[str]:
     """Every format there is, ours first."""
-    return [*_OURS, *(door.name for door in entry_points(group="harken.formats") if door.name not in _OURS)]
+    return [*_OURS, *(name for name in _doors() if name not in _OURS)]
+
+
+@cache
+def _doors() -> dict[str, EntryPoint]:
+    """What others have installed; looking takes milliseconds, and a raw checkpoint asks each time."""
+    return {door.name: door for door in entry_points(group="harken.formats")}
 
 
 def find(name: str) -> Format | None:
@@ -36,10 +43,9 @@ def find(name: str) -> Format | None:
     if module := _OURS.get(name):
         found: Format = importlib.import_module(f".{module}", __name__).FORMAT
         return found
-    for door in entry_points(group="harken.formats"):
-        if door.name == name:
-            loaded: Format = door.load()
-            return loaded
+    if door := _doors().get(name):
+        loaded: Format = door.load()
+        return loaded
     return None
 
 
