@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 import pytest
 
-from harken.events import Event, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats import get
 from harken.runtimes.scenery import ORIGINS, without_scenery
 
@@ -67,6 +68,27 @@ def test_what_is_lost_is_counted_with_the_reason() -> None:
         ("provider's own tool call", 1),
     ]
     assert lost[0].why == "claude-code tells its model about its own rules"
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
+
+
+@pytest.mark.parametrize(
+    ("image", "sound"),
+    [
+        (Image(media_type="image/png", data=PNG), True),
+        (Image(url="https://example.org/a.png"), True),
+        (Image(media_type="image/png", data=PNG[:-4] + "…"), False),
+        (Image(media_type="image/png", data="REDACTED"), False),
+        (Image(media_type="image/svg+xml", data=base64.b64encode(b"<svg/>").decode()), False),
+        (Image(media_type="image/png"), False),
+    ],
+)
+def test_a_picture_that_would_be_refused_stays_behind(image: Image, sound: bool) -> None:
+    """A provider refuses the whole request for one picture that is not one."""
+    kept, lost = without_scenery([Prompt(content="see", images=(image,))], "claude-code")
+    assert [event.images for event in kept if isinstance(event, Prompt)] == [(image,) if sound else ()]
+    assert [loss.what for loss in lost] == ([] if sound else ["damaged picture"])
 
 
 # -- the order in which Claude Code's records are told ---------------------------------------------------------------

@@ -7,10 +7,11 @@ one. What people and agents said, what tools answered, and what the project's ow
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
 from collections.abc import Container, Sequence
 
-from harken.events import Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats import Loss
 
 ORIGINS = frozenset(
@@ -26,12 +27,15 @@ ORIGINS = frozenset(
     )
 )
 """Kinds of injected prompts that only set the scene."""
+PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
+"""How a PNG, a JPEG and a GIF begin."""
 SEALED_SUMMARY = "compact_summary"
 
 WHY = {
     "instructions of the runtime": "{} tells its model about its own rules",
     "notice of the runtime": "{} tells its model about its own tools and surroundings",
     "provider's own tool call": "what it found is not in the conversation",
+    "damaged picture": "it is not a picture that a provider accepts, and would be refused with everything else",
     "sealed summary": "only the provider that wrote it can open it",
 }
 """What does not follow, and why."""
@@ -65,10 +69,27 @@ def without_scenery(events: Sequence[Event], runtime: str) -> tuple[list[Event],
     for event in events:
         if not is_heard(event):
             continue
-        what = _reason(event, answered)
-        lost.update([what] if what else [])
-        kept += [] if what else [event]
+        if what := _reason(event, answered):
+            lost[what] += 1
+            continue
+        if isinstance(event, (Prompt, ToolResult)) and event.images:
+            sound = tuple(filter(_is_sound, event.images))
+            if damaged := len(event.images) - len(sound):
+                lost["damaged picture"] += damaged
+                event = event.replace(images=sound)
+        kept.append(event)
     return kept, tuple(Loss(what=what, count=count, why=WHY[what].format(runtime)) for what, count in lost.items())
+
+
+def _is_sound(image: Image) -> bool:
+    """Whether a provider would take the picture; one that it refuses would make it refuse the whole conversation."""
+    if not image.data:
+        return bool(image.url)
+    try:
+        head = base64.b64decode(image.data, validate=True)[:16]
+    except ValueError:
+        return False
+    return head.startswith(PICTURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
 
 
 def _reason(event: Event, answered: Container[str]) -> str:
