@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -98,3 +99,72 @@ def test_what_is_kept_can_be_chosen() -> None:
     assert (2, 4) == foldable(turns, 3)
     assert foldable(turns, 4) is None
     assert 10 == len(for_model(turns))
+
+
+class TestWhoSpeaksAtADiscussion:
+    PARTS: ClassVar[dict[str, Any]] = {
+        "root": [
+            call("task", name="Ann"),
+            call("task", name="Bob"),
+            "made",
+            call("discuss", prompt="p", speakers=["Ann"], listeners=["Bob"]),
+            "talked",
+            "more",
+            "again",
+            call("discuss", prompt="q"),
+            "end",
+        ],
+        "Ann": ["a1", "a2"],
+        "Bob": ["b1"],
+    }
+
+    def test_is_remembered_when_the_discussion_is_folded_away(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", self.PARTS)
+        with session:
+            for word in ("make", "talk", "more", "again"):
+                say(root, word)
+            assert asyncio.run(root.compact("They talked."))
+            assert [] == [entry for entry in root.transcript if "discuss" in str(entry.get("tool_calls"))]
+            assert (["Ann"], ["Bob"]) == (root.speakers, root.listeners)
+
+        root, session = open_stage(tmp_path / "log", self.PARTS)
+        with session:
+            assert (["Ann"], ["Bob"]) == (root.speakers, root.listeners)
+            say(root, "discuss again")
+            assert "[Ann]: a2" == contents(root, "tool")[-1]
+
+    def test_is_forgotten_with_the_agent_that_left_though_another_has_its_name(self, tmp_path: Path) -> None:
+        parts = {
+            "root": [
+                *self.PARTS["root"][:2],
+                call("discuss", prompt="p", speakers=["Ann"]),
+                call("terminate", name="Ann"),
+                call("task", name="Ann"),
+                "done",
+            ],
+            "Ann": ["a1"],
+        }
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            say(root, "go")
+            live = (root.speakers, root.listeners)
+
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            assert ([], None) == live == (root.speakers, root.listeners)
+
+    def test_is_not_what_a_discussion_asked_for_that_was_stopped(self, tmp_path: Path) -> None:
+        parts = {
+            "root": [*self.PARTS["root"][:2], call("discuss", prompt="p", speakers=["Ann"]), "never"],
+            "Ann": [{"error": "out of order"}],
+        }
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            with pytest.raises(ModelFailed):
+                say(root, "go")
+            root.stop()
+            live = (root.speakers, root.listeners)
+
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            assert (None, None) == live == (root.speakers, root.listeners)

@@ -6,15 +6,12 @@ they are run again with the window of what they had done, and skip the steps tha
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from harken.errors import BadRequest, NotFound
 from harken.log import LoggedString
 
 from .delivery import deliver, wordings
-from .entries import Entry, call_arguments, call_name, calls_of, results_by_call
 from .tools import Answer, Call, make_tool
 
 if TYPE_CHECKING:
@@ -76,6 +73,7 @@ async def discuss(
         replies.append(reply)
         if heard is not None:
             lines.append(prefix + heard)
+    remember(call.agent, speakers, listeners)
     content = "\n\n".join(lines) or "Everything that was said has been withheld by a hook."
     return Answer(content=content, cause=tuple(reply.message_id or "" for reply in replies))
 
@@ -93,34 +91,21 @@ async def terminate(
 
 
 def seat(agent: Agent, speakers: list[str] | None, listeners: list[str] | None) -> tuple[list[Agent], list[Agent]]:
-    """Who talks and who listens: as asked for, else as last time, else everybody talks. Remembered."""
+    """Who talks and who listens: as asked for, else as last time, else everybody talks."""
     talking = speakers if speakers is not None else agent.speakers or list(agent.subagents)
     silent = listeners if listeners is not None else agent.listeners or []
     if unknown := [name for name in (*talking, *silent) if name not in agent.subagents]:
         raise NotFound(f"{agent.label} has no subagent {unknown[0]!r}", hint="create it with task")
     if not talking:
         raise BadRequest("there is nobody to speak", hint="create subagents with task")
-    agent.speakers = list(talking) if speakers is not None else agent.speakers
-    agent.listeners = list(silent) if listeners is not None else agent.listeners
     silent = [name for name in dict.fromkeys(silent) if name not in talking]
     return [agent.subagents[name] for name in talking], [agent.subagents[name] for name in silent]
 
 
-def remember(agent: Agent, entries: Sequence[Entry]) -> None:
-    """Set the remembered lists of an agent from its own calls in the log; names that are gone are left out."""
-    results = results_by_call(entries)
-    for place, entry in enumerate(entries):
-        for made in calls_of(entry):
-            answers = results.get((place, made["id"]), ())
-            if call_name(made) != "discuss" or not answers or any(answer.get("is_error") for answer in answers):
-                continue
-            with contextlib.suppress(BadRequest):
-                arguments = DISCUSS.bind(call_arguments(made))
-                agent.speakers = arguments["speakers"] or agent.speakers
-                agent.listeners = agent.listeners if arguments["listeners"] is None else arguments["listeners"]
-    for names in (agent.speakers, agent.listeners):
-        if names is not None:
-            names[:] = [name for name in names if name in agent.subagents]
+def remember(agent: Agent, speakers: list[str] | None, listeners: list[str] | None) -> None:
+    """Keep the lists for the next time, once a discussion has come to its end: then the log has a result to go by."""
+    agent.speakers = agent.speakers if speakers is None else [name for name in speakers if name in agent.subagents]
+    agent.listeners = agent.listeners if listeners is None else [name for name in listeners if name in agent.subagents]
 
 
 async def _announce(call: Call, prompt: str, audience: list[Agent]) -> None:

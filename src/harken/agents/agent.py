@@ -6,16 +6,19 @@ so an agent can be made again from the log at any moment, and goes on where it w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from harken.errors import BadRequest
+from harken.events import System
 from harken.log import LoggedString, Session
 
 from . import actions, compaction, delivery, turn
 from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, is_pending, open_calls
-from .hooks import Hook, HookAgent, check_name
+from .history import MODEL
+from .hooks import Hook, HookAgent, check_name, distinct
 from .models import DEFAULT_MODEL, Message, Model
+from .opening import opening
 from .tools import Tool, ToolFunction, current_call, make_tool
 from .watching import Watcher, attach
 from .world import Subagents, World
@@ -42,7 +45,10 @@ class Agent:
         role: str | None = None,
         agent_id: str | None = None,
     ) -> None:
-        """`parent` and `agent_id` are for bringing an agent back: `init_prompt` is then its transcript so far."""
+        """`init_prompt` is what it begins with: a first message, or a transcript (another agent's will do).
+
+        `parent` and `agent_id` are for bringing an agent back: `init_prompt` is then its transcript so far.
+        """
         if name is not None:
             check_name(name)
         self.session = session
@@ -58,19 +64,21 @@ class Agent:
         self.turn = turn.Turn(self)
         self.turns = 0
         """How many messages it has produced, compacted ones included."""
-        self.language_model = self._take_model(language_model)
-        self._unlogged: list[Message] = []
+        self._language_model = self._take_model(language_model)
+        self._unlogged = 0
+        """How many entries at the head of the transcript are not in the log yet."""
         if agent_id is not None and agent_id in session.agents:
-            past = session.entries(agent_id) if init_prompt is None else _opening(None, init_prompt)
+            past = session.entries(agent_id) if init_prompt is None else _messages(init_prompt)
             self.transcript = [as_entry(entry) for entry in past]
-            self.turns = sum(1 for entry in self.transcript if entry.get("role") == "assistant")
         else:
-            self._unlogged = _opening(system_prompt, init_prompt)
+            self.transcript = opening(session, system_prompt, _messages(init_prompt))
+            self._unlogged = len(self.transcript)
+        self.turns = sum(1 for entry in self.transcript if entry.get("role") == "assistant")
         self.agent_id: str = agent_id or session.allocate_agent_id()
         session.attach(self.agent_id, self)
         if given := [make_tool(tool) for tool in tools]:
             self.world.tools[self.agent_id] = {tool.name: tool for tool in given}
-        for hook in hooks:
+        for hook in distinct(hooks):
             self.add_hook(hook)
 
     # -- what it is ---
@@ -112,6 +120,20 @@ class Agent:
     def model(self) -> Model:
         """The model that speaks for it, opened when it is first needed."""
         return self.world.model(self.language_model)
+
+    @property
+    def language_model(self) -> str:
+        """The name of its model. A change is logged, so that a load knows of it."""
+        return self._language_model
+
+    @language_model.setter
+    def language_model(self, model: str | Model) -> None:
+        name = self._take_model(model)
+        if name != self._language_model and self.agent_id in self.session.agents:
+            change = System(agent_id=self.agent_id, subtype=MODEL, message=name)
+            self.session.append([change])
+        self._language_model = name
+        self.world.chosen[self.agent_id] = name
 
     @property
     def missing_hooks(self) -> list[str]:
@@ -161,9 +183,12 @@ class Agent:
         """The text as it is in the log; new text is put there as a piece of text of this agent."""
         if isinstance(text, LoggedString) and text.message_id is not None:
             return text
+        return LoggedString(text, self.session.log_piece_of_text(self.agent_id, str(text), self._occasion()))
+
+    def _occasion(self) -> str | None:
+        """What brings about something this agent does now: the call it is running, or else its last message."""
         call = current_call()
-        cause = call.message_id if call is not None and call.agent is self else self.last_message_id()
-        return LoggedString(text, self.session.log_piece_of_text(self.agent_id, str(text), cause))
+        return call.message_id if call is not None and call.agent is self else self.last_message_id()
 
     # -- what it says ---
 
@@ -216,7 +241,7 @@ class Agent:
             raise BadRequest(f"{self.label} already has a subagent {name!r}")
         if len(self.path) >= MAX_DEPTH:
             raise BadRequest(f"agents may not be nested more than {MAX_DEPTH} deep")
-        cause = cause or self.last_message_id()
+        cause = cause or self._occasion()
         child = Agent(self.session, name=name, parent=self, language_model=language_model, tools=tools)
         with self.session.batch():
             child.create(cause)
@@ -230,15 +255,24 @@ class Agent:
         self.log({"role": "system", "content": system_prompt}, cause=cause)
 
     def terminate(self, *, cause: str | None = None) -> None:
-        """Leave the tree, with everything below; the registry remembers."""
-        for child in list(self.subagents.values()):
-            child.terminate(cause=cause)
-        for watcher in self.watchers:
-            self.session.log_agent_terminated(watcher.hook_id, cause=cause)
-        self.session.log_agent_terminated(self.agent_id, cause=cause)
-        self.watchers.clear()
-        if self.parent is not None and self.name is not None:
-            self.parent.forget(self.name)
+        """Leave the tree, with everything below; the registry remembers. It is logged whole or not at all."""
+        leaving = list(self._from_below())
+        with self.session.batch():
+            for agent in leaving:
+                agent.create()
+                for watcher in agent.watchers:
+                    self.session.log_agent_terminated(watcher.hook_id, cause=cause)
+                self.session.log_agent_terminated(agent.agent_id, cause=cause)
+        for agent in leaving:
+            agent.watchers.clear()
+            if agent.parent is not None and agent.name is not None:
+                agent.parent.forget(agent.name)
+
+    def _from_below(self) -> Iterator[Agent]:
+        """Everything below this agent, the deepest first, then itself."""
+        for child in self.subagents.values():
+            yield from child._from_below()
+        yield self
 
     def forget(self, name: str) -> None:
         """Take a subagent out of the tree and off the remembered lists."""
@@ -262,9 +296,12 @@ class Agent:
                 self.agent_id, cause, self.name, self.language_model, role=self.role, attributes=attributes
             )
         while self._unlogged:
-            message = self._unlogged[0]
-            self._append(message, self.session.log_transcript_entry(self.agent_id, message))
-            self._unlogged.pop(0)
+            place = len(self.transcript) - self._unlogged
+            entry = self.transcript[place]
+            message = {key: value for key, value in entry.items() if key != "substance"}
+            message_id = self.session.log_transcript_entry(self.agent_id, message, entry.get("substance"))
+            self.transcript[place] = {"message_id": message_id, **entry}
+            self._unlogged -= 1
 
     def log(self, message: Message, *, substance: str | None = None, cause: str | list[str] | None = None) -> str:
         """Add an entry to the transcript, once it is in the log; gives back its id."""
@@ -304,13 +341,7 @@ class Agent:
             self.turns += 1
 
 
-def _opening(system_prompt: str | None, init_prompt: str | Sequence[Message] | None) -> list[Message]:
-    """What a new agent begins with."""
-    opening: list[Message] = []
-    if system_prompt is not None:
-        opening.append({"role": "system", "content": system_prompt})
+def _messages(init_prompt: str | Sequence[Message] | None) -> Sequence[Message]:
     if isinstance(init_prompt, str):
-        opening.append({"role": "user", "content": init_prompt})
-    elif init_prompt is not None:
-        opening.extend(dict(message) for message in init_prompt)
-    return opening
+        return [{"role": "user", "content": str(init_prompt), "substance": getattr(init_prompt, "message_id", None)}]
+    return init_prompt or ()

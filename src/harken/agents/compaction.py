@@ -89,6 +89,7 @@ async def compact(agent: Agent, summary: str | None, *, keep: int) -> bool:
 
 
 async def _fold(agent: Agent, span: tuple[int, int], summary: str | None) -> bool:
+    agent.create()
     start, end = span
     text = summary if summary is not None else await _summarise(agent, agent.transcript[:end])
     message_id = agent.session.log_transcript_edit(agent.agent_id, "compact", end, start=start, content=text)

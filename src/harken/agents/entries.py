@@ -11,6 +11,8 @@ from typing import Any
 
 Entry = dict[str, Any]
 
+ROLES = ("system", "user", "assistant", "tool")
+
 STOPPED = "stopped"
 """The origin of the message that a person has stopped a turn."""
 REMARK = "remark"
@@ -20,12 +22,13 @@ SENT_BACK = "sent_back"
 INTERRUPTED = "Error: interrupted before it finished; whether it had any effect is not known."
 
 
-_OF_THE_RECORD = frozenset({"event_type", "agent_id", "timestamp", "index", "api_id"})
+OF_THE_RECORD = frozenset({"event_type", "agent_id", "timestamp", "index", "api_id"})
+"""Keys of a line of the log that are not shown in a transcript."""
 
 
 def as_entry(line: Entry) -> Entry:
     """A line of the log as an entry of a transcript: the message, its id and its links."""
-    entry = {key: value for key, value in line.items() if key not in _OF_THE_RECORD}
+    entry = {key: value for key, value in line.items() if key not in OF_THE_RECORD}
     entry["message_id"] = str(entry.get("message_id") or "")
     return entry
 

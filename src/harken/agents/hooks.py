@@ -115,6 +115,15 @@ def check(name: str, points: Iterable[str]) -> None:
         raise BadRequest(f"hook {name!r} has the points {points}", hint=f"points are {', '.join(POINTS)}")
 
 
+def distinct(hooks: Iterable[Hook | HookAgent]) -> list[Hook | HookAgent]:
+    """The hooks as given; a hook is known by its name, so no two may share one."""
+    given = list(hooks)
+    names = [one.name for one in given]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise BadRequest(f"two hooks are called {twice[0]!r}", hint="a hook is known by its name: give each its own")
+    return given
+
+
 def check_name(name: str) -> None:
     """A name stands in front of what is said (`[Name]: …`), so it may not look like anything else."""
     if not name.strip() or len(name) > 80 or not name.isprintable() or "[" in name or "]" in name:

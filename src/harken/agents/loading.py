@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from harken.errors import BadRequest
 from harken.log import Session
 
 from .agent import Agent
-from .hooks import Hook, HookAgent
+from .hooks import Hook, HookAgent, distinct
 from .models import Model
 from .patience import Patience
 from .tools import Tool, ToolFunction, make_tool
@@ -42,6 +43,7 @@ def load_session(
     is given stands for every agent; name and system prompt are for a root that is made. `options` are those of
     `Session`, and a session that is open already (one that a repo keeps, say) may stand in place of the file.
     """
+    given = distinct(hooks)
     session = session_file if isinstance(session_file, Session) else Session(session_file, **options)
     try:
         world = World.of(session)
@@ -50,13 +52,11 @@ def load_session(
             world.models[language_model.name] = language_model
             language_model = language_model.name
         world.language_model = language_model
-        given = {hook.name: hook for hook in hooks}
-        world.hooks = {name: hook for name, hook in given.items() if isinstance(hook, Hook)}
+        fresh = _fresh(session, given)
+        world.hooks = {hook.name: hook for hook in given if isinstance(hook, Hook)}
         root = _root(world, system_prompt, name, [make_tool(tool) for tool in tools])
-        known = {info.name for info in session.agents.values() if info.role == "hook" and not info.terminated}
-        for hook in given.values():
-            if hook.name not in known:
-                root.add_hook(hook)
+        for hook in fresh:
+            root.add_hook(hook)
         if world.missing:
             names = ", ".join(repr(name) for name in world.missing)
             problem = MissingHook(f"the session had function hooks that were not passed again: {names}")
@@ -66,6 +66,23 @@ def load_session(
             session.close()
         raise
     return root, session
+
+
+def _fresh(session: Session, given: list[Hook | HookAgent]) -> list[Hook | HookAgent]:
+    """The hooks that the log does not know; one that it knows as something else would be lost, and is refused."""
+    fresh: list[Hook | HookAgent] = []
+    known = {info.name: info for info in session.agents.values() if info.role == "hook" and not info.terminated}
+    for hook in given:
+        if (info := known.get(hook.name)) is None:
+            fresh.append(hook)
+            continue
+        was, now = info.attributes.get("kind") == "function", isinstance(hook, Hook)
+        if was != now:
+            raise BadRequest(
+                f"the session has a hook {hook.name!r} already, which is {'a function' if was else 'an agent'}",
+                hint="give the new hook another name",
+            )
+    return fresh
 
 
 def _root(world: World, system_prompt: str | None, name: str | None, tools: list[Tool]) -> Agent:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from harken.errors import BadRequest
+from harken.errors import BadRequest, HarkenError
 from harken.log import LoggedString, Session
 
 from .window import Window
@@ -157,6 +157,18 @@ def as_text(value: Any) -> str:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS).decode()
     except (TypeError, ValueError, RecursionError):
         return str(value)
+
+
+def describe(problem: BaseException) -> str:
+    """What went wrong in somebody else's code, in words; an exception may fail even at that."""
+    kind = type(problem).__name__
+    try:
+        said = str(problem)
+    except Exception:  # noqa: BLE001  its `__str__` is somebody else's code too
+        return f"{kind} (which could not be put into words)"
+    if isinstance(problem, HarkenError):
+        return said
+    return f"{kind}: {said}" if said else kind
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harken.errors import BadRequest, HarkenError, Locked, ModelFailed, Poisoned
+from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
 from harken.events import Metric
 from harken.log import LoggedString
 
@@ -39,7 +39,7 @@ from .entries import (
 )
 from .hooks import Deny, Moment
 from .models import Message, ModelError, Reply, Request, Usage
-from .tools import Answer, Call, Tool, as_text, calling
+from .tools import Answer, Call, Tool, as_text, calling, describe
 from .waiting import Lock
 from .watching import consult, speak, watchers_of
 from .window import Window
@@ -75,6 +75,7 @@ class Turn:
         `about` is a message that may have been answered while we waited for our turn; then that answer is it.
         """
         async with self._alone():
+            self.agent.create()
             if about is not None and (found := answer_to(self.agent.transcript, about)) is not None:
                 return LoggedString(str(found.get("content") or ""), str(found["message_id"]))
             await self._settle()
@@ -84,6 +85,7 @@ class Turn:
 
     async def resume(self) -> LoggedString | None:
         """Finish an interrupted turn, if there is one."""
+        self.agent.create()
         if is_pending(self.agent.transcript):
             return await self.take()
         return await self.conclude() if self.is_under_review() else None
@@ -91,7 +93,7 @@ class Turn:
     def is_under_review(self) -> bool:
         """Whether the process died between the last utterance and the verdict on it."""
         spoken = last_spoken(self.agent.transcript)
-        if spoken is None or spoken["message_id"] == self._accepted:
+        if spoken is None or spoken.get("message_id", "") in ("", self._accepted):
             return False
         if times_sent_back(self.agent.transcript) >= MAX_REVIEWS:
             return False
@@ -238,10 +240,8 @@ class Turn:
             answer = await self._attempt(call, message_id, resumed)
         except _FATAL:
             raise
-        except HarkenError as problem:
-            answer = Answer(content=f"Error: {problem}", is_error=True)
         except Exception as problem:  # noqa: BLE001  a tool is somebody else's code; its failure is the model's news
-            answer = Answer(content=f"Error: {type(problem).__name__}: {problem}", is_error=True)
+            answer = Answer(content=f"Error: {describe(problem)}", is_error=True)
         agent.answer(
             call,
             bounded(answer.content),

@@ -33,6 +33,7 @@ from .hooks import (
     subagent_count,
     write_verdict,
 )
+from .tools import describe
 from .waiting import Lock
 
 if TYPE_CHECKING:
@@ -121,11 +122,16 @@ class Watcher:
         except (ModelFailed, Poisoned):
             raise
         except Exception as problem:  # noqa: BLE001  somebody else's code: it may fail in any way, and is a guard
-            verdict = Deny(f"the hook failed: {type(problem).__name__}: {problem}")
-            if moment.point not in GUARDED:
-                self._record(moment, asked, f"The hook failed: {type(problem).__name__}: {problem}")
-                return Ruling(Approve(), self)
+            return self._failed(moment, asked, problem)
         return self._rule(moment, asked, Approve() if verdict is None else settle_verdict(verdict, moment.point))
+
+    def _failed(self, moment: Moment, asked: str, problem: Exception) -> Ruling:
+        """What the failure of a function comes to: a guard that fails refuses, any other does not stand in the way."""
+        why = describe(problem)
+        if moment.point in GUARDED:
+            return self._rule(moment, asked, Deny(f"the hook failed: {why}"))
+        self._record(moment, asked, f"The hook failed: {why}")
+        return Ruling(Approve(), self)
 
     def ask_now(self, moment: Moment) -> Ruling:
         """The verdict of a function, for a caller that cannot wait."""
@@ -134,7 +140,12 @@ class Watcher:
                 f"hook {self.name!r} has to be waited for", hint="use `await agent.deliver(text, [other])` instead"
             )
         asked = question(moment, subagent_count(moment.agent))
-        verdict = self.hook.function(moment)
+        try:
+            verdict = self.hook.function(moment)
+        except (ModelFailed, Poisoned):
+            raise
+        except Exception as problem:  # noqa: BLE001  as above
+            return self._failed(moment, asked, problem)
         if inspect.isawaitable(verdict):
             raise BadRequest(f"hook {self.name!r} has to be waited for", hint="use `await agent.deliver(…)` instead")
         return self._rule(moment, asked, Approve() if verdict is None else settle_verdict(verdict, moment.point))
@@ -229,6 +240,7 @@ def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
     """Give a hook an id and a place in the log, and have it watch an agent."""
     from .agent import Agent
 
+    _refuse_double(agent, hook)
     session, cause = agent.session, agent.last_message_id()
     attributes: dict[str, Any] = {"watches": agent.agent_id, "points": list(hook.points), "tree": hook.tree}
     if isinstance(hook, Hook):
@@ -243,6 +255,23 @@ def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
         watching.create(cause, attributes)
         instruct(watching, hook.instructions, cause)
     return Watcher(hook, watching.agent_id, session)
+
+
+def _refuse_double(agent: Agent, hook: Hook | HookAgent) -> None:
+    """A hook is known by its name: a second of that name would be lost at the next load, and guard nothing."""
+    known = agent.world.hooks.get(hook.name)
+    another = known is not None and isinstance(hook, Hook) and known != hook
+    if another or any(
+        info.role == "hook"
+        and not info.terminated
+        and info.name == hook.name
+        and info.attributes.get("watches", info.parent) == agent.agent_id
+        for info in agent.session.agents.values()
+    ):
+        raise BadRequest(
+            f"there is a hook {hook.name!r} already",
+            hint="give this one another name; one that the log knows is passed to load_session(hooks=[…])",
+        )
 
 
 def instruct(watching: Agent, instructions: str, cause: str | None = None) -> None:

@@ -17,6 +17,7 @@ from harken.log import AgentInfo, Session
 from harken.log.transcripts import entries_of_all
 
 from .entries import Entry, as_entry
+from .history import History
 from .hooks import POINTS, Hook, HookAgent, check_name
 from .models import Model, open_model
 from .patience import Patience
@@ -39,6 +40,8 @@ class World:
         """The function hooks by name."""
         self.language_model: str | None = None
         """A model that stands for every agent, whatever the log says."""
+        self.chosen: dict[str, str] = {}
+        """The models that agents were given one by one in this process, by agent id; they come before all others."""
         self.patience = Patience()
         self.window: int | None = None
         """How many tokens an agent may be shown before it makes room; None: as many as its model says it takes."""
@@ -46,7 +49,7 @@ class World:
         """Function hooks that the log knows and nobody has passed."""
         self._kin: Kin | None = None
         self._past: dict[str, list[Entry]] = {}
-        self._spoken: dict[str, int] = {}
+        self._history: dict[str, History] = {}
 
     @classmethod
     def of(cls, session: Session) -> World:
@@ -75,51 +78,61 @@ class World:
         finally:
             self._kin = None
             self._past.clear()
-            self._spoken.clear()
+            self._history.clear()
 
     def read(self, agent_ids: Iterable[str]) -> None:
-        """Take transcripts as they stand, and how much each agent has said, from one reading of the file."""
+        """Take transcripts as they stand, and what each agent did in all, from one reading of the file."""
         wanted = set(agent_ids)
-        self._spoken.update(dict.fromkeys(wanted, 0))
-
-        def counted() -> Iterator[Entry]:
-            for data in self.session.records():
-                agent_id = data.get("agent_id")
-                said = data.get("role") == "assistant" and not data.get("index")
-                if said and isinstance(agent_id, str) and agent_id in wanted:
-                    self._spoken[agent_id] += 1
-                yield data
-
-        for agent_id, lines in entries_of_all(counted(), wanted).items():
+        self._history |= {agent_id: History() for agent_id in wanted}
+        for agent_id, lines in entries_of_all(self._observed(wanted), wanted).items():
             self._past[agent_id] = [as_entry(line) for line in lines]
+
+    def _observed(self, wanted: set[str]) -> Iterator[Entry]:
+        """Every record, each shown to the history of its agent on the way."""
+        for data in self.session.records():
+            agent_id = data.get("agent_id")
+            if isinstance(agent_id, str) and agent_id in wanted:
+                self._history[agent_id].take(data)
+            if data.get("event_type") == "agent_terminated":
+                gone = self.session.agents.get(str(agent_id))
+                if gone is not None and gone.parent in wanted:
+                    self._history[str(gone.parent)].forget(usable(gone.name) or gone.agent_id)
+            yield data
 
     def revive(self, agent_id: str) -> Agent:
         """Any agent of the session, a terminated one too, as the log has it."""
-        from .actions import remember
         from .agent import Agent
 
         info = self.session.agents[agent_id]
         if agent_id not in self._past:
             self.read([agent_id])
+        history = self._history.pop(agent_id)
         parent = info.parent if info.parent in self.session.agents else None
         agent = Agent(
             self.session,
             init_prompt=self._past.pop(agent_id),
             name=usable(info.name),
-            language_model=self.language_model or info.language_model or None,
+            language_model=self._model_of(info, history),
             parent=parent,
             role=info.role or ("root" if agent_id == self.session.root else "child"),
             agent_id=agent_id,
         )
-        agent.turns = self._spoken.pop(agent_id)
+        agent.turns = history.spoken
         if info.terminated or agent.role == "hook":
             return agent
         kin = self._kin or Kin(self.session)
         for child in kin.children.get(agent_id, ()):
             agent.subagents.add(usable(child.name) or child.agent_id, child.agent_id)
-        remember(agent, agent.transcript)
+        agent.speakers = history.speakers
+        agent.listeners = history.listeners
+        for names in (agent.speakers, agent.listeners):
+            if names is not None:
+                names[:] = [name for name in names if name in agent.subagents]
         agent.watchers.extend(self._watchers(kin.hooks.get(agent_id, ())))
         return agent
+
+    def _model_of(self, info: AgentInfo, history: History) -> str | None:
+        return self.chosen.get(info.agent_id) or self.language_model or history.model or info.language_model or None
 
     def _watchers(self, hooks: Iterable[AgentInfo]) -> Iterator[Watcher]:
         for info in hooks:
@@ -136,6 +149,7 @@ class World:
                 return None
             if info.agent_id not in self._past:
                 self.read([info.agent_id])
+            self._history.pop(info.agent_id)
             return Watcher(hook, info.agent_id, self.session, past=self._past.pop(info.agent_id))
         agent: Agent = self.session.agent(info.agent_id)
         told = str(info.attributes.get("instructions", ""))
@@ -184,6 +198,15 @@ class Subagents(Mapping[str, "Agent"]):
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def __setitem__(self, name: str, agent: Agent) -> None:
+        raise BadRequest(
+            "an agent is not put below another by hand",
+            hint="`agent.spawn(name, system_prompt)` makes it and logs where it came from",
+        )
+
+    def __delitem__(self, name: str) -> None:
+        raise BadRequest("an agent is not taken away by hand", hint="`agent.subagents[name].terminate()` logs it")
 
     def add(self, name: str, agent_id: str) -> None:
         """Put an agent under a name."""

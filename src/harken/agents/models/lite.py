@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import logging
+import sys
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +15,8 @@ from .base import ModelError, Reply, Request, Usage, tool_call
 # Too many requests, a server in trouble, a connection that timed out: asking again may help.
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _TIMEOUT = 600.0
+_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+"""What they say below an error (prices that could not be fetched) is no business of a conversation."""
 
 
 class LiteLLMModel:
@@ -90,6 +94,9 @@ def _passing(problem: Exception) -> bool:
 
 
 def _litellm() -> Any:
+    if "litellm" not in sys.modules:  # whoever has imported it before us may have set it up
+        for name in _LOGGERS:
+            logging.getLogger(name).setLevel(logging.ERROR)
     try:
         litellm: Any = importlib.import_module("litellm")
         litellm.suppress_debug_info = True  # it would print its remarks into the conversation

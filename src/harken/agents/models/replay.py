@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from harken.errors import NotFound
 from harken.log import Session
 
 from .base import Message, ModelError, Reply, Request
@@ -44,6 +45,8 @@ class ReplayModel:
 
 def load_recording(path: Path, *, name: str) -> ReplayModel:
     """The recording in a session log; of agents that share a path the later one goes on where the earlier stopped."""
+    if not path.exists():
+        raise NotFound(f"there is no recording {str(path)!r}", hint="replay: takes a session log, and says it again")
     with Session.load(path, readonly=True) as session:
         paths = {agent_id: _path(session, agent_id) for agent_id in session.agents}
         parts: dict[Path_, list[Message]] = {}

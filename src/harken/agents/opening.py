@@ -1,0 +1,65 @@
+"""What a new agent begins with: instructions, and messages that may come out of another agent's transcript.
+
+A message that has an id was somebody's before. If it stands in this log, the new agent has the same content before
+it, which is what `substance` says; the links of a message from another log would lead nowhere, and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harken.errors import BadRequest
+from harken.log import Session
+
+from .entries import OF_THE_RECORD, ROLES, Entry
+from .models import Message
+
+_TEXTS = frozenset({"transcript_entry", "piece_of_text"})
+_ELSEWHERE = OF_THE_RECORD | {"message_id", "substance", "cause", "hook"}
+"""Keys that mean something only where the message came from."""
+
+
+def opening(session: Session, system_prompt: str | None, messages: Sequence[Message]) -> list[Entry]:
+    """The entries a transcript begins with; they get their ids when they are logged."""
+    for message in messages:
+        if not isinstance(message, Mapping) or message.get("role") not in ROLES:
+            raise BadRequest(
+                f"{message!r:.80} is no message to begin with",
+                hint="an init_prompt is a text, or a list of messages, each with a role and content",
+            )
+    head: list[Entry] = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
+    origins = _origins(session, messages)
+    return head + [_copy(message, origins.get(place)) for place, message in enumerate(messages)]
+
+
+def _copy(message: Message, origin: str | None) -> Entry:
+    entry = {key: value for key, value in message.items() if key not in _ELSEWHERE and value is not None}
+    if origin is None:
+        return entry
+    if entry["role"] == "user":
+        entry["source"] = "injected"
+    if isinstance(message.get("hook"), str):
+        entry["hook"] = message["hook"]
+    return entry | {"substance": origin}
+
+
+def _origins(session: Session, messages: Sequence[Message]) -> dict[int, str]:
+    """By place, the message of this log that has the same content: what it repeated itself, or else itself."""
+    asked = {
+        str(message["message_id"]): place
+        for place, message in enumerate(messages)
+        if message.get("message_id") and message.get("content")
+    }
+    found = {
+        place: message["substance"]
+        for place, message in enumerate(messages)
+        if not message.get("message_id") and message.get("substance") in session.registry.messages
+    }
+    for data in session.records() if asked else ():
+        place = asked.get(str(data.get("message_id")))
+        if place is None or data.get("event_type") not in _TEXTS:
+            continue
+        if data.get("content") == messages[place]["content"]:
+            origin = data.get("substance")
+            found[place] = origin if isinstance(origin, str) else str(data["message_id"])
+    return found
