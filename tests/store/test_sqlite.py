@@ -333,6 +333,26 @@ def test_packed_and_closed_it_takes_a_fraction_of_the_bytes(path, store):
         assert 600 == len(list(again.get_many([link.artifact for link in again.walk(parent)])))
 
 
+def test_many_open_chains_are_gathered_now_and_then_not_each_time(store):
+    """Chains that have been packed once and wait for more must not make every checkpoint look for something to pack."""
+    tips = {}
+    for n in range(12):  # twelve chains of some 400 KB each, packed, below a full frame
+        for m in range(10):
+            with store.write() as writer:
+                data = random.Random(n * 100 + m).randbytes(40_000)
+                draft = Draft(artifact=writer.put(data), parent=tips.get(n, ""), format="x", time=T0 + m)
+                tips[n] = writer.commit(draft).id
+        store.pack(tips[n])
+    packed = []
+    gather = store.packer.pack
+    store.packer.pack = lambda chain: (packed.append(chain), gather(chain))[1]
+    for m in range(30):
+        with store.write() as writer:
+            writer.commit(Draft(artifact=writer.put(b"%d" % m * 500), parent=tips[3], format="x", time=T0))
+    assert [] == packed
+    assert fsck(store, read_data=True).ok
+
+
 def test_a_copy_costs_at_most_three_percent(path, store):
     original = lines(12_000)
     copied = [line.replace(b"one", b"six") for line in original]

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from .sqlite_writer import SqliteWriter
 
 LOOSE_TOTAL = 4 * FRAME_SIZE
-"""Loose content in the whole store that is gathered even where no chain has a frame full of it."""
+"""Content of small loose frames in the whole store that is gathered even where no chain has a frame full of it."""
+
+SMALL = 64 << 10
+"""Below this a loose frame is as it was written; above, it has been packed once and may grow."""
 
 FEW = 8
 """Fewer loose frames than this are left alone when a chain ends or a store is closed."""
@@ -75,11 +78,11 @@ class Packer:
 
     def _counts(self) -> dict[int, list[int]]:
         if self._loose is None:
-            rows = self._store.db.all(sql.LOOSE_SUMS)
+            rows = self._store.db.all(sql.LOOSE_SUMS, (SMALL,))
             # Called after the transaction, so its own frames are among the rows; they are added again by the caller,
             # which makes the count a little high once, and the packing a little early.
-            self._loose = {chain: [size, count] for chain, size, count in rows}
-            self._total = sum(size for _, size, _ in rows)
+            self._loose = {chain: [size, count] for chain, size, count, _ in rows}
+            self._total = sum(small for *_, small in rows)
             self.free = [slot for (slot,) in self._store.db.all(sql.FREE_SLOTS)]
         return self._loose
 

@@ -103,7 +103,10 @@ SLOT_IN_USE = f"SELECT 1 FROM loose l WHERE slot = ? AND {_IN_USE}"
 FREE_SLOTS = f"SELECT slot FROM loose l WHERE NOT {_IN_USE} ORDER BY slot DESC"
 DROP_FREE_SLOTS = f"DELETE FROM loose AS l WHERE NOT {_IN_USE}"
 SETTLE = "INSERT INTO frames (n, hash, size, data) SELECT ?, hash, size, data FROM loose WHERE slot = ?"
-LOOSE_SUMS = f"SELECT chain, sum(size), count(*) FROM loose l WHERE {_IN_USE} GROUP BY chain"
+LOOSE_SUMS = (
+    "SELECT chain, sum(size), count(*), sum(CASE WHEN size < ? THEN size ELSE 0 END) FROM loose l "
+    f"WHERE {_IN_USE} GROUP BY chain"
+)
 SLICES_BETWEEN = "SELECT n, start, size FROM artifacts WHERE n BETWEEN ? AND ? AND frame = ? ORDER BY n"
 NEXT = {
     "frame": "SELECT coalesce(max(n), 0) + 1 FROM frames",

@@ -19,11 +19,12 @@ from . import naming, sql
 from .base import Commit, Draft, SessionRow
 from .db import text
 from .frames import BULK, FRAME_SIZE, Frame, live_level, seal_frame
+from .packing import SMALL
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
-LOOSE_LIMIT = 64 << 10
+LOOSE_LIMIT = SMALL
 """A frame below this is loose: it waits to be gathered with its neighbours."""
 
 
