@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import harken as api
-from harken.events import Prompt
+from harken.events import Prompt, Response
 from harken.formats import get
 from support.conversations import HELD, ITEMS, Held, heard, plain, prompt
 from support.harken_cli import harken, take_in
@@ -78,6 +78,29 @@ def test_a_fork_from_the_middle_knows_nothing_of_what_came_later(lab: Lab, sourc
     known = carried(held, target)
     cut = next(at for at, item in enumerate(known) if item.text.startswith("Thank you"))
     assert sent == [*known[:cut], Item("user", NEXT)]
+
+
+@pytest.mark.parametrize("target", RUNTIMES)
+@pytest.mark.parametrize("source", RUNTIMES)
+def test_a_fork_from_before_a_compaction_knows_what_was_folded_away(lab: Lab, source: str, target: str) -> None:
+    held = HELD["compacted"](lab, source)
+    requests = [ITEMS[source](body) for body in lab.model.asked()]
+    then = next(items for items in requests if items[-1].text.startswith("Thank you"))
+    earlier = Held(source, held.session, then[:-1])
+    assert earlier.knew[-1] == Item("assistant", "It worked.")
+    take_in(lab)
+    sent, _ = carry_on(lab, holding(lab, held, "It worked."), target)
+    assert sent == [*carried(earlier, target), Item("user", NEXT)]
+
+
+def holding(lab: Lab, held: Held, text: str) -> str:
+    """The commit in which the model says a text."""
+    with api.open(lab.folder / "store.db") as repo:
+        for commit in repo.history(held.session):
+            events = get(commit.format).read(repo.get(commit.artifact))
+            if any(isinstance(event, Response) and event.content == text for event in events):
+                return commit.id
+    raise AssertionError(f"no commit holds {text!r}")
 
 
 def before(lab: Lab, held: Held, text: str) -> str:

@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,7 +128,7 @@ class Lab:
     def environment(self) -> dict[str, str]:
         """What the programs see: nothing of this session's own."""
         return {
-            "PATH": f"{BIN}:{ROOT / '.venv' / 'bin'}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "PATH": f"{BIN}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.home),
             "CODEX_HOME": str(self.codex_home),
             "XDG_RUNTIME_DIR": str(self.folder / "run"),
