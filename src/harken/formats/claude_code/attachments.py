@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
+from .grammar import encode
 
 Block = dict[str, Any]
 Data = dict[str, Any]
@@ -40,12 +40,18 @@ def remind(text: str) -> Block:
 def _blocks(content: Any) -> list[Block]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    blocks = content if isinstance(content, list) else []
+    return [b for b in blocks if isinstance(b, dict) and (b.get("type") != "text" or isinstance(b.get("text"), str))]
 
 
 def _text(data: Data, key: str) -> str:
     value = data.get(key)
     return value if isinstance(value, str) else ""
+
+
+def _list(data: Data, key: str) -> list[Any]:
+    value = data.get(key)
+    return value if isinstance(value, list) else []
 
 
 def _plain(key: str) -> Callable[[Data], list[Any]]:
@@ -61,7 +67,7 @@ def _dump(label: str) -> Callable[[Data], list[Any]]:
 
     def tell(data: Data) -> list[Any]:
         rest = {key: value for key, value in data.items() if key != "type"}
-        return [f"{label}: {orjson.dumps(rest).decode()}" if rest else label]
+        return [f"{label}: {encode(rest).decode()}" if rest else label]
 
     return tell
 
@@ -141,7 +147,7 @@ def _edited(data: Data) -> list[Any]:
 
 
 def _skills(data: Data) -> list[Any]:
-    skills = [skill for skill in data.get("skills") or () if isinstance(skill, dict)]
+    skills = [skill for skill in _list(data, "skills") if isinstance(skill, dict)]
     return ["Skills used before:\n" + "\n\n".join(f"{_text(s, 'name')}\n{_text(s, 'content')}" for s in skills)]
 
 
@@ -149,7 +155,7 @@ def _listing(label: str, *keys: str) -> Callable[[Data], list[Any]]:
     """A list that may be empty, and then says nothing."""
 
     def tell(data: Data) -> list[Any]:
-        found = [str(item) for key in keys for item in data.get(key) or ()]
+        found = [item for key in keys for item in _list(data, key) if isinstance(item, str)]
         return [f"{label}:\n" + "\n".join(found)] if found else []
 
     return tell

@@ -80,7 +80,7 @@ class RecordReader:
         """The agent a record is of: the one it names, else the first record of its side chain."""
         named = _text(record, "agentId")
         if record.get("isSidechain") is not True:
-            return named if record.get("type") in _OWNED else ""
+            return named if _text(record, "type") in _OWNED else ""
         uuid = _text(record, "uuid")
         agent = named or self._owners.get(_text(record, "parentUuid")) or uuid
         if uuid:

@@ -146,7 +146,7 @@ def _turns_of(record: dict[str, Any], node: Node, data: bytes) -> list[Turn]:
     made_up = record.get("isApiErrorMessage") is True and body.get("model") == "<synthetic>"
     for block in blocks:
         if block.get("type") == "tool_use":
-            block["name"] = RENAMED.get(block.get("name", ""), block.get("name", ""))
+            block["name"] = RENAMED.get(name := block.get("name") or "", name)
     return [Turn("assistant", blocks, str(body.get("id") or ""), str(body.get("model") or ""), mark="error" * made_up)]
 
 
@@ -165,11 +165,24 @@ def _blocks(content: Any) -> list[Block]:
         return [{"type": "text", "text": content}]
     if not isinstance(content, list):
         return []
-    blocks = [dict(b) if isinstance(b, dict) else {"type": "text", "text": b} for b in content if b]
-    blocks = [b for b in blocks if b.get("type") in _SENT and not (b["type"] == "text" and not b.get("text"))]
+    blocks = [block for item in content if (block := _block(item)) is not None]
     if any(_names_tools(block) for block in blocks):
         blocks.append({"type": "text", "text": "Tool loaded."})
     return blocks
+
+
+def _block(item: Any) -> Block | None:
+    """A block as it may be sent: of a known type, with words where there should be words and names that are names."""
+    block = {"type": "text", "text": item} if isinstance(item, str) else dict(item) if isinstance(item, dict) else {}
+    kind = block.get("type")
+    if not isinstance(kind, str) or kind not in _SENT:
+        return None
+    if kind == "text":
+        return block if isinstance(block.get("text"), str) and block["text"] else None
+    for key in ("id", "tool_use_id", "name"):
+        if key in block and not isinstance(block[key], str):
+            block[key] = None
+    return block
 
 
 def _notification(blocks: list[Block]) -> list[Block]:
@@ -297,51 +310,75 @@ def _answer_the_last(turns: list[Turn]) -> None:
 def _lift_attachments(turns: list[Turn]) -> list[Turn]:
     """An attachment stands before the prompts it came with, but never before a result or an assistant's words."""
     lifted: list[Turn] = []
+    prompts: list[Turn] = []
     for turn in turns:
-        place = len(lifted)
-        if turn.role == "attachment":
-            while place and lifted[place - 1].role == "user" and not lifted[place - 1].answers:
-                place -= 1
-        lifted.insert(place, turn)
-    return lifted
+        if turn.role == "user" and not turn.answers:
+            prompts.append(turn)
+        elif turn.role == "attachment":
+            lifted.append(turn)
+        else:
+            lifted += [*prompts, turn]
+            prompts = []
+    return lifted + prompts
+
+
+class _Message(msgspec.Struct):
+    """A message of the request while it is put together; a user's results come before everything else."""
+
+    role: str
+    results: list[Block]
+    others: list[Block]
+    id: str = ""
+    model: str = ""
+
+    def add(self, blocks: list[Block]) -> None:
+        """Take in blocks of another record."""
+        for block in blocks:
+            (self.results if block.get("type") == "tool_result" else self.others).append(block)
 
 
 def _merge(turns: list[Turn]) -> list[Turn]:
-    sent: list[Turn] = []
+    sent: list[_Message] = []
+    near: dict[str, _Message] = {}
+    """The assistant's messages since the last prompt, which a late record of theirs still finds."""
     for turn in turns:
         if turn.role == "assistant":
-            _merge_assistant(sent, turn)
+            if sent and sent[-1].role == "user" and not sent[-1].results:
+                near.clear()
+            if turn.id not in near:
+                near[turn.id] = _Message("assistant", [], [], turn.id, turn.model)
+                sent.append(near[turn.id])
+            near[turn.id].others += turn.blocks
         elif turn.role == "attachment":
             _merge_attachment(sent, turn)
         elif sent and sent[-1].role == "user":
             _join(sent[-1], turn.blocks)
         else:
-            sent.append(Turn("user", list(turn.blocks)))
-    return sent
+            sent.append(_Message("user", [], []))
+            sent[-1].add(turn.blocks)
+    return [Turn(message.role, message.results + message.others, message.id, message.model) for message in sent]
 
 
-def _join(message: Turn, blocks: list[Block]) -> None:
-    """Two user records become one message: a newline where two texts meet, results first."""
-    if message.blocks and blocks and message.blocks[-1].get("type") == blocks[0].get("type") == "text":
-        last = message.blocks[-1]
-        message.blocks[-1] = last | {"text": last["text"] and last["text"] + "\n"}
-    joined = message.blocks + blocks
-    message.blocks = [b for b in joined if b.get("type") == "tool_result"]
-    message.blocks += [b for b in joined if b.get("type") != "tool_result"]
+def _join(message: _Message, blocks: list[Block]) -> None:
+    """Two user records become one message: a newline where two texts meet."""
+    if message.others and blocks and message.others[-1].get("type") == blocks[0].get("type") == "text":
+        last = message.others[-1]
+        message.others[-1] = last | {"text": last["text"] and last["text"] + "\n"}
+    message.add(blocks)
 
 
-def _merge_attachment(sent: list[Turn], turn: Turn) -> None:
+def _merge_attachment(sent: list[_Message], turn: Turn) -> None:
     if not sent or sent[-1].role != "user":
         # The program does not join what one attachment says in several messages.
-        sent += [Turn("user", list(part)) for part in turn.parts]
+        sent += [_Message("user", [], list(part)) for part in turn.parts]
         return
     message = sent[-1]
     for part in turn.parts:
         words = all(b.get("type") == "text" and b["text"].startswith("<system-reminder>") for b in part)
-        if words and message.blocks and message.blocks[-1].get("type") == "tool_result":
-            message.blocks[-1] = _fold(message.blocks[-1], part)
+        if words and message.results and not message.others:
+            message.results[-1] = _fold(message.results[-1], part)
         else:
-            message.blocks = message.blocks + part
+            message.others += part
 
 
 def _fold(result: Block, part: list[Block]) -> Block:
@@ -351,17 +388,6 @@ def _fold(result: Block, part: list[Block]) -> Block:
         return result | {"content": [*content, *part]}
     texts = [content] if isinstance(content, str) and content else []
     return result | {"content": "\n\n".join([*texts, *(block["text"] for block in part)])}
-
-
-def _merge_assistant(sent: list[Turn], turn: Turn) -> None:
-    for message in reversed(sent):
-        if message.role == "assistant":
-            if message.id == turn.id:
-                message.blocks = message.blocks + turn.blocks
-                return
-        elif not message.answers:
-            break
-    sent.append(Turn("assistant", list(turn.blocks), turn.id, turn.model))
 
 
 def _pair(sent: list[Turn]) -> list[Turn]:
@@ -401,8 +427,9 @@ def _pair_assistant(message: Turn, seen: set[Any]) -> list[Any]:
 
 def _pair_user(message: Turn, calls: list[Any], *, first: bool) -> None:
     results: dict[Any, Block] = {}
+    asked = set(calls)
     for block in message.blocks:
-        if block.get("type") == "tool_result" and block.get("tool_use_id") in calls:
+        if block.get("type") == "tool_result" and block.get("tool_use_id") in asked:
             results.setdefault(block.get("tool_use_id"), block)
     missing = [_no_result(call) for call in calls if call not in results]
     others = [block for block in message.blocks if block.get("type") != "tool_result"]
