@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harken import Agent, LoggedString, Session, SessionViewer, load_session
-from harken.agents import Patience, ScriptedModel, make_tool
+from harken.agents import HookAgent, Patience, ScriptedModel, make_tool
 from harken.errors import BadRequest, ModelFailed
 from support.stage import call, contents, lines, open_stage, say
 
@@ -130,6 +130,21 @@ class TestTheTree:
 
             assert "alone" == say(root, "and now?")
             assert "Error: there is nobody to speak" == contents(root, "tool")[-1]
+
+    def test_a_tree_leaves_the_log_in_one_write(self, tmp_path: Path) -> None:
+        """A kill in between would leave half of it."""
+        root, session = open_stage(tmp_path / "log", {})
+        with session:
+            jill = root.spawn("Jill")
+            jill.spawn("Inner").spawn("Innermost")
+            jill.add_hook(HookAgent(name="Guard", points=("tool",), instructions=""))
+            told: list[list[str]] = []
+            session.observers.append(lambda events: told.append([event.agent_id for event in events]))
+
+            jill.terminate()
+
+            assert [["agent_004", "agent_003", "agent_005", "agent_002"]] == told
+            assert {} == dict(root.subagents)
 
 
 class TestTask:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import harken
-from harken import Agent, Session, load_session
+from harken import Agent, Session, SessionViewer, load_session
 from harken.agents import Call, ScriptedModel
 from harken.agents.entries import INTERRUPTED
 from harken.errors import BadRequest, Locked
@@ -337,3 +338,79 @@ def test_compaction_asks_for_a_finished_turn(tmp_path: Path) -> None:
         root.harken("hello")
         with pytest.raises(BadRequest, match="middle of a turn"):
             asyncio.run(root.compact("…"))
+
+
+class TestAnotherModel:
+    SCRIPTS: ClassVar[dict[str, list[str]]] = {"old": ["an old word", "another"], "new": ["a new word", "newer"]}
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        for name, words in self.SCRIPTS.items():
+            (tmp_path / f"{name}.json").write_text(json.dumps({"agents": {"root": words, "Ann": words}}))
+        return tmp_path
+
+    def test_is_logged_and_stays_after_a_load(self, folder: Path) -> None:
+        root, session = load_session(folder / "log", language_model="scripted:old.json")
+        with session:
+            say(root, "hi")
+            root.language_model = "scripted:new.json"
+            root.language_model = "scripted:new.json"
+
+            assert "newer" == say(root, "again")
+            (change,) = lines(session, event_type="system")
+            assert ("agent_001", "model", "scripted:new.json") == tuple(
+                change[key] for key in ("agent_id", "subtype", "message")
+            )
+
+        root, session = load_session(folder / "log")
+        with session:
+            assert "scripted:new.json" == root.language_model
+        dialog = SessionViewer(folder / "log").extract_dialog(["agent_001"])
+        assert ["hi", "an old word", "again", "newer"] == [line["content"] for line in dialog]
+
+    def test_is_part_of_the_creation_where_nothing_is_logged_yet(self, folder: Path) -> None:
+        with Session(folder / "log") as session:
+            agent = Agent(session)
+            agent.language_model = "scripted:new.json"
+            agent.harken("hi")
+
+            assert [] == lines(session, event_type="system")
+            assert "scripted:new.json" == session.agents[agent.agent_id].language_model
+
+    def test_stays_with_its_agent_when_that_is_let_go(self, folder: Path) -> None:
+        root, session = load_session(folder / "log", language_model="scripted:old.json")
+        with session:
+            ann = root.spawn("Ann")
+            ann.language_model = "scripted:new.json"
+            session.evict(ann.agent_id)
+
+            assert root.subagents["Ann"] is not ann
+            assert "a new word" == say(root.subagents["Ann"], "hi")
+
+    def test_may_be_an_object(self, folder: Path) -> None:
+        root, session = load_session(folder / "log", language_model="scripted:old.json")
+        with session:
+            root.language_model = ScriptedModel({"agents": {"root": ["mine"]}}, name="scripted:mine")
+
+            assert ("scripted:mine", "mine") == (root.language_model, say(root, "hi"))
+
+    def test_of_the_load_stands_for_all(self, folder: Path) -> None:
+        root, session = load_session(folder / "log", language_model="scripted:old.json")
+        with session:
+            root.language_model = "scripted:new.json"
+
+        root, session = load_session(folder / "log", language_model="scripted:old.json")
+        with session:
+            assert "scripted:old.json" == root.language_model
+
+    def test_is_no_part_of_what_a_store_keeps_as_known(self, folder: Path) -> None:
+        with harken.open(folder / "store.db") as repo, repo.session(folder / "log") as session:
+            root, _ = load_session(session, language_model="scripted:old.json")
+            say(root, "hi")
+            root.language_model = "scripted:new.json"
+            say(root, "again")
+            (row,) = repo.sessions()
+
+            told = repo.materialize(row.tip, format="anthropic-messages-v1").bytes
+        assert b"newer" in told
+        assert b"scripted:new.json" not in told

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 
-from harken import LoggedString, SessionViewer
+from harken import Agent, LoggedString, SessionViewer
 from harken.agents import Answer, Call, make_tool
 from harken.agents.tools import as_text
 from harken.errors import BadRequest
@@ -191,3 +191,67 @@ class TestToolsOfOnesOwn:
         flow = viewer.trace_message_flow(line["message_id"])
 
         assert "broadcast" == flow[-2]["tool_calls"][0]["function"]["name"]
+
+
+def recruit(call: Call, name: str, trade: str) -> str:
+    """Hire somebody for a trade; a plain function, as any program may have one."""
+    hired = call.agent.spawn(name, f"Your trade is {trade}.")
+    call.agent.inform(hired, "Welcome.")
+    return f"{name} is hired."
+
+
+class TestAToolThatMakesAgents:
+    PARTS = {  # noqa: RUF012
+        "root": [
+            {
+                "call": [
+                    {"tool": "recruit", "arguments": {"name": "Ann", "trade": "joinery"}},
+                    {"tool": "recruit", "arguments": {"name": "Bob", "trade": "masonry"}},
+                ]
+            },
+            call("discuss", speakers=["Ann"]),
+            "ok",
+        ],
+        "Ann": ["Good wood."],
+    }
+
+    def test_puts_them_below_the_one_who_calls_it(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", self.PARTS, tools=[recruit])
+        with session:
+            say(root, "hire")
+            assert ["Ann", "Bob"] == list(root.subagents)
+            assert ["Ann is hired.", "Bob is hired.", "Good wood."] == contents(root, "tool")
+            # Both come from the message that holds the calls, not from what was last in the transcript.
+            (asked,) = {line["cause"] for line in lines(session, event_type="agent_created", role="child")}
+            assert 2 == len(lines(session, message_id=asked)[0]["tool_calls"])
+
+        root, session = open_stage(tmp_path / "log", self.PARTS, tools=[recruit])
+        with session:
+            assert ["Ann", "Bob"] == list(root.subagents)
+            assert ["Your trade is masonry."] == contents(root.subagents["Bob"], "system")
+
+    def test_does_not_put_them_there_by_hand(self, tmp_path: Path) -> None:
+        root, session = open_stage(tmp_path / "log", {})
+        with session:
+            root.spawn("Ann")
+            with pytest.raises(BadRequest) as refused:
+                root.subagents["Bob"] = Agent(session, "You are Bob.")
+            assert "agent.spawn(" in (refused.value.hint or "")
+            with pytest.raises(BadRequest) as refused:
+                del root.subagents["Ann"]
+            assert "terminate()" in (refused.value.hint or "")
+            assert ["Ann"] == list(root.subagents)
+
+
+def test_a_tool_that_fails_beyond_words_gives_an_error_result(tmp_path: Path) -> None:
+    class Speechless(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    def fall() -> None:
+        raise Speechless
+
+    root, session = open_stage(tmp_path / "log", {"root": [call("fall"), "ok"]}, tools=[fall])
+    with session:
+        assert "ok" == say(root, "go")
+        assert "Error: Speechless (which could not be put into words)" == contents(root, "tool")[0]
