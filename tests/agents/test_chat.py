@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from harken import Session
+from harken import Session, load_session
+from harken.agents import Hook
 
 HARKEN = [sys.executable, "-m", "harken", "chat"]
 CAFE = {
@@ -103,6 +104,48 @@ class TestThroughAPipe:
         assert 3 == chat(tmp_path, "", "--resume", "y.jsonl").returncode
         assert 3 == chat(tmp_path, "hello\n", "--file", "z.jsonl", "--model", "scripted:none.json").returncode
         assert not (tmp_path / "z.jsonl").exists()
+
+    def test_a_session_is_kept_in_one_file(self, tmp_path: Path, script: str) -> None:
+        chat(tmp_path, "make Jack\n", "--model", script, "--file", "x.jsonl")
+        before = (tmp_path / "x.jsonl").read_bytes()
+
+        done = chat(tmp_path, "hello\n", "--resume", "x.jsonl", "--file", "y.jsonl")
+
+        assert 2 == done.returncode
+        assert "--file is for a new session" in done.stderr
+        assert before == (tmp_path / "x.jsonl").read_bytes()
+        assert not (tmp_path / "y.jsonl").exists()
+
+    @pytest.mark.parametrize("option", ["--resume", "--file"])
+    def test_a_folder_is_no_session(self, tmp_path: Path, option: str) -> None:
+        done = chat(tmp_path, "", option, ".")
+
+        assert (2, "error: . is a folder\nhint: name the session's log file in it\n") == (done.returncode, done.stderr)
+
+    def test_functions_that_are_not_here_are_told_in_plain_words(self, tmp_path: Path) -> None:
+        guard = Hook(name="Guard", points=("tool",), function=lambda _: None)
+        _, session = load_session(tmp_path / "x.jsonl", hooks=[guard])
+        session.close()
+
+        done = chat(tmp_path, "hello\n", "--resume", "x.jsonl")
+
+        assert 0 == done.returncode
+        assert "warning: this session was watched by functions of the program that began it (Guard)" in done.stderr
+        assert "let through" in done.stderr
+        for raw in ("MissingHook", "chat.py", "load_session"):
+            assert raw not in done.stderr
+
+    def test_hints_are_for_the_terminal(self, tmp_path: Path) -> None:
+        with Session(tmp_path / "x.jsonl"):
+            held = chat(tmp_path, "", "--resume", "x.jsonl")
+        lost = chat(tmp_path, "", "--model", "replay:none.jsonl")
+
+        assert 4 == held.returncode
+        assert "`harken view dialog x.jsonl`" in held.stderr
+        assert 3 == lost.returncode
+        assert "replay: takes a session log" in lost.stderr
+        for python in ("readonly", "Session("):
+            assert python not in held.stderr + lost.stderr
 
     def test_an_unfinished_turn_is_finished_first(self, tmp_path: Path, script: str) -> None:
         chat(tmp_path, "make Jack\n", "--model", script, "--file", "x.jsonl")

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
+import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -117,3 +122,69 @@ def test_a_provider_that_refuses_is_not(model: LiteLLMModel, tmp_path: Path) -> 
     with session, pytest.raises(ModelFailed, match="AuthenticationError"):
         say(root, "Hello")
     assert 1 == len(Provider.requests)
+
+
+class Listener:
+    """A door on loopback that somebody may knock at; nobody is let in."""
+
+    def __init__(self) -> None:
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket.setblocking(False)
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def has_been_knocked_at(self) -> bool:
+        try:
+            self.socket.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+
+@pytest.fixture
+def outside() -> Iterator[Listener]:
+    """Where all roads to the network lead."""
+    listener = Listener()
+    yield listener
+    listener.socket.close()
+
+
+def environment(outside: Listener, **more: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.upper().startswith(("LITELLM", "HTTP", "ALL_"))}
+    proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), outside.url)
+    return kept | proxies | {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"} | more
+
+
+def test_a_chat_asks_the_provider_and_nobody_else(model: LiteLLMModel, tmp_path: Path, outside: Listener) -> None:
+    """No list of prices is fetched, and none of LiteLLM's remarks gets into the conversation."""
+    Provider.answers += [words("Here I am.")]
+    done = subprocess.run(
+        [sys.executable, "-m", "harken", "chat", "--model", "openai/m", "--file", "x.jsonl"],
+        env=environment(outside, OPENAI_API_BASE=model._options["api_base"], OPENAI_API_KEY="none"),
+        input="there?\n",
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (0, "Here I am.\n") == (done.returncode, done.stdout)
+    assert ["the session is kept; resume it with: harken chat --resume x.jsonl"] == done.stderr.splitlines()[-1:]
+    assert "LiteLLM" not in done.stderr
+    assert not outside.has_been_knocked_at()
+
+
+def test_its_remarks_stay_out_of_a_program_that_did_not_set_it_up(tmp_path: Path) -> None:
+    code = "import logging; from harken.agents.models import lite; lite._litellm();" + (
+        "print([logging.getLogger(name).getEffectiveLevel() for name in lite._LOGGERS])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=dict(os.environ, LITELLM_LOCAL_MODEL_COST_MAP="True"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert f"[{logging.ERROR}, {logging.ERROR}, {logging.ERROR}]" == done.stdout.strip()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harken import clock
-from harken.errors import BadRequest, HarkenError, NotFound
+from harken.errors import BadRequest, HarkenError, Locked, NotFound
 
 from . import ui
 
@@ -51,16 +53,26 @@ def chat_command(
 
         harken chat --model scripted:examples/cafe.toml
     """
-    from harken.agents import load_session, open_model
+    from harken.agents import MissingHook, load_session, open_model
 
+    if resume is not None and file is not None:
+        raise click.UsageError("--resume goes on in the file it names; --file is for a new session.")
+    # LiteLLM fetches a list of prices while it is imported, and offline waits for it; it brings one along.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     path = _existing(resume) if resume is not None else _fresh(file)
     if model is not None:
         open_model(model, near=path.parent)  # a model that cannot be had is told before a file is made
-    root, session = load_session(_session(ctx, path), language_model=model, system_prompt=system_prompt)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingHook)  # told below, in words for a terminal
+        root, session = load_session(_session(ctx, path), language_model=model, system_prompt=system_prompt)
     shown = _shown(path)
     with session:
         if root.language_model == "demo":
             ui.note("the model is `demo`: a small built-in script, not a language model; --model names another")
+        if root.missing_hooks:
+            names = ", ".join(root.missing_hooks)
+            ui.warn(f"this session was watched by functions of the program that began it ({names});")
+            ui.warn("they are not here, so what they would have refused or changed is let through")
         chat = Chat(root, session)
         failed = chat.run()
     ui.note(f"the session is kept; resume it with: harken chat --resume {shown}")
@@ -72,18 +84,28 @@ def _session(ctx: click.Context, path: Path) -> Session:
     from harken.log import Session
 
     location = ctx.find_root().obj
-    if not location:
-        return Session(path)
-    import harken
+    repo = None
+    if location:
+        import harken
 
-    repo = harken.open(location)
-    ctx.call_on_close(repo.close)
-    return repo.session(path, on_warning=ui.warn)
+        repo = harken.open(location)
+        ctx.call_on_close(repo.close)
+    try:
+        return Session(path) if repo is None else repo.session(path, on_warning=ui.warn)
+    except Locked as problem:
+        hint = f"leave the other one first; `harken view dialog {_shown(path)}` shows what is said there"
+        raise Locked(str(problem), hint=hint) from problem
 
 
 def _existing(path: Path) -> Path:
     if not path.exists():
         raise NotFound(f"there is no session {str(path)!r}", hint="`harken chat` without --resume begins a new one")
+    return _no_folder(path)
+
+
+def _no_folder(path: Path) -> Path:
+    if path.is_dir():
+        raise BadRequest(f"{path} is a folder", hint="name the session's log file in it")
     return path
 
 
@@ -92,7 +114,7 @@ def _fresh(path: Path | None) -> Path:
         stem = clock.to_datetime(clock.now()).astimezone().strftime("session_%Y%m%d_%H%M%S")
         names = (f"{stem}{suffix}.jsonl" for suffix in ("", *(f"_{n}" for n in range(2, 1000))))
         return next(Path(name) for name in names if not Path(name).exists())
-    if path.exists():
+    if _no_folder(path).exists():
         raise BadRequest(f"{str(path)!r} exists already", hint=f"`harken chat --resume {path}` goes on with it")
     return path
 
