@@ -44,6 +44,10 @@ def explain(error: Exception, path: str) -> HarkenError:
     return HarkenError(f"{path} could not be read or written: {error}", hint="look at the disk and the permissions")
 
 
+_HEADER = 100
+"""Bytes of a SQLite file's header; the mark of the program that owns it stands at 68."""
+
+
 def text(value: str) -> str | bytes:
     """Text as SQLite can keep it: a transcript may hold half a surrogate pair, which is no UTF-8."""
     try:
@@ -67,6 +71,7 @@ class Database:
         self._process = os.getpid()
         self.local = threading.local()
         self._all: list[sqlite3.Connection] = []
+        _refuse_strangers(path)
         try:
             _make_private(path)
             self.lock = FairLock(f"{self.path}-lock", patience=patience)
@@ -263,6 +268,28 @@ class Database:
                 hint="upgrade Harken; the store has not been touched",
             )
         return tuple(step for step in self._steps if step[0] not in seen)
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Leave another program's SQLite file exactly as it is: even asking for our way of journaling would change it."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEADER)
+    except OSError:
+        return  # not there yet, or not readable, which opening it will say better
+    if len(head) < _HEADER or not head.startswith(b"SQLite format 3\0"):
+        return
+    if int.from_bytes(head[68:72], "big") == sql.APPLICATION_ID:
+        return
+    # A store that was never closed may have its mark in the write-ahead log only, so the tables decide.
+    with contextlib.suppress(sqlite3.Error):
+        stranger = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            tables = {name for (name,) in stranger.execute(sql.TABLES)}
+        finally:
+            stranger.close()
+        if tables and not tables >= {"migrations", "commits", "frames"}:
+            raise BadRequest(f"{path} is a SQLite file, but not a store of Harken's", hint="it has not been touched")
 
 
 def _make_private(path: Path) -> None:
