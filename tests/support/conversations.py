@@ -95,7 +95,8 @@ def sub_agents(lab: Lab, runtime: str) -> Held:
     ask = {"description": "look", "subagent_type": "general-purpose"}
     front = Call("Agent", ask | {"prompt": "SUB-ONE: look around", "run_in_background": False})
     back = Call("Agent", ask | {"prompt": "SUB-TWO: look around", "run_in_background": True})
-    lab.model.play([Say("The report of SUB-TWO.")], to="SUB-TWO")
+    # Slow enough that its report comes in a turn of its own.
+    lab.model.play([shell(runtime, "sleep 1; echo inside")], [Say("The report of SUB-TWO.")], to="SUB-TWO")
     lab.model.play([Say("I delegate."), front], [back], [Say("One is back.")], [Say("Both are back.")])
     session = session_of(runtime, prompt(lab, runtime, "Delegate it twice."))
     return Held(runtime, session, knew(lab, runtime, "Both are back."))
