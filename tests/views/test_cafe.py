@@ -162,7 +162,7 @@ class TestFlow:
         assert "m2" not in index
 
     def test_a_trace_follows_every_cause_and_substance(self, viewer):
-        assert ["m14", "m23", "m26"] == ids(viewer.trace_message_flow("m26"))
+        assert ["m10", "m14", "m23", "m26"] == ids(viewer.trace_message_flow("m26"))
         assert ["m23", "m24", "m25"] == ids(viewer.trace_message_flow("m25"))
         assert ["m10", "m11", "m12"] == ids(viewer.trace_message_flow("m12"))
 

@@ -73,7 +73,7 @@ def test_the_causes_are_the_same(viewer):
 
 def test_the_hearers_are_the_same(viewer):
     assert [("jack", 1)] == [(heard["agent_id"], heard["hops"]) for heard in viewer.who_heard("6")]
-    assert ["8", "9"] == [event["message_id"] for event in viewer.trace_message_flow("9")]
+    assert ["5", "8", "9"] == [event["message_id"] for event in viewer.trace_message_flow("9")]
 
 
 def test_nothing_is_reported_as_a_problem(viewer):

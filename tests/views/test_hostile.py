@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from harken.log import Session
 from harken.views import SessionViewer
 from harken.views.links import roots
 from harken.views.wording import Differ, split_label
@@ -109,7 +110,7 @@ class TestLinks:
         assert [("a", "Hello")] == [(d["message_id"], d["content"]) for d in viewer.extract_dialog(["x", "y"])]
         assert [] == viewer.interventions()
 
-    def test_a_line_with_both_links_is_followed_along_both(self):
+    def test_a_line_with_both_links_is_reported_and_followed_along_substance(self):
         viewer = SessionViewer.of(
             [
                 entry("a", "x", "assistant", "one"),
@@ -118,7 +119,10 @@ class TestLinks:
             ]
         )
 
-        assert ["a", "b", "c"] == [event["message_id"] for event in viewer.trace_message_flow("c")]
+        assert ["a", "c"] == [event["message_id"] for event in viewer.trace_message_flow("c")]
+        assert {"c": "a"} == viewer.build_causality_index()
+        assert [["a"], []] == [viewer.timeline()[2]["links"], viewer.content_flow("b")["heard"]]
+        assert [{"line": 3, "problem": "substance and cause on one line: c"}] == viewer.problems
 
     def test_parents_in_a_circle_are_all_in_the_tree(self):
         viewer = SessionViewer.of(
@@ -160,10 +164,50 @@ def test_dirt_in_the_file_is_reported_and_the_rest_is_shown(tmp_path):
 
     viewer = SessionViewer(path)
 
-    assert [6, 8, len(lines) + 1] == [problem["line"] for problem in viewer.problems]
+    assert [
+        {"line": 6, "problem": "not JSON"},
+        {"line": 8, "problem": "not an object"},
+        {"line": 9, "problem": "unknown event type: 'from the future'"},
+        {"line": len(lines) + 1, "problem": "no newline at the end; not JSON"},
+    ] == viewer.problems
     assert ["m11", "m14", "m23"] == [line["message_id"] for line in viewer.extract_dialog(["jack", "jill"])]
     assert "from the future" in [one["kind"] for one in viewer.timeline("jack")]
     every_view(viewer)
+
+
+def test_what_the_report_of_a_session_calls_wrong_is_a_problem_here_too(tmp_path):
+    path = write_log(
+        tmp_path / "odd.jsonl",
+        [
+            created("a", "x"),
+            entry("b", "x", "user", "one"),
+            entry("b", "x", "user", "one again"),
+            entry("c", "x", "robot", "two"),
+            entry("d", "x", "user", "three", substance="b", cause="a"),
+            created("e", "x"),
+        ],
+    )
+    report = Session.load(path, readonly=True).report
+
+    assert ["message id used twice", "unknown role", "substance and cause on one line", "agent created twice"] == [
+        problem.what for problem in report
+    ]
+    for viewer in (SessionViewer(path), SessionViewer.of(Session.load(path, readonly=True).records())):
+        assert [(one.line, f"{one.what}: {one.detail}") for one in report] == [
+            (one["line"], one["problem"]) for one in viewer.problems
+        ]
+
+
+def test_what_a_file_only_lacks_is_no_problem_of_a_line():
+    viewer = SessionViewer.of([entry("a", "x", "tool", "done", tool_call_id="c", cause="gone"), created("b", "y")])
+
+    assert [] == viewer.problems
+
+
+def test_problems_without_end_are_counted_and_not_all_told():
+    viewer = SessionViewer.of([created("a", "x")] + [entry("b", "x", "user", "again") for _ in range(3001)])
+
+    assert (3000, 1000) == (viewer.problem_count, len(viewer.problems))
 
 
 def test_an_empty_file_has_no_agents_and_nothing_to_show(tmp_path):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harken.log import Registry
 from harken.views import SessionViewer
 from harken.views.wording import Differ
-from support.viewed import calls, created, entry, text, write_log
+from support.viewed import calls, created, entry, long_session, text, write_log
 
 AGENTS = ("a", "b", "c")
 SIZE = 14
@@ -141,9 +144,21 @@ def test_who_heard_equals_a_search_through_the_whole_file(log, message_id):
     )
 
 
+def call_of(log, message_id):
+    """The call that a result answers: the last before it with the id, of the same agent if there is one."""
+    place, result = next(
+        ((at, event) for at, event in enumerate(log) if event["message_id"] == message_id), (0, dict[str, str]())
+    )
+    if result.get("role") != "tool":
+        return []
+    made = [event for event in log[:place] if event.get("tool_calls")]
+    own = [event for event in made if event["agent_id"] == result["agent_id"]]
+    return [event["message_id"] for event in (own or made)[-1:]]
+
+
 @known
 @given(sessions(), st.sampled_from(NAMES))
-def test_a_trace_is_everything_reachable_by_the_causality_index(log, message_id):
+def test_a_trace_is_everything_reachable_by_the_causality_index_and_from_an_answer_to_its_call(log, message_id):
     viewer = SessionViewer.of(log)
     if message_id not in {event["message_id"] for event in log}:
         return
@@ -155,6 +170,7 @@ def test_a_trace_is_everything_reachable_by_the_causality_index(log, message_id)
             reached.add(one)
             links = index.get(one, [])
             pending += links if isinstance(links, list) else [links]
+            pending += call_of(log, one)
 
     traced = [event["message_id"] for event in viewer.trace_message_flow(message_id)]
 
@@ -247,12 +263,60 @@ def test_no_view_depends_on_which_tools_were_used(log):
     assert plain.interventions() == masked.interventions()
 
 
+@known
+@given(sessions(), selections)
+def test_the_sequence_is_the_flow_with_the_deliveries_counted_by_agent(log, wanted):
+    viewer = SessionViewer.of(log)
+    for agents in (None, select(viewer, wanted)):
+        expected = [
+            {
+                "message_id": one["message_id"],
+                "time": one["time"],
+                "speaker": one["agent_id"],
+                "hearers": list(dict.fromkeys(heard["agent_id"] for heard in one["heard"])),
+                "returned": list(dict.fromkeys(result["agent_id"] for result in one["results"])),
+                "content": one["content"],
+                "changed": list(dict.fromkeys(heard["agent_id"] for heard in one["heard"] if heard["changed"])),
+            }
+            for one in viewer.flow()
+            if agents is None or {one["agent_id"], *(heard["agent_id"] for heard in one["heard"])} & set(agents)
+        ]
+
+        assert expected == viewer.sequence(agents)
+
+
+def test_the_sequence_takes_less_than_the_flow_it_is_a_summary_of():
+    viewer = SessionViewer.of(long_session(2000))
+
+    def peak(view):
+        tracemalloc.start()
+        try:
+            assert view()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(viewer.sequence) < peak(viewer.flow)
+
+
+@known
+@given(sessions())
+def test_the_tree_is_that_of_the_session_itself(log):
+    registry = Registry()
+    for _ in registry.fold_lines(log):
+        pass
+
+    tree = {row["agent_id"]: row["parent"] for row in SessionViewer.of(log).agent_tree()}
+
+    assert {agent_id: info.parent for agent_id, info in registry.agents.items()}.items() <= tree.items()
+
+
 @settings(max_examples=30, deadline=None)
 @given(sessions())
 def test_a_session_from_a_file_looks_like_the_events_themselves(tmp_path_factory, log):
     path = write_log(tmp_path_factory.mktemp("logs") / "log.jsonl", log)
     filed, held = SessionViewer(path), SessionViewer.of(log)
 
-    assert [] == filed.problems
+    assert held.problems == filed.problems
     assert held.timeline() == filed.timeline()
     assert held.flow() == filed.flow()

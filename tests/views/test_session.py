@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from harken import LoggedString, Session, SessionViewer
 
 
@@ -56,3 +58,51 @@ def test_text_made_for_several_by_a_tool_nobody_knows_is_one_content(tmp_path):
     assert [("broadcast", "action"), ("Attention", "text"), ("Attention", "heard")] == [
         (one["content"], one["kind"]) for one in viewer.timeline() if one["kind"] != "created"
     ][:3]
+
+
+def test_the_tree_and_the_session_agree_on_who_made_whom_while_several_calls_are_open(tmp_path):
+    """Without a cause only the order and the name in the arguments can tell, and there is one way to tell by them."""
+
+    def making(call_id, name):
+        function = {"name": "task", "arguments": json.dumps({"name": name})}
+        return {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
+
+    path = tmp_path / "session.jsonl"
+    with Session(path) as session:
+        session.log_agent_created("root", role="root")
+        session.log_transcript_entry("root", making("c1", "Jack"))
+        session.log_agent_created("jack", name="Jack")
+        of_root = session.log_transcript_entry("root", making("c2", "Jill"))
+        of_jack = session.log_transcript_entry("jack", making("c3", "Bob"))
+        jill = session.log_agent_created("jill", name="Jill")
+        bob = session.log_agent_created("bob", name="Bob")
+        parents = {agent_id: info.parent for agent_id, info in session.agents.items()}
+
+    viewer = SessionViewer(path)
+
+    assert {"root": None, "jack": "root", "jill": "root", "bob": "jack"} == parents
+    assert parents == {row["agent_id"]: row["parent"] for row in viewer.agent_tree()}
+    assert {jill: of_root, bob: of_jack}.items() <= viewer.build_causality_index().items()
+
+
+def test_the_trace_of_a_discussion_leads_to_the_replies_and_to_the_call(tmp_path):
+    path = tmp_path / "session.jsonl"
+    with Session(path) as session:
+        root, jack = session.allocate_agent_id(), session.allocate_agent_id()
+        session.log_agent_created(root)
+        session.log_agent_created(jack, name="Jack", parent=root)
+        function = {"name": "discuss", "arguments": "{}"}
+        call = session.log_transcript_entry(
+            root, {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
+        )
+        piece = session.log_piece_of_text(root, "Speak.", call)
+        session.log_transcript_entry(jack, {"role": "user", "content": "Speak."}, piece)
+        reply = session.log_transcript_entry(jack, {"role": "assistant", "content": "Hello"})
+        result = session.log_transcript_entry(
+            root, {"role": "tool", "tool_call_id": "c", "content": "[Jack]: Hello"}, cause=[reply]
+        )
+
+    viewer = SessionViewer(path)
+
+    assert [call, reply, result] == [event["message_id"] for event in viewer.trace_message_flow(result)]
+    assert [reply] == viewer.build_causality_index()[result]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from harken.formats.session_log import Record, events_of, events_of_record, record_of, records_of
 
 from .disk import Ack
-from .registry import AgentInfo, OpenCall, Problem, Registry
-from .session import Observer, Session, scan
+from .registry import INCOMPLETE, AgentInfo, OpenCall, Problem, Registry
+from .session import Observer, Session, fold, scan
 from .strings import LoggedString
+from .transcripts import edit_transcript
 
 __all__ = [
+    "INCOMPLETE",
     "Ack",
     "AgentInfo",
     "LoggedString",
@@ -19,8 +21,10 @@ __all__ = [
     "Record",
     "Registry",
     "Session",
+    "edit_transcript",
     "events_of",
     "events_of_record",
+    "fold",
     "record_of",
     "records_of",
     "scan",

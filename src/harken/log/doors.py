@@ -57,16 +57,16 @@ def _check_message_id(what: str, value: Any) -> None:
         raise BadRequest(f"{value!r:.80} is no {what}", hint=hint)
 
 
-def changes_to(event: Any) -> dict[str, Any]:
-    """What must be changed about an event before it is logged; one that cannot be logged is refused."""
+def check_event(event: Any) -> None:
+    """An event goes on the line as it is, so what it names must be text."""
     if not isinstance(event, Event):
         raise BadRequest(
             f"{type(event).__name__} is no event", hint="`harken.events` has them; or use the log_… methods"
         )
-    check_text(message_id=event.message_id, agent_id=event.agent_id)
-    if event.substance is None and event.cause is None:
-        return {}
-    return {} if links(event.substance, event.cause) else {"cause": None}
+    check_text(message_id=event.message_id, agent_id=event.agent_id, substance=event.substance)
+    for one in event.cause if isinstance(event.cause, (list, tuple)) else (event.cause or "",):
+        if not isinstance(one, str):
+            raise BadRequest(f"{one!r:.80} is no cause", hint="it is the id of a message, or a tuple of ids")
 
 
 def message_of(message: Any) -> dict[str, Any]:

@@ -7,7 +7,9 @@ exactly what the one that wrote it knew.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -20,6 +22,18 @@ Data = dict[str, Any]
 MAX_REPORT = 1000
 """Problems are told one by one up to this many; `Registry.counts` goes on counting."""
 MAX_DETAIL = 200
+INCOMPLETE = frozenset(
+    {
+        BLANK,
+        "a link outside the file",
+        "a result without its call",
+        "agent used but never created",
+        "no parent found",
+        "parent inferred",
+        "several results for one call",
+    }
+)
+"""What is told of a file that lacks something; no line of it is wrong."""
 _RECENT = 64
 _ROLES = frozenset(ROLES)
 _OF_AN_AGENT = frozenset({ENTRY, "agent_created", "agent_terminated", "transcript_edit"})
@@ -116,10 +130,7 @@ class Registry:
     @property
     def open_calls(self) -> list[OpenCall]:
         """Calls that still wait for a result, oldest first."""
-        return [
-            OpenCall(agent_id, message_id, call_id, _text(function.get("name")), function.get("arguments"))
-            for (agent_id, call_id), (message_id, function) in self._open.items()
-        ]
+        return [_open_call(*item) for item in self._open.items()]
 
     def children(self, agent_id: str) -> list[AgentInfo]:
         """Agents made by this one that are still in the tree."""
@@ -129,19 +140,38 @@ class Registry:
 
     def read(self, groups: Iterable[Group]) -> None:
         """Take in a whole file."""
+        for _ in self.fold(groups):
+            pass
+
+    def fold(self, groups: Iterable[Group]) -> Iterator[list[Data]]:
+        """Take in a whole file; what could be read of it, for whoever wants to look at the lines as well."""
         for group in groups:
             if group.plain is not None:
                 self._take_plain(group)
-                continue
-            self._group = None
-            for record in group.records():
-                self._place = (record.line, record.offset)
-                if record.problem is not None:
-                    self._odd(record)
-                if record.data is not None:
-                    self.take(record.data)
-        self._group, self._place = None, (0, 0)
+                yield group.plain
+            else:
+                yield self._take_odd(group)
         self.finish()
+
+    def fold_lines(self, lines: Iterable[Data]) -> Iterator[Data]:
+        """Take in lines that are already read (with the keys of v2), and hand each on."""
+        for number, data in enumerate(lines, 1):
+            self._place = (number, 0)
+            self.take(data)
+            yield data
+        self.finish()
+
+    def _take_odd(self, group: Group) -> list[Data]:
+        self._group = None
+        found = []
+        for record in group.records():
+            self._place = (record.line, record.offset)
+            if record.problem is not None:
+                self._odd(record)
+            if record.data is not None:
+                self.take(record.data)
+                found.append(record.data)
+        return found
 
     def _take_plain(self, group: Group) -> None:
         """What `take` does, in a hurry, for entries that hold no surprise; any other line is handed on to it."""
@@ -199,7 +229,7 @@ class Registry:
             elif role == "tool":
                 self._result(agent_id, data)
             elif type(role) is not str or role not in _ROLES:
-                self.note("unknown role", repr(role)[:80])
+                self.note("unknown role", _shown(role))
         else:
             self._other(kind, info, data, message_id, met)
 
@@ -213,10 +243,10 @@ class Registry:
             # v1 does not say who made it: whoever made the call that caused it.
             self.messages[message_id] = self.messages.get(as_id(data.get("cause")) or "", "")
         elif type(kind) is not str or kind not in KINDS:
-            self.note("unknown event type", repr(kind)[:80])
+            self.note("unknown event type", _shown(kind))
 
     def _unnamed(self, message_id: Any) -> str:
-        self.note("no message id", "" if message_id is None else repr(message_id)[:80])
+        self.note("no message id", "" if message_id is None else _shown(message_id))
         return as_id(message_id) or f"@{self._here()[1]}"
 
     def _meet(self, agent_id: str) -> AgentInfo:
@@ -235,7 +265,7 @@ class Registry:
             if target is None:
                 continue
             if (name := as_id(target)) is None:
-                self.note("a link that is not an id", repr(target)[:80])
+                self.note("a link that is not an id", _shown(target))
             elif name not in self.messages:
                 self._dangling.append((self._here(), message_id, name))
 
@@ -250,6 +280,7 @@ class Registry:
                 continue
             call_id = call.get("id")
             key = (agent_id, call_id if type(call_id) is str else as_id(call_id) or "")
+            self._open.pop(key, None)  # the same id again is a later call
             self._open[key] = (message_id, call["function"])
 
     def _result(self, agent_id: str, data: Data) -> None:
@@ -300,7 +331,7 @@ class Registry:
         """As in v1: an agent is made between a call and its result, and its name is in the arguments."""
         if not self._open:
             return None
-        recent = self.open_calls[-_RECENT:][::-1]
+        recent = [_open_call(*item) for item in islice(reversed(self._open.items()), _RECENT)]
         call = next((call for call in recent if info.name and _names(call.arguments, info.name)), None)
         call = call or next((call for call in recent if call.name == "task"), None) or recent[0]
         if call.agent_id == info.agent_id:
@@ -349,6 +380,7 @@ class Registry:
 
     def finish(self) -> None:
         """Note what only the end of the file can tell."""
+        self._group, self._place = None, (0, 0)
         if self._blank is not None:
             at = self._blank
             self.report.append(Problem(at.line, at.offset, BLANK, f"{self.counts[BLANK]} in all, the first one here"))
@@ -386,6 +418,23 @@ class Registry:
     def _reserve_agent(self, agent_id: str) -> None:
         if found := _NUMBERED_AGENT.fullmatch(agent_id):
             self._last_agent = max(self._last_agent, int(found[1]))
+
+
+def _open_call(key: tuple[str, str], call: tuple[str, Data]) -> OpenCall:
+    (agent_id, call_id), (message_id, function) = key, call
+    return OpenCall(agent_id, message_id, call_id, _text(function.get("name")), function.get("arguments"))
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 80
+
+
+def _shown(value: Any) -> str:
+    """A value in a few words, however large or deep it is."""
+    try:
+        return _REPR.repr(value)[:80]
+    except ValueError:  # a number of more digits than Python writes
+        return type(value).__name__
 
 
 def _text(value: Any) -> str:

@@ -6,14 +6,16 @@ are one. The log keeps both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeVar
 
 from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text
 
 from .doors import ENVELOPE
 
 Data = dict[str, Any]
+T = TypeVar("T")
 
 
 def entries(records: Iterable[Data], agent_id: str) -> list[Data]:
@@ -36,7 +38,7 @@ def entries_of_all(records: Iterable[Data], agent_ids: Iterable[str] | None = No
         if kind == ENTRY:
             _add(transcript, data)
         else:
-            _edit(transcript, data)
+            edit_transcript(transcript, data, partial(_summary, data))
     return found
 
 
@@ -65,7 +67,8 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _edit(transcript: list[Data], data: Data) -> None:
+def edit_transcript(transcript: list[T], data: Data, summary: Callable[[], T]) -> None:
+    """Do to a list of entries what a `transcript_edit` says; where it folds some, `summary` stands in for them."""
     n = data.get("n")
     if type(n) is not int or n < 0:
         return
@@ -74,18 +77,16 @@ def _edit(transcript: list[Data], data: Data) -> None:
         del transcript[n:]
     elif action == "compact":
         start = data.get("start")
-        start = start if type(start) is int and 0 <= start <= n else 0
-        folded = {
-            "content": "",
-            **data,
-            "event_type": ENTRY,
-            "role": "user",
-            "source": "injected",
-            "origin": "compaction",
-        }
-        for key in ("action", "n", "start"):
-            folded.pop(key, None)
-        transcript[start:n] = [folded]
+        transcript[start if type(start) is int and 0 <= start <= n else 0 : n] = [summary()]
+
+
+def _summary(data: Data) -> Data:
+    """The entry that a compaction leaves behind."""
+    about = {"event_type": ENTRY, "role": "user", "source": "injected", "origin": "compaction"}
+    return {"content": "", **{key: value for key, value in data.items() if key not in _OF_AN_EDIT}, **about}
+
+
+_OF_AN_EDIT = frozenset({"action", "n", "start"})
 
 
 def messages(transcript: Iterable[Data]) -> list[Data]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TypedDict
 
 from .agents import time_of
-from .hearing import Compiled, Heard, compiled_into, deliveries
+from .hearing import Compiled, Heard, compiled_into, deliveries, hearings
 from .index import ACTION, HEARD, SAID, SYSTEM, TEXT, Entry, Index, Link
 
 
@@ -63,17 +63,26 @@ def flow(index: Index, agent_ids: Collection[str] | None = None) -> list[Flow]:
 
     With agents, only what one of them said, made or heard.
     """
-    chosen = None if agent_ids is None else set(agent_ids)
-    found = []
-    for root in _contents(index):
-        one = content_flow(index, root)
-        if chosen is None or one["agent_id"] in chosen or any(h["agent_id"] in chosen for h in one["heard"]):
-            found.append(one)
-    return found
+    return [content_flow(index, root) for root in contents(index, agent_ids)]
+
+
+def contents(index: Index, agent_ids: Collection[str] | None = None) -> list[int]:
+    """The roots of all that was said, made for others, or heard, each at the place of its first event.
+
+    With agents, only of what one of them said, made or heard.
+    """
+    roots = _contents(index)
+    if agent_ids is None:
+        return roots
+    chosen = set(agent_ids)
+    return [
+        root
+        for root in roots
+        if (root >= 0 and index.authors[root] in chosen) or any(agent in chosen for _, agent in hearings(index, root))
+    ]
 
 
 def _contents(index: Index) -> list[int]:
-    """The roots of all that was said, made for others, or heard, each at the place of its first event."""
     places: dict[int, int] = {}
     for at, kind in enumerate(index.kinds):
         if (kind in (SAID, TEXT, HEARD) and index.texts[at]) or (

@@ -139,9 +139,16 @@ def compiled_into(index: Index, root: int) -> list[Compiled]:
     """The tool results that name the content among their causes."""
     return [
         Compiled(agent_id=index.holders[at] or "", message_id=index.ids[at], time=time_of(index, at))
-        for at in sorted({at for member in index.group(root) for at in index.effects.get(member, ())})
-        if index.kinds[at] == RECEIVED and (root < 0 or index.kinds[root] not in _ACTS)
+        for at in compilations(index, root)
     ]
+
+
+def compilations(index: Index, root: int) -> list[int]:
+    """Where a tool result was put together from the content."""
+    if root >= 0 and index.kinds[root] in _ACTS:
+        return []
+    effects = [index.effects[member] for member in index.group(root) if member in index.effects]
+    return sorted({at for places in effects for at in places if index.kinds[at] == RECEIVED}) if effects else []
 
 
 _ACTS = (ACTION, CREATED)

@@ -2,7 +2,8 @@
 
 Events are the plain dicts of a session log with the newest dialect's keys, in file order, and an event is meant by
 its position. Nothing in them is trusted: a field of the wrong type counts as absent, ids may repeat, links may lead
-nowhere or in circles. Tool arguments are never looked into.
+nowhere or in circles. Tool arguments are never looked into. Who made whom is the registry's to say, the same fold that
+a session has of its agents.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from harken.clock import SECOND, in_calendar, parse_instant
+from harken.log import Registry
 
 from .links import roots
 from .wording import text_of
@@ -112,13 +114,11 @@ class Index(msgspec.Struct, kw_only=True):
         return () if found is None else (self.ids[found],)
 
     def parents(self, at: int) -> tuple[int, ...]:
-        """The same by position: those that are in the file."""
-        named = self.links.get(at)
-        if named:
-            return _positions(self.by_id, named)
+        """All that an event came from and that is in the file: what it names, and the call it answers as well."""
+        named = _positions(self.by_id, self.links.get(at, ()))
         # By position, not by name: where ids repeat, the answered call is the one before the answer.
         found = self.answers.get(at)
-        return () if found is None else (found,)
+        return named if found is None or found in named else (*named, found)
 
     def content_root(self, position: int) -> int:
         """The root of the content at a position."""
@@ -128,7 +128,9 @@ class Index(msgspec.Struct, kw_only=True):
         """Every event of one content in the file: the original, if it is there, and what repeats it."""
         if root >= 0:
             yield root
-        yield from (at for at in self.copies.get(root, ()) if at != root)
+        for at in self.copies.get(root, ()):
+            if at != root:
+                yield at
 
 
 def _position(by_id: dict[str, int], message_id: str) -> int | None:
@@ -144,12 +146,15 @@ def _positions(by_id: dict[str, int], message_ids: Iterable[str]) -> tuple[int, 
     return tuple(dict.fromkeys(one for one in positions if one is not None))
 
 
-def build_index(events: Iterable[Entry]) -> Index:
-    """Read the events once, then resolve their links."""
+def build_index(events: Iterable[Entry], registry: Registry | None = None) -> Index:
+    """Read the events once, then resolve their links. A registry that is given has taken them in by the end."""
+    if registry is None:
+        registry = Registry()
+        events = registry.fold_lines(events)
     reader = _Reader()
     for event in events:
         reader.take(event)
-    return reader.finish()
+    return reader.finish(registry)
 
 
 def _name(value: object) -> str | None:
@@ -215,7 +220,6 @@ class _Reader:
         self.edits: dict[str, list[int]] = {}
         self.agents: dict[str, AgentInfo] = {}
         self._called: dict[tuple[str | None, str], int] = {}
-        self._open: dict[tuple[str | None, str], int] = {}
         self._makers: list[str] = []
 
     def take(self, event: Entry) -> None:
@@ -241,8 +245,8 @@ class _Reader:
         self.texts.append(text)
         self.times.append(_instant(event.get("timestamp")))
         if (named := event.get("substance")) is not None and (substance := _name(named)) is not None:
-            self.substances[position] = substance
-        if (named := event.get("cause")) is not None and (causes := _names(named)):
+            self.substances[position] = substance  # where a line has both links, this one stands
+        elif (named := event.get("cause")) is not None and (causes := _names(named)):
             self.causes[position] = causes
         self.holders.append(agent)
         # What an agent heard came from elsewhere; the substance, if there is one, will say from whom.
@@ -273,7 +277,6 @@ class _Reader:
         if kind == ACTION:
             for call_id in call_ids(event):
                 self._called[agent, call_id] = self._called[None, call_id] = position
-                self._open[agent, call_id] = position
         elif kind == RECEIVED:
             self._answered(position, agent, event)
 
@@ -281,10 +284,8 @@ class _Reader:
         call_id = _name(event.get("tool_call_id"))
         message = _name(event.get("tool_call"))
         found = self.by_id.get(message) if message is not None else None
-        if call_id is not None:
-            self._open.pop((agent, call_id), None)
-            if found is None:
-                found = self._called.get((agent, call_id), self._called.get((None, call_id)))
+        if call_id is not None and found is None:
+            found = self._called.get((agent, call_id), self._called.get((None, call_id)))
         if found is not None:
             self.answers[position] = found
 
@@ -296,15 +297,24 @@ class _Reader:
         info.name = _word(event.get("name"))
         info.role = _word(event.get("role"))
         info.language_model = _word(event.get("language_model"))
-        info.parent = _name(event.get("parent"))
-        if info.parent is None and info.role != "root" and position not in self.causes and self._open:
-            self.answers[position] = self._open[next(reversed(self._open))]
 
-    def finish(self) -> Index:
+    def _adopt(self, registry: Registry) -> None:
+        """Take over who made whom; where that was inferred, from which call."""
+        for info in self.agents.values():
+            known = registry.agents.get(info.agent_id)
+            if known is None or (known.parent == PERSON and PERSON not in self.agents):
+                continue
+            info.parent = known.parent
+            call = self.by_id.get(known.cause) if known.inferred and known.cause else None
+            if call is not None and info.created is not None and info.created not in self.causes:
+                self.answers[info.created] = call
+
+    def finish(self, registry: Registry) -> Index:
         """Resolve what could not be known before the whole file was read."""
         for maker in self._makers:
             if maker != PERSON:
                 self._agent(maker)
+        self._adopt(registry)
         outside: dict[str, int] = {}
         source = self._sources(outside)
         root, hops = roots(source)
@@ -349,9 +359,7 @@ class _Reader:
         return source
 
     def _links(self) -> dict[int, tuple[str, ...]]:
-        """Substance or cause; both, in the file that wrongly has both."""
-        links = {at: (substance,) for at, substance in self.substances.items()}
-        return links | {at: (*links.get(at, ()), *causes) for at, causes in self.causes.items()}
+        return self.causes | {at: (substance,) for at, substance in self.substances.items()}
 
     def _hook_hearings(self, root: list[int]) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
@@ -364,16 +372,10 @@ class _Reader:
 
 
 def _settle_authors(index: Index) -> None:
-    """Text without a maker was made by the agent whose call caused it, and so was an agent without a parent."""
+    """Text without a maker was made by the agent whose call caused it."""
     for at, kind in enumerate(index.kinds):
         if kind == TEXT and index.authors[at] is None and (makers := index.parents(at)):
             index.authors[at] = index.holders[makers[0]]
-    for info in index.agents.values():
-        if info.parent is None and info.created is not None and info.role != "root":
-            makers = index.parents(info.created)
-            info.parent = index.holders[makers[0]] if makers else None
-        if info.parent == info.agent_id or (info.parent == PERSON and PERSON not in index.agents):
-            info.parent = None
 
 
 def call_ids(event: Entry) -> Iterator[str]:

@@ -5,7 +5,10 @@ The log keeps them all, and the views show them; an agent that goes on from here
 
 from __future__ import annotations
 
+from functools import partial
 from heapq import merge
+
+from harken.log import edit_transcript
 
 from .index import EDITED, Index
 
@@ -18,19 +21,9 @@ def standing(index: Index, agent_id: str, until: int) -> set[int]:
             break
         event = index.events[at]
         if index.kinds[at] == EDITED:
-            _edit(entries, at, event.get("action", "truncate"), event.get("n"), event.get("start"))
+            edit_transcript(entries, event, partial(list, (at,)))
         elif entries and event.get("index") and index.ids[entries[-1][0]] == index.ids[at]:
             entries[-1].append(at)  # one message on several lines is one entry
         else:
             entries.append([at])
     return {at for entry in entries for at in entry}
-
-
-def _edit(entries: list[list[int]], at: int, action: object, n: object, start: object) -> None:
-    if not isinstance(n, int) or isinstance(n, bool) or n < 0:
-        return
-    if action == "truncate":
-        del entries[n:]
-    elif action == "compact":
-        first = start if isinstance(start, int) and 0 <= start <= n else 0
-        entries[first:n] = [[at]]

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import TypedDict
 
 from .agents import time_of
-from .flow import flow
+from .flow import contents
+from .hearing import compilations, hearings, is_changed
 from .index import ACTION, CREATED, OTHER, Index
 from .perspective import actions
 
@@ -75,15 +76,18 @@ def _content(index: Index, at: int) -> str:
 
 def sequence(index: Index, agent_ids: Collection[str] | None = None) -> list[Arrow]:
     """Who said what to whom, in the order of saying; what nobody heard has no hearers."""
-    return [
-        Arrow(
-            message_id=one["message_id"],
-            time=one["time"],
-            speaker=one["agent_id"],
-            hearers=list(dict.fromkeys(heard["agent_id"] for heard in one["heard"])),
-            returned=list(dict.fromkeys(result["agent_id"] for result in one["results"])),
-            content=one["content"],
-            changed=list(dict.fromkeys(heard["agent_id"] for heard in one["heard"] if heard["changed"])),
-        )
-        for one in flow(index, agent_ids)
-    ]
+    return [_arrow(index, root) for root in contents(index, agent_ids)]
+
+
+def _arrow(index: Index, root: int) -> Arrow:
+    heard = list(hearings(index, root))
+    wording = index.texts[root] if root >= 0 else ""
+    return Arrow(
+        message_id=index.id_of(root),
+        time=time_of(index, root),
+        speaker=index.authors[root] if root >= 0 else None,
+        hearers=list(dict.fromkeys(agent for _, agent in heard)),
+        returned=list(dict.fromkeys(index.holders[at] or "" for at in compilations(index, root))),
+        content=wording or (index.texts[heard[0][0]] if heard else ""),
+        changed=list(dict.fromkeys(agent for at, agent in heard if is_changed(index, at))),
+    )

@@ -13,7 +13,7 @@ from typing import Any, Self, TypedDict
 
 from harken.clock import from_datetime
 from harken.errors import NotFound
-from harken.log import scan
+from harken.log import INCOMPLETE, Registry, fold
 
 from . import agents, dialog, flow, hearing, interventions, perspective, timeline
 from .agents import AgentRow
@@ -27,7 +27,7 @@ from .timeline import Arrow, Happening
 
 
 class Problem(TypedDict):
-    """A line of the file that could not be read as it stands."""
+    """A line of the file that is wrong, or could not be read at all."""
 
     line: int
     problem: str
@@ -37,24 +37,26 @@ class SessionViewer:
     """Views of who said, heard and knew what, found by following `substance` and `cause`."""
 
     def __init__(self, session_file: str | os.PathLike[str]) -> None:
-        self.problems: list[Problem] = []
-        """What the reader stumbled over; the views show the rest."""
-        self.index: Index = build_index(self._read(session_file))
+        registry = Registry()
+        self._settle(build_index(fold(session_file, registry), registry), registry)
 
     @classmethod
     def of(cls, events: Iterable[Entry]) -> Self:
         """The same views of events that are already at hand, as dicts with the keys of the newest dialect."""
         viewer = cls.__new__(cls)
-        viewer.problems = []
-        viewer.index = build_index(events)
+        registry = Registry()
+        viewer._settle(build_index(registry.fold_lines(events), registry), registry)
         return viewer
 
-    def _read(self, session_file: str | os.PathLike[str]) -> Iterable[Entry]:
-        for record in scan(session_file):
-            if record.problem and (record.data is not None or record.raw.strip()):
-                self.problems.append(Problem(line=record.line, problem=str(record.problem)))
-            if record.data is not None:
-                yield record.data
+    def _settle(self, index: Index, registry: Registry) -> None:
+        self.index: Index = index
+        wrong = (problem for problem in registry.report if problem.what not in INCOMPLETE)
+        self.problems: list[Problem] = [
+            Problem(line=one.line, problem=f"{one.what}: {one.detail}" if one.detail else one.what) for one in wrong
+        ]
+        """Lines that are wrong, as the session's own report has them, up to a thousand of each kind."""
+        self.problem_count = sum(count for what, count in registry.counts.items() if what not in INCOMPLETE)
+        """How many there are, told or not."""
 
     # The methods of the specification.
 
