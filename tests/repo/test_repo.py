@@ -13,7 +13,7 @@ from harken.errors import BadRecord, BadRequest, Conflict, NotFound
 from harken.events import Metric, Prompt, Response
 from harken.events.cbor import encode_events
 from harken.repo import Repo, default_location
-from support.contexts import START, Ticking, chain, flat, heard, keep, turn
+from support.contexts import SECOND, START, Ticking, chain, flat, heard, keep, turn
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -44,6 +44,25 @@ class TestOpening:
 
 
 class TestCheckpoint:
+    def test_a_commit_that_was_there_neither_rewinds_its_session_nor_counts_again(self, repo: Repo) -> None:
+        facts = {"session_id": "S", "summary": "the first"}
+        first = keep(repo, turn(0), None, created_at=START, principal="A", **facts)
+        second = keep(repo, turn(1), first, created_at=START + SECOND, session_id="S")
+        third = keep(repo, turn(2), second, created_at=START + 2 * SECOND, session_id="S")
+
+        again = keep(repo, turn(0), None, created_at=START, principal="B", **facts)
+
+        (row,) = repo.sessions()
+        assert (first.id, third.id, third.id, 12) == (again.id, repo.commit("S").id, row.tip, row.messages)
+        assert ["the first"] == [note.value for note in repo.show(first).annotations]
+        assert ["A", "B"] == [seen.principal for seen in repo.store.sightings(first.id)]
+
+    def test_a_commit_that_was_there_takes_another_summary(self, repo: Repo) -> None:
+        first = keep(repo, turn(0), None, created_at=START, summary="one")
+        keep(repo, turn(0), None, created_at=START, summary="two")
+
+        assert ["one", "two"] == [note.value for note in repo.show(first).annotations]
+
     def test_keeps_every_fact(self, repo: Repo) -> None:
         commit = repo.checkpoint(
             encode_events(turn(1)),

@@ -10,6 +10,7 @@ import msgspec
 from harken import clock, ids
 from harken.errors import Ambiguous, BadRequest, NotFound
 from harken.formats import find as find_format
+from harken.store import naming
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
 from . import refs
@@ -72,17 +73,39 @@ def checkpoint(
     branch: Name | None = None,
     advance: Advance | None = None,
 ) -> Commit:
-    """Record a commit with its bytes. `branch` goes along, unless somebody else moved it; so does the session."""
+    """Record a commit with its bytes. `branch` goes along, unless somebody else moved it; so does the session.
+
+    A commit that was there before stays what it is: its session has counted it and may have gone on since."""
     with store.write() as writer:
         artifact = draft.artifact if data is None else writer.put(data)
-        commit = writer.commit(msgspec.structs.replace(draft, artifact=artifact))
-        if summary:
+        draft = msgspec.structs.replace(draft, artifact=artifact)
+        row = refs.find_session(store, draft.session_id) if advance is not None else None
+        # What is put on a session's tip is new, and not worth a question: a tip goes on to new commits only.
+        on_tip = row is not None and row.tip == draft.parent
+        before = find_same(store, draft) if (summary or advance is not None) and not on_tip else None
+        commit = writer.commit(draft)
+        if summary and not (before and _says(store, commit, summary)):
             writer.annotate(commit.id, "summary", summary, time=draft.time, who=draft.principal)
         if branch is not None:
             writer.move(branch.name, kind="branch", to=commit.id, expect=branch.target, time=draft.time, record=False)
-        if advance is not None:
-            writer.save_session(advance(refs.find_session(store, draft.session_id), commit))
+        if advance is not None and before is None:
+            writer.save_session(advance(row, commit))
     return commit
+
+
+def find_same(store: Store, draft: Draft) -> Commit | None:
+    """The commit that the draft would make, if it is there already."""
+    naming.check_draft(draft)
+    created_at = clock.format_seconds(draft.time)
+    above = store.get_commit(draft.parent).seal if draft.parent else ""
+    name = naming.commit_name(draft, created_at) + naming.seal_of(draft, created_at, above)
+    return next(iter(store.commits(name, limit=1)), None)
+
+
+def _says(store: Store, commit: Commit, summary: str) -> bool:
+    """Whether this is the summary that is shown already."""
+    said = [note.value for note in store.annotations(commit.id) if note.key == "summary"]
+    return said[-1:] == [summary]
 
 
 def advance_session(runtime: str) -> Advance:
