@@ -193,6 +193,10 @@ ENDS = {
         [Q, CALL, progress("p1", "a1"), notice("n1", "p1", "turn_duration")],
         ["U q", "A +c1", "U !c1", UNANSWERED],
     ),
+    "nor does thinking that led to nothing": (
+        [Q, CALL, assistant("a2", "a1", [thinking("t")], "m2")],
+        ["U q", "A +c1", "U !c1", UNANSWERED],
+    ),
     "of two calls the open one": (
         [Q, CALL, assistant("a2", "a1", [call("c2")], "m1"), result("r1", "a1", "c1")],
         ["U q", "A +c1 | +c2", "U =c1 | !c2", UNANSWERED],

@@ -238,7 +238,7 @@ def _open_turn(turns: list[Turn], unanswered: set[int]) -> int:
 
     That is behind the last prompt if it stops behind a result, and behind the last result if it stops at a call.
     """
-    said = [i for i, turn in enumerate(turns) if turn.role != "attachment" and turn.mark != "notice"]
+    said = [i for i, turn in enumerate(turns) if _heard(turn)]
     prompt = max((i for i in said if turns[i].role == "user" and not turns[i].answers), default=-1)
     if said and turns[said[-1]].answers:
         return prompt + 1
@@ -255,6 +255,8 @@ def _last_message(turns: list[Turn]) -> set[int]:
     for index in range(len(turns) - 1, -1, -1):
         turn = turns[index]
         if turn.role == "assistant":
+            if not any(map(_says_something, turn.blocks)):
+                continue
             if name is not None and turn.id != name:
                 break
             name = turn.id
@@ -271,6 +273,13 @@ def _no_result(call: Any) -> Block:
 
 def _says_something(block: Block) -> bool:
     return block.get("type") not in _SEALED and not (block.get("type") == "text" and not block["text"].strip())
+
+
+def _heard(turn: Turn) -> bool:
+    """Whether the turn says anything that counts for where a session stops."""
+    if turn.role == "assistant":
+        return any(map(_says_something, turn.blocks))
+    return turn.role == "user" and turn.mark != "notice"
 
 
 def _drop_empty(turns: list[Turn]) -> list[Turn]:
