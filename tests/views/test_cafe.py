@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import pytest
 
 from harken.errors import Ambiguous, BadRequest, NotFound
@@ -262,6 +264,15 @@ class TestHearing:
             ("m15", False),
             (1767225615 * 1_000_000, True),
             (1767225614 * 1_000_000, False),
+            (1767225615 * 1000, True),
+            (1767225614 * 1000, False),
+            (1767225615, True),
+            (1767225614, False),
+            (1767225615.0, True),
+            (1767225614.5, False),
+            (datetime(2026, 1, 1, 0, 0, 15, tzinfo=UTC), True),
+            (datetime(2026, 1, 1, 0, 0, 14, 999999), False),  # noqa: DTZ001
+            (datetime(2026, 1, 1, 1, 0, 15, tzinfo=timezone(timedelta(hours=1))), True),
         ],
     )
     def test_knows_only_what_had_reached_it_by_then(self, viewer, at, expected):
@@ -283,9 +294,12 @@ class TestHearing:
         with pytest.raises(BadRequest, match="no times"):
             SessionViewer.of(events).knows("bob", "m14", at="2026-01-01T00:00:14Z")
 
-    def test_a_time_that_is_none_is_refused(self, viewer):
-        with pytest.raises(BadRequest, match="neither a time nor a message"):
-            viewer.knows("bob", "m14", at="yesterday")
+    @pytest.mark.parametrize("at", ["yesterday", "14", float("nan"), float("inf"), True, ["m14"]])
+    def test_a_time_that_is_none_is_refused(self, viewer, at):
+        with pytest.raises(BadRequest, match="neither a time nor a message") as refused:
+            viewer.knows("bob", "m14", at=at)
+
+        assert refused.value.hint
 
 
 def cut(message_id, agent, n, **more):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -110,6 +111,38 @@ Jill m23
             assert all(cell_len(line) <= 40 for line in out.splitlines())
 
 
+class TestAPoorTerminal:
+    @pytest.fixture
+    def ascii(self, monkeypatch):
+        """Runs a command as if its output went to a terminal that knows ASCII only."""
+
+        def run(*args):
+            stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+            with monkeypatch.context() as patch, pytest.raises(SystemExit) as left:
+                patch.setattr("sys.stdout", stream)
+                main([str(arg) for arg in args])
+            stream.flush()
+            return left.value.code or 0, stream.buffer.getvalue().decode("ascii")
+
+        return run
+
+    def test_gets_a_tree_it_can_draw(self, ascii, log):
+        code, out = ascii("view", "tree", log)
+
+        assert 0 == code
+        assert "\n  `- Jill jill, child, 6 messages\n    `- Inner inner, child, 2 messages\n" in out
+
+    def test_gets_dots_where_a_text_is_cut(self, ascii, tmp_path):
+        log = write_log(tmp_path / "log.jsonl", [created("m1", "a"), entry("m2", "a", "assistant", "word " * 50)])
+
+        for view in ("timeline", "flow", "sequence"):
+            code, out = ascii("view", view, log)
+
+            assert 0 == code
+            assert "\\u" not in out
+            assert [80] == [len(line) for line in out.splitlines() if line.endswith("...")]
+
+
 EVIL = "\x1b]0;owned\x07 \x1b[2J \u202egnp.exe \x9b31m [bold red]markup[/] [link=file:///etc]x[/link] \r back"
 
 
@@ -167,6 +200,38 @@ class TestHostileText:
 
         assert 3 == code
         assert "\x1b" not in err
+
+
+class TestKnows:
+    """The second in which Bob hears m14 is 1767225615."""
+
+    @pytest.mark.parametrize(
+        ("at", "known"),
+        [
+            ("m15", False),
+            ("m16", True),
+            ("2026-01-01T00:00:14Z", False),
+            ("2026-01-01T00:00:15Z", True),
+            ("2026-01-01T01:00:15+01:00", True),
+            ("1767225614", False),
+            ("1767225614.999", False),
+            ("1767225615", True),
+            ("1767225615.0", True),
+            ("1767225614999", False),
+            ("1767225615000000", True),
+        ],
+    )
+    def test_by_a_message_or_a_time_however_it_is_written(self, harken, log, at, known):
+        code, out, _ = harken("view", "knows", log, "Bob", "m14", "--at", at, "--json")
+
+        assert (0, known) == (code, json.loads(out)["knows"])
+
+    @pytest.mark.parametrize("at", ["17", "m99", "tomorrow", "1767225615.0.0", "nan", "9" * 30])
+    def test_by_something_else_is_a_question_of_usage(self, harken, log, at):
+        code, _, err = harken("view", "knows", log, "Bob", "m14", "--at", at)
+
+        assert 2 == code
+        assert "hint: a time is" in err
 
 
 class TestJson:
@@ -230,14 +295,38 @@ class TestMistakes:
         assert "line 1" in err
         assert "2 more lines" in err
 
-    def test_a_file_of_something_else_is_a_remark(self, harken, tmp_path):
+    @pytest.mark.parametrize(
+        "content", ['{"type": "user", "message": {"content": "hi"}}\n', "root:x:0:0:root:/root:/bin/sh\n" * 9, "\x00\n"]
+    )
+    def test_a_file_without_a_single_event_is_no_session(self, harken, tmp_path, content):
         path = tmp_path / "other.jsonl"
-        path.write_text('{"type": "user", "message": {"content": "hi"}}\n', encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
 
-        code, out, err = harken("view", "dialog", path)
+        for words in (["view", "tree", path], ["view", "dialog", path, "--json"], ["trace", path, "m1"]):
+            code, out, err = harken(*words)
+
+            assert (3, "") == (code, out)
+            assert "no event of a session log" in err
+            assert "\nhint: " in err
+
+    @pytest.mark.parametrize("content", ["", "\n\n"])
+    def test_a_session_in_which_nothing_has_happened_yet_is_one(self, harken, tmp_path, content):
+        path = tmp_path / "new.jsonl"
+        path.write_text(content, encoding="utf-8")
+
+        code, out, err = harken("view", "tree", path)
 
         assert (0, "") == (code, out)
-        assert "is it a session log?" in err
+        assert "holds no events" in err
+
+    def test_lines_that_are_wrong_are_told_and_counted(self, harken, tmp_path):
+        events = [created("m1", "a"), *(entry("m2", "a", "user", "again") for _ in range(2001))]
+
+        code, _, err = harken("view", "tree", write_log(tmp_path / "log.jsonl", events))
+
+        assert 0 == code
+        assert "line 3: message id used twice: m2\n" in err
+        assert "1,997 more lines with problems" in err
 
 
 class TestTrace:

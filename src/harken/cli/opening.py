@@ -26,7 +26,13 @@ def open_session(text: str) -> SessionViewer:
         viewer = SessionViewer(path) if path.exists() else _from_store(text)
     except (OSError, ValueError) as problem:
         raise HarkenError(f"cannot read {text}: {problem}", hint="is it a file that you may read?") from problem
-    _remark(viewer, text)
+    if path.exists():  # what is odd about an imported session, its import has told
+        _refuse_others(viewer, text)
+        _report(viewer, text)
+    if not viewer.index.events:
+        ui.note(f"{text} holds no events of a session log")
+    elif not viewer.index.agents:
+        ui.warn(f"{text} names no agents; is it a session log?")
     return viewer
 
 
@@ -46,13 +52,21 @@ def _from_store(text: str) -> SessionViewer:
         return SessionViewer.of(records_of(repo.events(text)))
 
 
-def _remark(viewer: SessionViewer, text: str, limit: int = 3) -> None:
-    """Say on stderr what could not be read; the views show the rest."""
+def _report(viewer: SessionViewer, text: str, limit: int = 3) -> None:
+    """Say on stderr which lines are wrong; the views show the rest."""
     for problem in viewer.problems[:limit]:
         ui.warn(f"{text}, line {problem['line']}: {problem['problem']}")
-    if len(viewer.problems) > limit:
-        ui.warn(f"{text}: {len(viewer.problems) - limit:,} more lines with problems")
-    if not viewer.index.events:
-        ui.note(f"{text} holds no events of a session log")
-    elif not viewer.index.agents:
-        ui.warn(f"{text} names no agents; is it a session log?")
+    if viewer.problem_count > limit:
+        ui.warn(f"{text}: {viewer.problem_count - limit:,} more lines with problems")
+
+
+def _refuse_others(viewer: SessionViewer, text: str) -> None:
+    """A file that has lines and not one event of a session log is something else; an empty one is a new session."""
+    from harken.formats.session_log import KINDS
+
+    kinds = (event.get("event_type") for event in viewer.index.events)
+    if viewer.problem_count and not any(isinstance(kind, str) and kind in KINDS for kind in kinds):
+        raise NotFound(
+            f"{text} holds no event of a session log",
+            hint="is it the right file? `harken import` takes in the sessions of other runtimes",
+        )

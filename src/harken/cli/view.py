@@ -211,14 +211,17 @@ def interventions(session: str, as_json: bool) -> None:
 @click.argument("session")
 @click.argument("agent")
 @click.argument("what", metavar="MESSAGE|TEXT")
-@click.option("--at", metavar="TIME|MESSAGE", help="What counts is what had happened by then")
+@click.option("--at", metavar="TIME|MESSAGE", help="What counts is what had happened by then (see above)")
 @json_option
 def knows(session: str, agent: str, what: str, at: str | None, as_json: bool) -> None:
     """Say whether a message or some words had reached an agent
 
+    With --at, whether they had by then: a time as RFC 3339 or in seconds since 1970, or the last MESSAGE that counts.
     For example:
 
         harken view knows cafe.jsonl Jill "extends hand" --at msg_016
+
+        harken view knows cafe.jsonl Jill "extends hand" --at 2026-01-31T12:00:00Z
     """
     from .view_drawing import Painter
 

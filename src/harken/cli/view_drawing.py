@@ -53,6 +53,8 @@ class Painter:
         self.full = full
         self.console = ui.console()
         self.width = max(20, self.console.width)
+        rich = self.console.encoding.startswith("utf")  # else a terminal that shows ASCII and no more
+        self.branch, self.more = ("└", "…") if rich else ("`-", "...")
         self._colours = {agent: COLOURS[n % len(COLOURS)] for n, agent in enumerate(viewer.index.agents)}
 
     def who(self, agent_id: str | None) -> Text:
@@ -96,7 +98,9 @@ class Painter:
             return
         indent = min(indent, self.width // 2)
         short = ui.text(" " * indent + self.one_line(content))
-        short.truncate(self.width, overflow="ellipsis")
+        if short.cell_len > self.width:
+            short.truncate(self.width - len(self.more), overflow="crop")
+            short.append(self.more)
         yield short
 
     def one_line(self, content: str) -> str:
@@ -142,7 +146,9 @@ class Painter:
             if agent["terminated"]:
                 facts.append("terminated")
             remark = self.faint(", ".join(fact for fact in facts if fact))
-            yield from self.row("└" if agent["depth"] else "", self.who(agent["agent_id"]), remark, indent=indent)
+            yield from self.row(
+                self.branch if agent["depth"] else "", self.who(agent["agent_id"]), remark, indent=indent
+            )
 
     def timeline(self, happenings: Iterable[Happening]) -> Iterator[Text]:
         for one in happenings:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
+from datetime import datetime
 from heapq import merge
 from typing import TypedDict
 
-from harken.clock import parse_instant
+from harken.clock import SECOND, from_datetime, parse_instant
 from harken.errors import BadRequest
 
 from .agents import time_of
 from .index import ACTION, CREATED, EDITED, HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
 from .standing import standing
 from .wording import LABELS, split_label
+
+Moment = datetime | str | float | None
+"""A datetime, RFC 3339 text, seconds since 1970 (or milliseconds or microseconds), a message id; None is the end."""
 
 
 class Heard(TypedDict):
@@ -256,26 +262,40 @@ def _unknown(agent_id: str) -> Knowledge:
     )
 
 
-def events_until(index: Index, moment: int | str | None) -> int:
-    """How many events had happened by then: an instant, its text, or a message that was just logged.
+def events_until(index: Index, moment: Moment) -> int:
+    """How many events had happened by then: a time, or a message that was just logged.
 
     The file is in the order of happening, so an event without a time stands with the last time before it.
     """
     if moment is None:
         return len(index.events)
-    if isinstance(moment, str):
-        if moment in index.by_id:
-            return index.by_id[moment] + 1
-        instant = parse_instant(moment)
-        if instant is None:
-            raise BadRequest(
-                f"{moment!r} is neither a time nor a message of this session",
-                hint="a time is written 2026-01-31T12:00:00Z; or name the last message that counts",
-            )
-        moment = instant
+    if isinstance(moment, str) and moment in index.by_id:
+        return index.by_id[moment] + 1
+    instant = _instant(moment)
+    if instant is None:
+        raise BadRequest(
+            f"{moment!r:.80} is neither a time nor a message of this session",
+            hint="a time is 2026-01-31T12:00:00Z or seconds since 1970; or name the last message that counts",
+        )
     if all(time is None for time in index.times):
         raise BadRequest("this log has no times", hint="name the last message that counts instead of a time")
     for at, time in enumerate(index.times):
-        if time is not None and time > moment:
+        if time is not None and time > instant:
             return at
     return len(index.events)
+
+
+def _instant(moment: datetime | str | float) -> int | None:
+    """The instant that is meant. The size of a number tells its unit: no two of them overlap for any day since 1973."""
+    if isinstance(moment, datetime):
+        return from_datetime(moment)
+    if isinstance(moment, str):
+        # Fewer digits are no day of any log, but may well be a mistyped id.
+        return _instant(float(moment)) if _DIGITS.fullmatch(moment) else parse_instant(moment)
+    if isinstance(moment, bool) or not isinstance(moment, (int, float)) or not math.isfinite(moment):
+        return None
+    size = abs(moment)
+    return round(moment * (SECOND if size < 10**11 else 1000 if size < 10**14 else 1))
+
+
+_DIGITS = re.compile(r"[0-9]{9,16}(\.[0-9]{1,9})?", re.ASCII)

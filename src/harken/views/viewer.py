@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self, TypedDict
 
-from harken.clock import from_datetime
 from harken.errors import NotFound
 from harken.log import INCOMPLETE, Registry, fold
 
@@ -102,12 +101,14 @@ class SessionViewer:
         """Everybody to whom the content of a message came: when, in which wording, over how many hops."""
         return hearing.deliveries(self.index, self._content(message_id))
 
-    def knows(self, agent_id: str, what: str, *, at: int | str | datetime | None = None) -> Knowledge:
+    def knows(self, agent_id: str, what: str, *, at: datetime | str | float | None = None) -> Knowledge:
         """Whether a message (by id) or some words had reached an agent by then, and by which path.
 
-        `at` is a time, or the id of the last message that counts. Words that are an id mean the message.
+        `at` is a time (a datetime, where a naive one is UTC; RFC 3339 text; a number of seconds since 1970 as
+        `time.time()` gives, or from 10**11 on milliseconds, from 10**14 on microseconds), or the id of the last message
+        that counts. Words that are an id mean the message.
         """
-        until = hearing.events_until(self.index, from_datetime(at) if isinstance(at, datetime) else at)
+        until = hearing.events_until(self.index, at)
         agent = self.find_agent(agent_id)
         position = self.index.find(getattr(what, "message_id", None) or what)
         if position is None:
