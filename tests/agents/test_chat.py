@@ -147,6 +147,16 @@ class TestThroughAPipe:
         for python in ("readonly", "Session("):
             assert python not in held.stderr + lost.stderr
 
+    def test_hints_of_a_compaction_are_for_the_terminal_too(self, tmp_path: Path) -> None:
+        parts = {"root": {"rules": [{"when": "Sum up", "error": "no"}, {"when": "fail", "error": "no"}]}}
+        parts["root"] |= {"otherwise": "yes"}
+        (tmp_path / "script.json").write_text(json.dumps({"agents": parts}))
+
+        done = chat(tmp_path, "a\nb\nc\n/compact\nfail\n/compact\n", "--model", "scripted:script.json")
+
+        assert "hint: /compact TEXT takes a summary of your own" in done.stderr
+        assert "hint: let it finish, or give it up with /stop" in done.stderr
+
     def test_an_unfinished_turn_is_finished_first(self, tmp_path: Path, script: str) -> None:
         chat(tmp_path, "make Jack\n", "--model", script, "--file", "x.jsonl")
         lines = (tmp_path / "x.jsonl").read_bytes().splitlines(keepends=True)

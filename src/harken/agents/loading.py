@@ -52,6 +52,8 @@ def load_session(
             world.models[language_model.name] = language_model
             language_model = language_model.name
         world.language_model = language_model
+        if language_model is not None:
+            world.chosen.clear()
         fresh = _fresh(session, given)
         world.hooks = {hook.name: hook for hook in given if isinstance(hook, Hook)}
         root = _root(world, system_prompt, name, [make_tool(tool) for tool in tools])

@@ -51,9 +51,11 @@ def _origins(session: Session, messages: Sequence[Message]) -> dict[int, str]:
         if message.get("message_id") and message.get("content")
     }
     found = {
-        place: message["substance"]
+        place: origin
         for place, message in enumerate(messages)
-        if not message.get("message_id") and message.get("substance") in session.registry.messages
+        if not message.get("message_id")
+        and isinstance(origin := message.get("substance"), str)
+        and origin in session.registry.messages
     }
     for data in session.records() if asked else ():
         place = asked.get(str(data.get("message_id")))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harken import clock
-from harken.errors import BadRequest, HarkenError, Locked, NotFound
+from harken.errors import BadRequest, HarkenError, Locked, ModelFailed, NotFound
 
 from . import ui
 
@@ -268,7 +268,12 @@ class Chat:
             ui.line(f"{self._name(said['agent_id'])}: {said['content']}")
 
     def _compact(self, words: list[str]) -> None:
-        folded = asyncio.run(self.root.compact(" ".join(words) or None))
+        try:
+            folded = asyncio.run(self.root.compact(" ".join(words) or None))
+        except ModelFailed as problem:
+            raise ModelFailed(str(problem), hint="/compact TEXT takes a summary of your own") from problem
+        except BadRequest as problem:
+            raise BadRequest(str(problem), hint="let it finish, or give it up with /stop") from problem
         ui.note("the oldest turns are folded; the log keeps them" if folded else "there is nothing to fold yet")
 
     def _name(self, agent_id: str | None) -> str:
