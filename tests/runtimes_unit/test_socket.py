@@ -139,7 +139,7 @@ def test_asking_never_takes_longer_than_it_may(tmp_path: Path) -> None:
         mute.listen(1)
         start = time.monotonic()
         assert ask(str(tmp_path / "mute.sock")) == ""
-        assert time.monotonic() - start < PATIENCE + 1
+        assert time.monotonic() - start < 2
 
 
 def test_a_folder_too_long_for_an_address_is_replaced(tmp_path: Path) -> None:

@@ -28,7 +28,9 @@ from harken import clock
 MAX_REQUEST = 16 * 1024
 MAX_CALLERS = 32
 PATIENCE = 2.0
-"""Seconds a caller may take to say what it wants, and seconds `ask` waits for an answer."""
+"""Seconds a caller may take to say what it wants."""
+ASKING = 1.5
+"""Seconds `ask` waits for an answer, so that a command that asks is done within two."""
 _PATH_LIMIT = 107
 """What fits into a Unix address."""
 
@@ -162,11 +164,11 @@ def _peer(caller: socket.socket) -> int:
 def ask(path: str, what: str = "current-context") -> str:
     """Ask the socket; whatever goes wrong, the answer is an empty text, and soon."""
     method = "POST" if what == "checkpoint" else "GET"
-    deadline = clock.monotonic() + PATIENCE
+    deadline = clock.monotonic() + ASKING
     heard = b""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            line.settimeout(PATIENCE)
+            line.settimeout(ASKING)
             line.connect(path)
             line.sendall(f"{method} /{what} HTTP/1.1\r\nhost: harken\r\ncontent-length: 0\r\n\r\n".encode())
             while len(heard) < MAX_REQUEST and (left := deadline - clock.monotonic()) > 0:
