@@ -17,9 +17,18 @@ from harken import clock as clocks
 from harken import context, ids
 from harken.context import Diff, Materialized, Ref, SessionTracker, Shown
 from harken.context.agents import RUNTIME
-from harken.context.checkpoint import Time, advance_session, check_content
-from harken.context.materialize import bytes_key
-from harken.errors import BadRequest, NotFound
+from harken.context.checkpoint import (
+    Time,
+    advance_session,
+    check_content,
+    check_count,
+    check_origin,
+    take_artifact,
+)
+from harken.context.materialize import remake
+from harken.context.remember import Recipe, note_recipe
+from harken.context.spawned import settle
+from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
 from harken.events.cbor import encode_event
 from harken.log import Session
@@ -79,20 +88,23 @@ class Repo:
         With a branch as `parent` the branch moves along: `Conflict` if somebody else moved it meanwhile."""
         if (data is None) == (artifact is None):
             raise BadRequest("a checkpoint has either data or an artifact", hint="give exactly one of the two")
+        check_origin(spawned_from)
+        counted = None not in (check_count("messages", message_count), check_count("tokens", token_count))
         known = None if artifact is None else context.get_artifact(self.store, artifact)
-        if data is not None:
-            check_content(format, data)
-        counts = context.Counts()
-        if message_count is None or token_count is None:
-            counts = context.measure(format, self.store.get(known) if known else data or b"")
+        if known is not None:
+            counts = take_artifact(self.store, known, format, counted=counted)
+        else:
+            check_content(format, data or b"")
+            counts = context.Counts() if counted else context.measure(format, data or b"")
         above = self._parent(parent)
+        time = context.instant(created_at, self.clock)
         draft = Draft(
             artifact=known or "",
             format=format,
             parent=above.commit.id if above else "",
             commit_type=commit_type,
             checkpoint=checkpoint,
-            time=context.instant(created_at, self.clock),
+            time=time,
             template=template or "",
             principal=principal or "",
             machine=self.machine if machine is None else machine,
@@ -102,7 +114,7 @@ class Repo:
             message_count=counts.messages if message_count is None else message_count,
             token_count=counts.tokens if token_count is None else token_count,
             approximate=token_count is None and counts.approximate,
-            spawned_from=spawned_from,
+            spawned_from=spawned_from if above else settle(self.store, spawned_from, time),
             forked_from=context.get_commit(self.store, forked_from).id if forked_from else "",
         )
         return context.checkpoint(
@@ -126,12 +138,15 @@ class Repo:
         """The bytes of an artifact: `art-…`, its full name, or a unique beginning of it."""
         try:
             return self.store.get(context.get_artifact(self.store, ref))
+        except Evicted:
+            raise
         except NotFound:
-            # What materialize answered is remembered for a while without being an artifact of its own.
-            kept = self.store.cached(bytes_key(ref)) if len(ref) == 64 and ids.is_hex(ref) else None
-            if kept is None:
+            # What materialize answered has such a name too; it is remembered, or can be made again.
+            digits = ref.removeprefix(ids.ARTIFACT_PREFIX).lower()
+            made = remake(self.store, digits) if len(digits) >= ids.ARTIFACT_SHORT and ids.is_hex(digits) else None
+            if made is None:
                 raise
-            return kept
+            return made
 
     # -- asking ------------------------------------------------------------------------------------------------
 
@@ -140,11 +155,15 @@ class Repo:
 
         `stop` is `compaction` (the conversation as it stands), `root` (every delta) or an ancestor."""
         if ref is None:
-            return context.empty(format)
-        tip = self.commit(ref)
-        if not isinstance(stop, str) or stop not in _STOPS:
-            stop = self.commit(stop).id
-        return context.materialize(self.store, tip, format=format, stop=stop)
+            made, recipe = context.empty(format), Recipe(format=format or "")
+        else:
+            tip = self.commit(ref)
+            if not isinstance(stop, str) or stop not in _STOPS:
+                stop = self.commit(stop).id
+            made = context.materialize(self.store, tip, format=format, stop=stop)
+            recipe = Recipe(tip=tip.id, format=format or "", stop=stop)
+        note_recipe(self.store, made.artifact, recipe)
+        return made
 
     def commit(self, ref: Ref) -> Commit:
         """The commit a REF names."""

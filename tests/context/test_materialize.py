@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from harken import formats
+from harken.context import Tracker
 from harken.errors import BadRequest, NotFound
 from harken.events import Prompt, Response
-from harken.events.cbor import encode_events
+from harken.events.cbor import decode_events, encode_events
 from harken.formats import Format, bureau_agent
 from harken.repo import Repo
-from harken.store import Commit
+from harken.store import Commit, Draft
 from support.contexts import chain, flat, heard, keep, memory_repo, turn
 
 
@@ -151,7 +152,48 @@ class TestMixedFormats:
         )
 
 
+class TestDeltasOfLines:
+    def test_are_lines_also_where_one_lacks_its_newline(self, repo: Repo) -> None:
+        first = repo.checkpoint(b'{"n":1}', format="codex-v1")
+        second = repo.checkpoint(b'{"n":2}\n', format="codex-v1", parent=first)
+        third = repo.checkpoint(b'{"n":3}', format="codex-v1", parent=second)
+
+        assert b'{"n":1}\n{"n":2}\n{"n":3}' == repo.materialize(third, stop="root").bytes
+        assert b'{"n":1}' == repo.materialize(first, stop="root").bytes
+
+    def test_are_found_by_their_place_in_what_is_joined(self, repo: Repo) -> None:
+        first = repo.checkpoint(b'{"n":1}', format="codex-v1", session_id="s")
+        second = repo.checkpoint(b'{"n":2}', format="codex-v1", session_id="s", parent=first)
+
+        assert (first.id, second.id) == (repo.commit("s@@7").id, repo.commit("s@@8").id)
+
+
+class TestWhatCannotBeJoined:
+    def test_comes_back_raw_with_the_reason(self, repo: Repo) -> None:
+        good = keep(repo, turn(1))
+        with repo.store.write() as writer:
+            name = writer.put(b"no cbor")
+            bad = writer.commit(Draft(artifact=name, format="events-v1", parent=good.id, time=good.time))
+
+        made = repo.materialize(bad)
+
+        assert ("4", encode_events(turn(1)) + b"no cbor") == (made.tier, made.bytes)
+        assert "events-v1 cannot be joined" in made.losses[0].why
+        assert "4" == repo.materialize(bad, format="bureau-agent-v1").tier
+
+
 class TestUnknownFormats:
+    def test_are_not_remembered_as_raw(self, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The day a reader is installed the answer is better."""
+        tip = repo.checkpoint(b"dot dash", format="morse-v1")
+        assert "4" == repo.materialize(tip).tier
+
+        monkeypatch.setitem(formats._OURS, "morse-v1", "morse")
+        module = SimpleNamespace(FORMAT=Format(name="morse-v1"))
+        monkeypatch.setitem(sys.modules, "harken.formats.morse", module)  # type: ignore[misc]
+
+        assert "1" == repo.materialize(tip).tier
+
     def test_come_back_raw_with_a_description(self, repo: Repo) -> None:
         first = repo.checkpoint(b"dot dash ", format="morse-v1")
         made = repo.materialize(repo.checkpoint(b"dash", format="morse-v1", parent=first))
@@ -238,6 +280,40 @@ class TestInheritance:
         child = keep(repo, turn(7), spawned_from={"session": "parent", "call_id": "c1", "inherits": True})
 
         assert flat([1, 7]) == heard(repo, child)
+
+    def test_what_is_handed_down_does_not_grow_with_the_parent(self, repo: Repo) -> None:
+        above = keep(repo, turn(1), session_id="parent")
+        child = keep(repo, turn(7), spawned_from={"session": "parent", "call_id": "", "inherits": True})
+        keep(repo, turn(2), above, session_id="parent")
+
+        assert above.id == (child.spawned_from or {})["commit"]
+        assert flat([1, 7]) == heard(repo, child)
+
+    def test_what_the_parent_came_to_know_later_is_not_handed_down(self, repo: Repo) -> None:
+        above = keep(repo, turn(1), session_id="parent")
+        keep(repo, turn(2), above, session_id="parent")
+        origin = {"session": "parent", "call_id": "", "inherits": True}
+
+        assert flat([1, 7]) == heard(repo, keep(repo, turn(7), spawned_from=origin, created_at=above.time))
+
+    @pytest.mark.parametrize("origin", [{"session": "parent"}, {"session": "parent", "commit": "ab" * 32}])
+    def test_a_context_that_nobody_can_find_is_a_loss(self, repo: Repo, origin: dict[str, object]) -> None:
+        child = keep(repo, turn(7), spawned_from=origin | {"inherits": True})
+        keep(repo, turn(1), session_id="parent")
+
+        made = repo.materialize(child)
+
+        assert flat([7]) == decode_events(made.bytes)
+        assert ["inherited context"] == [loss.what for loss in made.losses]
+
+    def test_a_tracker_writes_down_what_was_handed_over(self, repo: Repo) -> None:
+        above = keep(repo, turn(1), session_id="parent")
+        tracker = Tracker(repo, session_id="child", spawned_from={"session": "parent", "inherits": True})
+        tracker.feed(turn(7))
+        tracker.close()
+        keep(repo, turn(2), above, session_id="parent")
+
+        assert flat([1, 7]) == heard(repo, "child")
 
     def test_a_circle_of_inheritance_ends(self, repo: Repo) -> None:
         child = keep(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import harken
+from harken.context.remember import RECIPES, Recipe, find_recipe, note_recipe
 from harken.errors import BadRecord, BadRequest, Conflict, NotFound
 from harken.events import Metric, Prompt, Response
 from harken.events.cbor import encode_events
@@ -43,7 +45,84 @@ class TestOpening:
         assert tmp_path / ".local" / "share" / "harken" / "store.db" == default_location()
 
 
+class TestTheNameOfAnAnswer:
+    @pytest.mark.parametrize("how", [{}, {"format": "bureau-agent-v1"}, {"stop": "root"}])
+    def test_gives_its_bytes_again(self, repo: Repo, how: dict[str, str]) -> None:
+        made = repo.materialize(chain(repo, range(3)), **how)
+
+        assert made.bytes == repo.get(made.artifact)
+        assert made.bytes == repo.get(f"art-{made.artifact[:12]}")
+
+    def test_gives_the_empty_conversation_too(self, repo: Repo) -> None:
+        assert b"\x80" == repo.get(repo.materialize(None).artifact)
+
+    def test_gives_its_bytes_as_they_were_when_the_chain_has_gone_on(self, repo: Repo) -> None:
+        repo.fork(chain(repo, range(2)), "b")
+        made = repo.materialize("b")
+        keep(repo, turn(3), "b")
+
+        assert made.bytes == repo.get(made.artifact)
+
+    def test_is_remembered_for_a_bounded_number_of_answers(self, repo: Repo) -> None:
+        kept = {f"{'ab' * 31}{n:02x}": Recipe(tip=f"{n:064x}") for n in range(RECIPES + 5)}
+        for name, recipe in kept.items():
+            note_recipe(repo.store, name, recipe)
+
+        found = [name for name in kept if find_recipe(repo.store, name)]
+        assert list(kept)[5:] == found
+
+    def test_that_nobody_was_given_is_not_found(self, repo: Repo) -> None:
+        with pytest.raises(NotFound):
+            repo.get("ab" * 32)
+
+
 class TestCheckpoint:
+    @pytest.mark.parametrize("counts", [{}, {"message_count": 1, "token_count": 1}])
+    def test_an_artifact_has_to_be_what_its_format_can_join(self, repo: Repo, counts: dict[str, int]) -> None:
+        with pytest.raises(BadRecord):
+            repo.checkpoint(artifact=repo.put(b"no cbor"), format="events-v1", **counts)
+        with pytest.raises(BadRequest, match="nothing to keep"):
+            repo.checkpoint(artifact=repo.put(b""), format="morse-v1", **counts)
+
+    @pytest.mark.parametrize("format", ["blob-v1", "claude-code-v1"])
+    def test_an_artifact_is_not_read_where_that_tells_nothing(self, repo: Repo, format: str) -> None:
+        artifact = repo.put(b"abcdefgh")
+        given = {} if format == "blob-v1" else {"message_count": 0, "token_count": 2}
+        with repo.store.write() as writer:
+            writer.evict(artifact)  # reading it would fail
+
+        commit = repo.checkpoint(artifact=artifact, format=format, **given)  # type: ignore[arg-type]
+
+        assert (2, 0) == (commit.token_count, commit.message_count)
+
+    def test_a_large_blob_is_described_without_reading_it(self, tmp_path: Path) -> None:
+        with harken.open(tmp_path / "blob.db") as repo:
+            with repo.store.write() as writer:
+                artifact = writer.put_stream(bytes([n]) * (1 << 20) for n in range(48))
+            tracemalloc.start()
+            try:
+                shown = repo.show(repo.checkpoint(artifact=artifact, format="blob-v1"))
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+
+        assert "delta in blob-v1, 50331648 bytes" == shown.summary
+        assert peak < 8 << 20
+
+    @pytest.mark.parametrize("count", [-1, 2**63, 2**70, 1.5])
+    def test_a_count_is_one_that_can_be_kept(self, repo: Repo, count: int) -> None:
+        for name in ("message_count", "token_count"):
+            with pytest.raises(BadRequest, match="is no number of"):
+                keep(repo, turn(1), **{name: count})
+
+    @pytest.mark.parametrize(
+        "origin",
+        [{"session": "\ud800"}, {"session": b"s"}, {"x": object()}, {"x": float("nan")}, {1: "x"}, {"x": {1, 2}}, "s"],
+    )
+    def test_what_json_cannot_say_is_no_origin(self, repo: Repo, origin: dict[str, object]) -> None:
+        with pytest.raises(BadRequest, match="spawned_from"):
+            keep(repo, turn(1), spawned_from=origin)
+
     def test_a_commit_that_was_there_neither_rewinds_its_session_nor_counts_again(self, repo: Repo) -> None:
         facts = {"session_id": "S", "summary": "the first"}
         first = keep(repo, turn(0), None, created_at=START, principal="A", **facts)

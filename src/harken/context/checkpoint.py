@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from harken import clock, ids
 from harken.errors import Ambiguous, BadRequest, NotFound
 from harken.formats import find as find_format
+from harken.formats.base import concatenate
 from harken.store import naming
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
@@ -52,8 +54,13 @@ def measure(format: str, data: bytes) -> Counts:
     """What a delta amounts to, as far as anybody can read it."""
     known = find_format(format)
     if known is None or "read" not in known.can:
-        return Counts(tokens=len(data) // CHARACTERS_PER_TOKEN, approximate=True)
+        return weigh(len(data))
     return count(known.read(data))
+
+
+def weigh(size: int) -> Counts:
+    """What bytes that nobody can read amount to."""
+    return Counts(tokens=size // CHARACTERS_PER_TOKEN, approximate=True)
 
 
 def check_content(format: str, data: bytes) -> None:
@@ -62,6 +69,44 @@ def check_content(format: str, data: bytes) -> None:
         raise BadRequest("there is nothing to keep", hint="give data that is not empty, or the name of an artifact")
     if known := find_format(format):
         known.join([data])
+
+
+def take_artifact(store: Store, artifact: str, format: str, *, counted: bool) -> Counts:
+    """What an artifact that is to be committed amounts to; refused where its bytes would be.
+
+    It is read only where that tells something: its bytes may be many."""
+    size = store.info(artifact).size
+    known = find_format(format)
+    readable = known is not None and "read" in known.can
+    if size and (known is None or known.join is concatenate) and (counted or not readable):
+        return weigh(size)
+    data = store.get(artifact)
+    check_content(format, data)
+    return Counts() if counted else measure(format, data)
+
+
+LARGEST = (1 << 63) - 1
+
+
+def check_count(what: str, value: int | None) -> int | None:
+    """A count that a store can keep."""
+    if value is not None and (not isinstance(value, int) or not 0 <= value <= LARGEST):
+        raise BadRequest(f"{value!r} is no number of {what}", hint="a whole number from 0 to 2**63 - 1, or none")
+    return value
+
+
+def check_origin(origin: dict[str, Any] | None) -> None:
+    """Refuse a `spawned_from` that JSON could not say and give back as it is."""
+    if origin is None:
+        return
+    try:
+        plain = isinstance(origin, dict) and msgspec.json.decode(msgspec.json.encode(origin)) == origin
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        plain = False
+    if not plain:
+        raise BadRequest(
+            "`spawned_from` is not made of JSON values", hint='like {"session": "s", "call_id": "c", "inherits": False}'
+        )
 
 
 def checkpoint(

@@ -51,13 +51,21 @@ def _show(store: Store, commit: Commit, names: Sequence[str]) -> Shown:
 
 def derive(store: Store, commit: Commit) -> str:
     """A line about the commit's events; whatever is wrong with its bytes, there is a line."""
+    known = find_format(commit.format)
     try:
+        if known is None or "read" not in known.can:
+            return _sized(store, commit)
         data = store.get(commit.artifact)
     except Evicted:
         return f"{commit.commit_type} in {commit.format}; its bytes have been let go"
     except HarkenError as problem:
         return f"{commit.commit_type} in {commit.format}; unreadable: {problem}"
-    known = find_format(commit.format)
-    if known is None or "read" not in known.can:
-        return f"{commit.commit_type} in {commit.format}, {len(data)} bytes"
     return summary.line(known.read(data))
+
+
+def _sized(store: Store, commit: Commit) -> str:
+    """A line about bytes that nobody can read, which are not read for it."""
+    info = store.info(commit.artifact)
+    if info.evicted:
+        raise Evicted(f"the bytes of {commit.short} have been let go")
+    return f"{commit.commit_type} in {commit.format}, {info.size} bytes"

@@ -11,15 +11,16 @@ from itertools import islice
 
 import msgspec
 
-from harken import __version__, ids
+from harken import ids
 from harken.errors import HarkenError
 from harken.formats import Format, Loss, find, get
 from harken.formats.base import identity
 from harken.store.base import Commit, Link, Store
 
-from . import walk
+from . import remember, walk
 from .counts import Counts, count
-from .spawned import giver
+from .joining import joined
+from .spawned import given
 from .translate import TIERS, Piece, Translation, raw, translate
 
 Bytes = bytes
@@ -27,8 +28,6 @@ Bytes = bytes
 DEFAULT_FORMAT = "events-v1"
 CACHE_CHAIN = 64
 """A join of fewer commits is as quick to make as to look up."""
-CACHE_BYTES = 8 << 20
-"""A larger answer is not remembered: it would push everything else out."""
 
 
 class Materialized(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,10 +66,10 @@ def empty(format: str | None = None) -> Materialized:
 def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: str = walk.COMPACTION) -> Materialized:
     """The conversation at `tip`; `stop` is `compaction`, `root` or the full name of an ancestor."""
     target = get(format) if format else None
-    key = cache_key(tip, format, stop)
+    key = remember.cache_key(tip, format, stop)
     if (kept := _recall(store, key)) is not None:
         return kept
-    groups = _groups(store, tip, stop)
+    groups, missing = _groups(store, tip, stop)
     commits = [commit for group in groups for commit in group]
     pieces = _load(store, [walk.stretches(group) for group in groups], standing=stop == walk.COMPACTION)
     answer = _answer(pieces, target)
@@ -82,15 +81,18 @@ def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: s
         format=answer.format,
         tier=answer.tier,
         tier_name=TIERS[answer.tier],
-        losses=answer.losses,
+        losses=(*answer.losses, *missing),
         message_count=total.messages,
         token_count=total.tokens,
         approximate=total.approximate,
         commit_count=len(commits),
         description=answer.description,
     )
-    if answer.tier != "1" or len(commits) >= CACHE_CHAIN or not linear:
-        _remember(store, key, made)
+    costly = answer.tier != "1" or len(commits) >= CACHE_CHAIN or not linear
+    # Raw bytes, or what lacks something, may be better tomorrow: with a reader installed, or a session imported.
+    if costly and answer.tier != "4" and not missing:
+        facts = msgspec.msgpack.encode(msgspec.structs.replace(made, bytes=b""))
+        remember.remember(store, key, facts, made.artifact, made.bytes)
     return made
 
 
@@ -117,12 +119,21 @@ def _load(store: Store, groups: Sequence[Sequence[walk.Stretch]], *, standing: b
     artifacts = store.get_many([commit.artifact for part in parts for commit in part.commits])
     pieces = []
     for part in parts:
-        known = find(part.format)
-        deltas = islice(artifacts, len(part.commits))
-        data = known.join(deltas) if known else b"".join(deltas)
-        data = known.context(data) if known and standing else data
-        pieces.append(Piece(name=part.format, format=known, data=data, standing=standing))
+        deltas = list(islice(artifacts, len(part.commits)))
+        pieces.append(_piece(part.format, deltas, standing=standing))
     return pieces
+
+
+def _piece(name: str, deltas: list[Bytes], *, standing: bool) -> Piece:
+    """The deltas joined; where their own format cannot do that, one behind the other with the reason."""
+    known = find(name)
+    if known is not None:
+        try:
+            data = joined(known, deltas)
+            return Piece(name=name, format=known, data=known.context(data) if standing else data, standing=standing)
+        except (HarkenError, ValueError, RecursionError) as problem:
+            return Piece(name=name, format=None, data=b"".join(deltas), problem=f"{name} cannot be joined: {problem}")
+    return Piece(name=name, format=None, data=b"".join(deltas), standing=standing)
 
 
 def _answer(pieces: Sequence[Piece], target: Format | None) -> Translation:
@@ -149,29 +160,23 @@ def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link]
 # -- sub-agents that were given their parent's context ---------------------------------------------------------------
 
 
-def _groups(store: Store, tip: Commit, stop: str) -> list[list[Link]]:
-    """The commits of the answer, newest first; before them those of each context that was handed down."""
+def _groups(store: Store, tip: Commit, stop: str) -> tuple[list[list[Link]], tuple[Loss, ...]]:
+    """The commits of the answer, newest first; before them those of each context that was handed down.
+
+    Beside them what was handed down and cannot be found."""
     groups = [select(store, tip, stop)]
     seen = {tip.id}
-    while stop == walk.COMPACTION and groups[0] and (above := giver(store, store.get_commit(groups[0][-1].id))):
-        if above.id in seen:
+    while stop == walk.COMPACTION and groups[0] and (gift := given(store, store.get_commit(groups[0][-1].id))):
+        if gift.commit is None:
+            return groups, (Loss(what="inherited context", count=1, why=gift.why),)
+        if gift.commit.id in seen:
             break
-        seen.add(above.id)
-        groups.insert(0, select(store, above, stop))
-    return groups
+        seen.add(gift.commit.id)
+        groups.insert(0, select(store, gift.commit, stop))
+    return groups, ()
 
 
 # -- remembering -----------------------------------------------------------------------------------------------------
-
-
-def cache_key(tip: Commit, format: str | None, stop: str) -> str:
-    """Under which an answer is remembered; a newer Harken may read better, so its version is part of it."""
-    return f"materialize/{__version__}/{tip.seal}/{format or ''}/{stop}"
-
-
-def bytes_key(artifact: str) -> str:
-    """Under which the bytes of an answer are remembered, so that they can be asked for by name."""
-    return f"artifact/{artifact}"
 
 
 def _recall(store: Store, key: str) -> Materialized | None:
@@ -181,18 +186,20 @@ def _recall(store: Store, key: str) -> Materialized | None:
         kept = msgspec.msgpack.decode(facts, type=Materialized)
     except msgspec.DecodeError:
         return None
-    data = store.cached(bytes_key(kept.artifact))
-    if data is None or ids.artifact_id(data) != kept.artifact:
-        return None
-    return msgspec.structs.replace(kept, bytes=data)
+    data = remember.recall_bytes(store, kept.artifact)
+    return None if data is None else msgspec.structs.replace(kept, bytes=data)
 
 
-def _remember(store: Store, key: str, made: Materialized) -> None:
-    if len(made.bytes) > CACHE_BYTES:
-        return
-    try:
-        store.cache(bytes_key(made.artifact), made.bytes)
-        store.cache(key, msgspec.msgpack.encode(msgspec.structs.replace(made, bytes=b"")))
-    except HarkenError:
-        # A store that cannot be written can still be read.
-        return
+def remake(store: Store, digits: str) -> Bytes | None:
+    """The bytes of an answer by their name or a unique beginning of it: remembered, or made again."""
+    found = remember.find_recipe(store, digits)
+    name = found[0] if found else digits
+    if (data := remember.recall_bytes(store, name)) is not None or found is None:
+        return data
+    recipe = found[1]
+    if recipe.tip:
+        made = materialize(store, store.get_commit(recipe.tip), format=recipe.format or None, stop=recipe.stop)
+    else:
+        made = empty(recipe.format or None)
+    # A newer Harken may read better; then the old bytes are no longer to be had.
+    return made.bytes if made.artifact == name else None

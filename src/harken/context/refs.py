@@ -14,6 +14,7 @@ from harken.formats import find as find_format
 from harken.store.base import Commit, Link, Name, SessionRow, Store
 
 from . import walk
+from .joining import gap
 
 Ref = str | Commit | Name
 CANDIDATES = 8
@@ -131,8 +132,8 @@ def message_commit(store: Store, tip: str, message: str) -> Link | None:
     offset = int(message[1:]) if message[:1] == "@" and message[1:].isdecimal() and len(message) < 20 else None
     needle, passed = message.encode("utf-8", "replace"), 0
     for link, data in zip(deltas, contents, strict=True):
-        passed += len(data)
         if offset is not None:
+            passed += len(data) + len(gap(find_format(link.format), data))
             if offset < passed:
                 return link
         elif needle in data and _holds(link.format, data, message):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
+
+from harken.errors import NotFound
 from harken.store.base import Commit, Store
 
 from . import refs, walk
@@ -28,16 +32,38 @@ def places(store: Store, firsts: Iterable[Commit]) -> dict[str, str]:
     return found
 
 
-def giver(store: Store, first: Commit) -> Commit | None:
+class Gift(msgspec.Struct, frozen=True, kw_only=True):
+    """The context a sub-agent was given."""
+
+    commit: Commit | None
+    why: str = ""
+    """Why it cannot be found, where it cannot."""
+
+
+def given(store: Store, first: Commit) -> Gift | None:
     """The commit whose context a sub-agent was given, if it was given one."""
     origin = None if first.parent else first.spawned_from
     if not origin or not origin.get("inherits"):
         return None
+    session = origin.get("session") or "a session without a name"
     if commit := places(store, [first]).get(first.id):
-        return store.get_commit(commit)
-    # The call is nowhere to be seen: what the parent knows now is the best that can be said.
-    row = refs.find_session(store, str(origin.get("session", "")))
-    return store.get_commit(row.tip) if row and row.tip else None
+        try:
+            return Gift(commit=store.get_commit(commit))
+        except NotFound:
+            return Gift(commit=None, why=f"{commit} of {session} is not in this store")
+    # What the parent knows now is more than it knew then, so nothing is said rather than too much.
+    return Gift(commit=None, why=f"nobody wrote down at which commit of {session} it was handed over")
+
+
+def settle(store: Store, origin: dict[str, Any] | None, time: int) -> dict[str, Any] | None:
+    """`spawned_from` with the commit whose context is handed over, while it can still be told."""
+    if not origin or not origin.get("inherits") or origin.get("commit"):
+        return origin
+    session, call = str(origin.get("session", "")), str(origin.get("call_id") or "")
+    found = _holders(store, session, {call}).get(call) if call else None
+    if found is None and (row := refs.find_session(store, session)) and row.tip:
+        found = next((commit.id for commit in store.chain(row.tip) if commit.time <= time), None)
+    return origin | {"commit": found} if found else origin
 
 
 def _holders(store: Store, session: str, calls: set[str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from . import refs, turns
 from .counts import count
 from .edits import after_boundary, apply
 from .materialize import DEFAULT_FORMAT, materialize
+from .spawned import settle
 
 Warn = Callable[[str], None]
 
@@ -267,16 +268,17 @@ class Tracker:
 
     def _draft(self, tip: Commit | None, events: Sequence[Event], commit_type: str, reason: str) -> Draft:
         counts = count(events)
+        time = self._time(tip, events)
         return msgspec.structs.replace(
             self._facts,
             parent=tip.id if tip else "",
             commit_type=commit_type,
             checkpoint=reason,
-            time=self._time(tip, events),
+            time=time,
             message_count=counts.messages,
             token_count=counts.tokens,
             approximate=counts.approximate,
-            spawned_from=None if tip else self._facts.spawned_from,
+            spawned_from=None if tip else settle(self._repo.store, self._facts.spawned_from, time),
             forked_from="" if self._goes_on() else self._facts.forked_from,
         )
 

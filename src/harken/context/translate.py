@@ -33,6 +33,8 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     data: bytes
     standing: bool = False
     """Whether this is the conversation as it stands, not every record there is."""
+    problem: str = ""
+    """Why it is not joined but only put together, where that is so."""
 
     def events(self) -> list[Event]:
         """What the piece says: in the order the model reads it, where it is a conversation that stands."""
@@ -55,6 +57,8 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 
 def translate(pieces: Sequence[Piece], target: Format) -> Translation:
     """The pieces as one conversation in the target's format, or raw where there is no way."""
+    if any(piece.problem for piece in pieces):
+        return raw(pieces)
     if all(piece.name == target.name for piece in pieces):
         return _native(pieces, target)
     if len(pieces) == 1 and pieces[0].standing and pieces[0].format and target.name in pieces[0].format.direct:
@@ -113,11 +117,17 @@ def raw(pieces: Sequence[Piece], *, wanted: str = "") -> Translation:
     names = list(dict.fromkeys(piece.name for piece in pieces))
     sentences = [f"The bytes of the chain as they are kept, oldest first, in {' and '.join(names)}."]
     for piece in pieces:
-        about = (piece.format.description if piece.format else "") or "No reader for this format is installed."
+        about = piece.problem or (piece.format.description if piece.format else "")
+        about = about or "No reader for this format is installed."
         sentence = f"{piece.name}, {len(piece.data)} bytes: {about}"
         if sentence not in sentences:
             sentences.append(sentence)
-    why = f"there is no way from {' and '.join(names)} to {wanted}" if wanted else "nobody here knows this format"
+    problem = next((piece.problem for piece in pieces if piece.problem), "")
+    why = (
+        f"there is no way from {' and '.join(names)} to {wanted}"
+        if wanted
+        else problem or "nobody here knows this format"
+    )
     return Translation(
         data=b"".join(piece.data for piece in pieces),
         format=names[0] if len(names) == 1 else "raw",
