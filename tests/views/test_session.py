@@ -85,6 +85,18 @@ def test_the_tree_and_the_session_agree_on_who_made_whom_while_several_calls_are
     assert {jill: of_root, bob: of_jack}.items() <= viewer.build_causality_index().items()
 
 
+def test_only_the_first_agent_without_a_parent_is_the_root(tmp_path):
+    path = tmp_path / "session.jsonl"
+    with Session(path) as session:
+        for agent in ("main", "stray"):
+            session.log_agent_created(agent)
+        assert "main" == session.root
+
+    assert [("main", "root"), ("stray", "")] == [
+        (row["agent_id"], row["role"]) for row in SessionViewer(path).agent_tree()
+    ]
+
+
 def test_the_trace_of_a_discussion_leads_to_the_replies_and_to_the_call(tmp_path):
     path = tmp_path / "session.jsonl"
     with Session(path) as session:

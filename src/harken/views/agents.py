@@ -82,7 +82,7 @@ def _row(index: Index, agent_id: str, depth: int) -> AgentRow:
     return AgentRow(
         agent_id=agent_id,
         name=index.name(agent_id),
-        role=info.role or ("root" if info.parent is None and depth == 0 and info.created is not None else ""),
+        role=info.role or ("root" if agent_id == index.main and info.created is not None else ""),
         parent=info.parent,
         depth=depth,
         language_model=info.language_model,

@@ -88,6 +88,8 @@ class Index(msgspec.Struct, kw_only=True):
     edits: dict[str, list[int]]
     """Where an agent's transcript was cut back or folded."""
     agents: dict[str, AgentInfo]
+    main: str | None
+    """The root of the tree: the first agent without a parent."""
 
     def name(self, agent_id: str | None) -> str:
         """What to call an agent: its name, else its id; what came from outside has none."""
@@ -347,6 +349,7 @@ class _Reader:
             transcripts=self.transcripts,
             edits=self.edits,
             agents=self.agents,
+            main=registry.root,
         )
         _settle_authors(index)
         return index

@@ -104,9 +104,9 @@ class SessionViewer:
     def knows(self, agent_id: str, what: str, *, at: datetime | str | float | None = None) -> Knowledge:
         """Whether a message (by id) or some words had reached an agent by then, and by which path.
 
-        `at` is a time (a datetime, where a naive one is UTC; RFC 3339 text; a number of seconds since 1970 as
-        `time.time()` gives, or from 10**11 on milliseconds, from 10**14 on microseconds), or the id of the last message
-        that counts. Words that are an id mean the message.
+        `at` is a time, or the id of the last message that counts. A time is a datetime (a naive one is UTC), RFC 3339
+        text, or a number: seconds since 1970, from 10**11 on milliseconds, from 10**14 on microseconds. Words that are
+        an id mean the message.
         """
         until = hearing.events_until(self.index, at)
         agent = self.find_agent(agent_id)
