@@ -46,9 +46,14 @@ def default_location() -> Path:
     return base / "harken" / "store.db"
 
 
-def open(path_or_url: str | os.PathLike[str] | None = None, *, clock: clocks.Clock = clocks.now) -> Repo:
-    """Open the store at a path or URL (made if it is not there); without one, the user's own."""
-    return Repo(open_store(default_location() if path_or_url is None else path_or_url), clock=clock)
+def open(
+    path_or_url: str | os.PathLike[str] | None = None, *, create: bool = True, clock: clocks.Clock = clocks.now
+) -> Repo:
+    """Open the store at a path or URL; without one, the user's own.
+
+    One that is not there is made, or with `create=False` is `NotFound`."""
+    where = default_location() if path_or_url is None else path_or_url
+    return Repo(open_store(where, create=create), clock=clock)
 
 
 class Repo:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import harken
 from harken.cli import COMMANDS
 from harken.events import Prompt, Response
 from harken.events.cbor import decode_events, encode_events
 from harken.formats import bureau_agent
+from harken.log import Session
 from harken.repo import Repo
 from support.contexts import chain, flat, heard, keep, turn
 
@@ -89,7 +91,7 @@ class TestLog:
         assert old.short not in run("log", "--graph", root.short).out
         assert old.short in run("log", "--graph", "--all", root.short).out
 
-    def test_an_empty_store_has_no_commits(self, run: Run) -> None:
+    def test_an_empty_store_has_no_commits(self, repo: Repo, run: Run) -> None:
         assert (0, "") == (run("log").code, run("log").out)
 
 
@@ -225,7 +227,7 @@ class TestNames:
         assert 3 == run("undo").code
 
     @pytest.mark.parametrize("args", [["branch", "n"], ["tag", "--move"], ["tag", "--delete", "n", "ref"]])
-    def test_half_a_sentence_is_a_usage_error(self, run: Run, args: list[str]) -> None:
+    def test_half_a_sentence_is_a_usage_error(self, repo: Repo, run: Run, args: list[str]) -> None:
         assert 2 == run(*args).code
 
 
@@ -345,8 +347,41 @@ class TestTheRest:
         assert 2 == len(run("agents", "cafe").lines)
         assert 3 == run("agents", "nobody").code
 
+    def test_an_agents_agent_is_below_it_wherever_one_looks(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        path = tmp_path / "cafe.jsonl"
+        with repo.session(path) as session:
+            made = ""
+            for agent in ("a1", "a2", "a3"):
+                session.log_agent_created(agent, cause=made or None, name=agent)
+                made = session.log_transcript_entry(agent, {"role": "assistant", "content": "go"})
+
+        for name in (str(path), "cafe"):
+            rows = run("agents", name, "--json").json
+            assert [("a1", None), ("a2", "a1"), ("a3", "a2")] == [(r["agent"], r["parent"]) for r in rows]
+
+    def test_a_log_tells_its_agents_without_a_store(self, run: Run, where: Path, tmp_path: Path) -> None:
+        with Session(tmp_path / "cafe.jsonl") as session:
+            session.log_agent_created("a1", name="root")
+
+        assert ["a1"] == [row["agent"] for row in run("agents", str(tmp_path / "cafe.jsonl"), "--json").json]
+        assert not where.exists()
+
 
 class TestDoctor:
+    @pytest.mark.parametrize("word", ["{folder}", "sqlite:{folder}/harken.db", "sqlite://{folder}/harken.db"])
+    def test_knows_every_word_for_a_store(self, run: Run, tmp_path: Path, word: str) -> None:
+        with harken.open(tmp_path) as repo:
+            chain(repo, [1])
+
+        done = run("--store", word.format(folder=tmp_path), "doctor", "--json")
+
+        found = {row["check"]: row["detail"] for row in done.json}
+        assert (str(tmp_path / "harken.db"), True) == (found["store"], "the last commit" in found["opens"])
+
+    @pytest.mark.parametrize("word", ["", "postgres://x/y"])
+    def test_fails_for_what_is_no_store(self, run: Run, word: str) -> None:
+        assert 1 == run("--store", word, "doctor").code
+
     def test_a_fresh_installation_without_a_store_is_well(self, run: Run, where: Path) -> None:
         done = run("doctor", "--json")
 

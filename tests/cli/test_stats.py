@@ -168,7 +168,7 @@ def test_a_file_in_no_format_is_refused(run: Run, tmp_path: Path) -> None:
     assert "no format" in done.err
 
 
-def test_an_empty_store_says_so(run: Run) -> None:
+def test_an_empty_store_says_so(run: Run, repo: Repo) -> None:
     done = run("stats", "--json")
 
     assert (0, []) == (done.code, done.json)

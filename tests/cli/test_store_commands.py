@@ -105,3 +105,51 @@ def test_a_file_that_is_no_store_is_refused(run: Run, where: Path, command: str)
 
     assert done.code in (1, 2, 9)
     assert done.err.startswith("error: ")
+
+
+READING = [
+    ["agents", "s"],
+    ["annotate", "r", "x"],
+    ["backup", "copy.db"],
+    ["branch"],
+    ["compact", "r"],
+    ["diff", "a", "b"],
+    ["fork", "r", "--name", "n"],
+    ["fsck"],
+    ["fsck", "--repair"],
+    ["gc"],
+    ["log"],
+    ["materialize", "r"],
+    ["moves"],
+    ["pin", "r"],
+    ["resolve", "p"],
+    ["sessions"],
+    ["show", "r"],
+    ["snapshot", "r"],
+    ["stats"],
+    ["tag"],
+    ["undo"],
+]
+
+
+@pytest.mark.parametrize("args", READING, ids=" ".join)
+def test_looking_for_something_never_makes_a_store(run: Run, tmp_path: Path, args: list[str]) -> None:
+    typo = tmp_path / "typo.db"
+
+    done = run("--store", str(typo), *args)
+
+    assert (3, "", True) == (done.code, done.out, str(typo) in done.err)
+    assert [] == [path for path in tmp_path.iterdir() if "typo" in path.name]
+
+
+def test_putting_something_in_makes_a_store(run: Run, where: Path) -> None:
+    assert 0 == run("checkpoint", "--format", "morse-v1", stdin=b"dot").code
+    assert where.exists()
+
+
+@pytest.mark.parametrize("command", ["fsck", "checkpoint"])
+def test_an_empty_word_is_no_store(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert 2 == run("--store", "", command).code
+    assert [] == list(tmp_path.iterdir())

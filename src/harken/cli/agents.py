@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import ui
-from .options import json_option, pass_repo
+from .options import json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
     from harken.repo import Repo
+    from harken.store import SessionRow
 
 
 @click.command("agents")
 @click.argument("session")
 @json_option
-@pass_repo
+@pass_repo_or_file
 def agents_command(repo: Repo, session: str, as_json: bool) -> None:
     """List the agents of a session
 
@@ -45,17 +46,25 @@ def _from_store(repo: Repo, session: str) -> list[dict[str, Any]]:
 
     row = get_session(repo.store, session)
     found = [row, *(other for other in repo.sessions() if other.parent == row.session)]
+    names = {each.session: each.agent or each.session for each in found}
     return [
         {
-            "agent": each.agent or each.session,
+            "agent": names[each.session],
             "name": each.title,
             "session": each.session,
             "tip": _short(repo, each.tip),
-            "parent": each.parent or None,
+            "parent": _maker(repo, each, names) if each.parent else None,
             "messages": each.messages,
         }
         for each in found
     ]
+
+
+def _maker(repo: Repo, row: SessionRow, names: dict[str, str]) -> str:
+    """The agent that made this one, as its chain says; the session's own where the chain does not."""
+    origin = repo.store.get_commit(repo.store.walk(row.tip)[-1].id).spawned_from if row.tip else None
+    made_by = str((origin or {}).get("session", ""))
+    return names.get(made_by) or names.get(row.parent) or row.parent
 
 
 def _from_log(repo: Repo, path: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .commits import print_made
-from .options import json_option, pass_repo
+from .options import json_option, make_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -36,7 +36,7 @@ TRIGGERS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit
 @click.option("--messages", "message_count", type=click.IntRange(min=0), help="How many messages (default: counted)")
 @click.option("--tokens", "token_count", type=click.IntRange(min=0), help="How many tokens (default: estimated)")
 @json_option
-@pass_repo
+@make_repo
 def checkpoint_command(
     repo: Repo, /, file: str | None, format: str | None, artifact: str | None, as_json: bool, **facts: Any
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,8 +39,7 @@ def doctor_command(ctx: click.Context, as_json: bool) -> int:
     from harken.repo import default_location
 
     given = ctx.find_root().obj
-    path = Path(given) if given else default_location()
-    findings = [*_installation(), *_formats(), *_store(path)]
+    findings = [*_installation(), *_formats(), *_store(default_location() if given is None else given)]
     for finding in findings:
         if as_json:
             ui.json_line(finding._asdict())
@@ -79,12 +79,20 @@ def _formats() -> Iterator[Finding]:
         yield Finding(f"format {name}", "ok", can or "neither read nor write")
 
 
-def _store(path: Path) -> Iterator[Finding]:
-    if str(path) == "memory:" or "://" in str(path):
-        yield Finding("store", "ok", str(path))
+def _store(where: str | Path) -> Iterator[Finding]:
+    from harken.errors import HarkenError
+    from harken.store.opening import locate
+
+    try:
+        path = locate(where)
+    except HarkenError as problem:
+        yield Finding("store", "failure", str(problem), problem.hint or "")
+        return
+    if path is None:
+        yield Finding("store", "ok", "in memory, gone with the program")
         return
     if not path.exists():
-        yield Finding("store", "ok", f"{path} is not there yet; the first command that needs it makes it")
+        yield Finding("store", "ok", f"{path} is not there yet; the first command that puts something in makes it")
         return
     yield Finding("store", "ok", str(path))
     yield from _modes(path)
@@ -93,9 +101,8 @@ def _store(path: Path) -> Iterator[Finding]:
 
 
 def _modes(path: Path) -> Iterator[Finding]:
-    folder = path if path.is_dir() else path.parent
-    files = sorted(folder.glob("harken.db*")) if path.is_dir() else sorted(folder.glob(path.name + "*"))
-    for each, wanted in ((folder, 0o700), *((file, 0o600) for file in files)):
+    files = sorted(path.parent.glob(glob.escape(path.name) + "*"))
+    for each, wanted in ((path.parent, 0o700), *((file, 0o600) for file in files)):
         mode = stat.S_IMODE(each.stat().st_mode)
         if mode & ~wanted:
             yield Finding(
@@ -111,7 +118,7 @@ def _modes(path: Path) -> Iterator[Finding]:
 def _space(path: Path) -> Iterator[Finding]:
     import shutil
 
-    free = shutil.disk_usage(path if path.is_dir() else path.parent).free
+    free = shutil.disk_usage(path.parent).free
     yield Finding("disk", "ok" if free > SPACE else "warning", f"{free / 1e9:.1f} GB free")
 
 
@@ -120,7 +127,7 @@ def _opens(path: Path) -> Iterator[Finding]:
     from harken.errors import HarkenError
 
     try:
-        with harken.open(path) as repo:
+        with harken.open(path, create=False) as repo:
             newest = repo.store.commits(limit=1)
             sessions = len(repo.sessions())
     except HarkenError as problem:

@@ -12,7 +12,7 @@ from harken import clock
 from harken.errors import HarkenError
 
 from . import ui
-from .options import json_option, pass_repo
+from .options import json_option, make_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -107,7 +107,7 @@ class Report:
 @click.option("--dry-run", is_flag=True, help="Say what would be imported, and keep nothing")
 @click.option("--principal", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
 @json_option
-@pass_repo
+@make_repo
 def import_command(
     repo: Repo,
     paths: tuple[str, ...],

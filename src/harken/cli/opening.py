@@ -48,7 +48,7 @@ def _from_store(text: str) -> SessionViewer:
         raise NotFound(
             f"no session {text!r}", hint="a SESSION is the path of a session log (.jsonl), or an imported one"
         )
-    with harken.open(location) as repo:
+    with harken.open(location, create=False) as repo:
         return SessionViewer.of(records_of(repo.events(text)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
@@ -18,14 +19,45 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def pass_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
-    """Open the store that `--store`, HARKEN_STORE or the default names, and close it behind the command."""
+    """Give the command its store, which has to be there: looking for something never makes one."""
+    return _passing(function, lambda ctx: _open(ctx, create=False))
 
+
+def make_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+    """Give the command its store, made where it is not there: for commands that put something into it."""
+    return _passing(function, lambda ctx: _open(ctx, create=True))
+
+
+def pass_repo_or_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+    """Give the command its store; where the user named a file that lies on the disk, none is needed."""
+    return _passing(function, _open_beside_files)
+
+
+def _open(ctx: click.Context, *, create: bool) -> Repo:
+    """The store that `--store`, HARKEN_STORE or the default names."""
+    import harken
+
+    return harken.open(ctx.find_root().obj, create=create)
+
+
+def _open_beside_files(ctx: click.Context) -> Repo:
+    import harken
+    from harken.errors import NotFound
+
+    try:
+        return _open(ctx, create=False)
+    except NotFound:
+        words = [word for value in ctx.params.values() for word in (value if isinstance(value, tuple) else (value,))]
+        if not any(isinstance(word, str) and Path(word).is_file() for word in words):
+            raise
+        return harken.open("memory:")
+
+
+def _passing(function: Callable[Concatenate[Repo, P], T], open_repo: Callable[[click.Context], Repo]) -> Callable[P, T]:
     @click.pass_context
     @functools.wraps(function)
     def wrapper(ctx: click.Context, /, *args: Any, **kwargs: Any) -> T:
-        import harken
-
-        repo = harken.open(ctx.find_root().obj)
+        repo = open_repo(ctx)
         ctx.call_on_close(repo.close)
         return ctx.invoke(function, repo, *args, **kwargs)
 

@@ -14,7 +14,7 @@ from harken import clock
 from harken.errors import BadRequest, NotFound
 
 from . import ui
-from .options import pass_repo
+from .options import make_repo
 from .places import runtime_home, socket_folder, template_folder
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--every", default="turn", metavar="WHEN", help="When to commit: turn (default), tool, end, or a number of turns"
 )
-@pass_repo
+@make_repo
 def run_command(
     repo: Repo,
     runtime: str,

@@ -11,7 +11,7 @@ import click
 
 from . import ui
 from .commits import stamp
-from .options import json_option, pass_repo
+from .options import json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
     from harken.events import Event
@@ -28,7 +28,7 @@ WIDE = 112
 @click.argument("sessions", nargs=-1, metavar="[SESSION]...")
 @click.option("--no-agents", is_flag=True, help="Leave out the sub-agents")
 @json_option
-@pass_repo
+@pass_repo_or_file
 def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_json: bool) -> None:
     """Count tokens, prompts and tools, each once
 

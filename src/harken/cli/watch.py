@@ -12,7 +12,7 @@ from harken.errors import HarkenError
 
 from . import ui
 from .import_ import Report, chosen_runtimes, session_files, show, starting_points
-from .options import json_option, pass_repo
+from .options import json_option, make_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option("--principal", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
 @json_option
-@pass_repo
+@make_repo
 def watch_command(
     repo: Repo,
     paths: tuple[str, ...],
