@@ -33,7 +33,7 @@ test-faults: $(STAMP) ## Kill, EIO and ENOSPC at every write-path system call
 
 test-runtimes: $(STAMP) ## The real Claude Code and Codex against a scripted model on loopback
 	scripts/runtimes
-	$(BIN)/python -m pytest -m runtimes
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m runtimes
 
 bench: $(STAMP) ## Measure against peers and limits; prints the tables kept in docs/BENCHMARKS.md
 	$(BIN)/python benchmarks/run.py
