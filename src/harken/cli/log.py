@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -41,67 +41,39 @@ def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, eve
     if graph and not as_json:
         _draw(repo, ref, limit=limit, everything=everything)
         return
-    commits = repo.history(ref, limit=limit) if ref else repo.store.commits()
-    for commit in islice(_visible(repo, commits, everything=everything or bool(ref)), limit):
+    commits = _described(repo, repo.history(ref, limit=limit)) if ref else _newest(repo, limit, everything=everything)
+    for commit in islice(commits, limit):
         if as_json:
             ui.json_line(as_data(commit))
         else:
             ui.line(one_line(commit))
 
 
-def _visible(repo: Repo, commits: list[Commit], *, everything: bool) -> Iterator[Shown]:
+def _described(repo: Repo, commits: Sequence[Commit]) -> Iterator[Shown]:
     for start in range(0, len(commits), CHUNK):
-        for commit in repo.describe(commits[start : start + CHUNK]):
-            if everything or not commit.superseded:
-                yield commit
+        yield from repo.describe(commits[start : start + CHUNK])
+
+
+def _newest(repo: Repo, limit: int | None, *, everything: bool) -> Iterator[Shown]:
+    """The store's commits; where only a few are wanted, only the newest are read, and more if some are hidden."""
+    from harken.context.family import windows
+
+    seen = 0
+    for commits in windows(repo.store, limit):
+        yield from (shown for shown in _described(repo, commits[seen:]) if everything or not shown.superseded)
+        seen = len(commits)
 
 
 def _draw(repo: Repo, ref: str | None, *, limit: int | None, everything: bool) -> None:
+    from harken.context.family import family
     from harken.context.graph import draw
-    from harken.context.spawned import places
 
-    commits = _family(repo, ref) if ref else repo.store.commits()
-    shown = {commit.id: commit for commit in _visible(repo, commits, everything=everything)}
-    known = [commit for commit in commits if commit.id in shown]
-    left = limit
-    for row in draw(known, places(repo.store, known)):
-        if row.commit is None:
-            ui.line(row.lines)
-            continue
-        if left == 0:
-            break
-        left = None if left is None else left - 1
-        ui.line(f"{row.lines}  {one_line(shown[row.commit.id])}")
-
-
-def _family(repo: Repo, ref: str) -> list[Commit]:
-    """The chain behind a commit and everything that hangs from it, sub-agents included."""
-    found = {commit.id: commit for commit in repo.history(ref)}
-    waiting = list(found)
-    below = [row for row in repo.sessions() if row.parent and row.tip]
-    while waiting:
-        _add_descendants(repo, found, waiting)
-        sessions = {commit.session_id for commit in found.values()}
-        rows = [row for row in below if row.parent in sessions]
-        below = [row for row in below if row.parent not in sessions]
-        waiting = _add_spawned(repo, found, [row.tip for row in rows])
-    return list(found.values())
-
-
-def _add_descendants(repo: Repo, found: dict[str, Commit], waiting: list[str]) -> None:
-    while waiting:
-        for child in repo.store.children(waiting.pop()):
-            if child.id not in found:
-                found[child.id] = child
-                waiting.append(child.id)
-
-
-def _add_spawned(repo: Repo, found: dict[str, Commit], tips: list[str]) -> list[str]:
-    """Add the first commits of the chains that were spawned at a commit that was found; the answer is which."""
-    from harken.context.spawned import places
-
-    firsts = [repo.store.get_commit(repo.store.walk(tip)[-1].id) for tip in tips]
-    spawned = places(repo.store, firsts)
-    fresh = [first for first in firsts if spawned.get(first.id) in found and first.id not in found]
-    found.update((first.id, first) for first in fresh)
-    return [first.id for first in fresh]
+    of = repo.commit(ref).id if ref else ""
+    found = family(repo.store, of=of, limit=limit, superseded=everything)
+    marks = "unicode" if ui.speaks_unicode() else "ascii"
+    rows = draw(found.commits, found.spawned, beyond=found.beyond, limit=limit, marks=marks)
+    for start in range(0, len(rows), CHUNK):
+        part = rows[start : start + CHUNK]
+        shown = {commit.id: commit for commit in repo.describe([row.commit for row in part if row.commit])}
+        for row in part:
+            ui.line(f"{row.lines}  {one_line(shown[row.commit.id])}" if row.commit else row.lines)

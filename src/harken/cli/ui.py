@@ -52,9 +52,14 @@ def json_line(value: Any) -> None:
         text = json.dumps(value, default=_plain)
     # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
     text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    if not (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf"):
+    if not speaks_unicode():
         text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
     sys.stdout.write(text + "\n")
+
+
+def speaks_unicode() -> bool:
+    """Whether stdout takes every character."""
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
 def line(text: str = "") -> None:

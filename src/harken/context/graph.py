@@ -6,13 +6,16 @@ Pure: commits in, rows of text out. A sub-agent's chain is drawn as a branch of 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import msgspec
 
 from harken.store.base import Commit
 
 MARKS = {"delta": "●", "compaction": "◆", "snapshot": "■"}
+PLAIN = str.maketrans("●◆■│├┼┴╯─…", "*#@|+++'-.")
+"""The drawing for terminals that know no other characters."""
 WIDTH = 24
 """Columns drawn at most; a wider tree loses its lines at the right, never its commits."""
 
@@ -24,12 +27,20 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     commit: Commit | None = None
 
 
-def draw(commits: Iterable[Commit], links: Mapping[str, str] | None = None) -> list[Row]:
-    """The rows for these commits. `links` maps a chain's first commit to the commit it was spawned at."""
-    below = _parents(list(commits), links or {})
+def draw(
+    commits: Iterable[Commit],
+    links: Mapping[str, str] | None = None,
+    *,
+    beyond: Container[str] = (),
+    limit: int | None = None,
+    marks: str = "unicode",
+) -> list[Row]:
+    """The rows for these commits, at most `limit` of them. `links` maps a chain's first commit to the commit it was
+    spawned at; lines to the commits `beyond` go on to the end. `marks` is `unicode` or `ascii`."""
+    below = _parents(list(commits), links or {}, beyond)
     columns: list[str] = []
     rows: list[Row] = []
-    for commit in _order(below):
+    for commit in islice(_order(below), limit):
         place = columns.index(commit.id) if commit.id in columns else len(columns)
         if place == len(columns):
             columns.append(commit.id)
@@ -37,44 +48,46 @@ def draw(commits: Iterable[Commit], links: Mapping[str, str] | None = None) -> l
         if joining:
             rows.append(Row(lines=_join(columns, place, joining)))
             columns = [waiting for n, waiting in enumerate(columns) if n not in joining]
-        marks = [MARKS.get(commit.commit_type, "●") if n == place else "│" for n in range(len(columns))]
-        rows.append(Row(lines=_clip(marks), commit=commit))
+        cells = [MARKS.get(commit.commit_type, "●") if n == place else "│" for n in range(len(columns))]
+        rows.append(Row(lines=_clip(cells), commit=commit))
         parent = below[commit.id][1]
         if parent:
             columns[place] = parent
         else:
             columns.pop(place)
+    if marks == "ascii":
+        return [msgspec.structs.replace(row, lines=row.lines.translate(PLAIN)) for row in rows]
     return rows
 
 
-def _parents(commits: Sequence[Commit], links: Mapping[str, str]) -> dict[str, tuple[Commit, str]]:
+def _parents(
+    commits: Sequence[Commit], links: Mapping[str, str], beyond: Container[str]
+) -> dict[str, tuple[Commit, str]]:
     known = {commit.id for commit in commits}
     found: dict[str, tuple[Commit, str]] = {}
     for commit in commits:
         parent = commit.parent or links.get(commit.id, "")
-        found[commit.id] = (commit, parent if parent in known else "")
+        found[commit.id] = (commit, parent if parent in known or parent in beyond else "")
     return found
 
 
-def _order(below: Mapping[str, tuple[Commit, str]]) -> list[Commit]:
+def _order(below: Mapping[str, tuple[Commit, str]]) -> Iterator[Commit]:
     """Children before parents, and among those that may come next the newest first, keeping a line together."""
     waiting = dict.fromkeys(below, 0)
     for _, parent in below.values():
-        if parent:
+        if parent in waiting:
             waiting[parent] += 1
     age = {id: (-commit.time, number) for number, (id, (commit, _)) in enumerate(below.items())}
     ready = [(age[id], id) for id, children in waiting.items() if not children]
     heapq.heapify(ready)
-    ordered: list[Commit] = []
     while ready:
         _, id = heapq.heappop(ready)
         commit, parent = below[id]
-        ordered.append(commit)
-        if parent:
+        yield commit
+        if parent in waiting:
             waiting[parent] -= 1
             if not waiting[parent]:
                 heapq.heappush(ready, (age[parent], parent))
-    return ordered
 
 
 def _join(columns: Sequence[str], place: int, joining: Sequence[int]) -> str:
