@@ -28,11 +28,11 @@ from harken.context.checkpoint import (
 from harken.context.materialize import remake
 from harken.context.remember import Recipe, note_recipe
 from harken.context.spawned import settle
-from harken.errors import BadRequest, Evicted, NotFound
+from harken.errors import BadRequest, Conflict, Evicted, NotFound
 from harken.events import Event
 from harken.events.cbor import encode_event
 from harken.log import Session
-from harken.store import Commit, Draft, Name, SessionRow, Store, open_store
+from harken.store import Commit, Draft, Move, Name, SessionRow, Store, open_store
 from harken.store import undo as undo_move
 
 _STOPS = ("compaction", "root")
@@ -235,13 +235,36 @@ class Repo:
         with self.store.write() as writer:
             writer.move(name, kind=kind, to=target, expect=expect, time=self.clock(), who=who, why=why)
 
-    def undo(self, name: str | None = None, *, who: str = "") -> Name:
-        """Take back the newest deliberate move of a name (or of any); doing so is one more move."""
-        moves = self.store.moves(name, limit=1)
-        if not moves:
-            raise NotFound(f"no move of {name!r} to undo" if name else "there is no move to undo")
-        back = undo_move(self.store, moves[0].number, time=self.clock(), who=who)
+    def undo(self, name: str | None = None, *, number: int | None = None, who: str = "") -> Name:
+        """Take back the newest deliberate move of a name (or of any), or the move of that number, which is one more
+        move. `Conflict` if the name has gone on since."""
+        moves = self.store.moves(name, limit=None if number else 1)
+        move = next((move for move in moves if number in (None, move.number)), None)
+        if move is None:
+            which = f"no move {number}" if number else f"no move of {name!r}" if name else "there is no move"
+            raise NotFound(f"{which} to undo", hint="`harken moves` lists them")
+        try:
+            back = undo_move(self.store, move.number, time=self.clock(), who=who)
+        except Conflict as problem:
+            raise Conflict(str(problem), hint=self._instead(move) or problem.hint) from problem
         return Name(name=back.name, kind=back.kind, target=back.after)
+
+    def _instead(self, move: Move) -> str:
+        """What to do where a move cannot be taken back because the name is not where the move left it."""
+        now = self.store.find_name(move.name)
+        if now is None or now.target == move.after:
+            return ""
+        last = self.store.moves(move.name, limit=1)[0]
+        if last.after == now.target:
+            return f"it was moved again since; take that back first: `harken undo {last.number}`"
+        here = self.commit(now.target).short
+        there = self.commit(move.before).short if move.before else ""
+        to = (
+            f"`harken {move.kind} --move {move.name} {there}`"
+            if there
+            else f"`harken {move.kind} --delete {move.name}`"
+        )
+        return f"it has gone on to {here} by itself since; {to} does it all the same, and {here} stays in the store"
 
     # -- commits that stand for more ---------------------------------------------------------------------------
 

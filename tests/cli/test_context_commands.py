@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +18,7 @@ from harken.events.cbor import decode_events, encode_events
 from harken.formats import bureau_agent
 from harken.log import Session
 from harken.repo import Repo
-from support.contexts import chain, flat, heard, keep, turn
+from support.contexts import START, chain, flat, heard, keep, turn
 
 if TYPE_CHECKING:
     Run = Any
@@ -91,6 +95,34 @@ class TestLog:
         assert old.short not in run("log", "--graph", root.short).out
         assert old.short in run("log", "--graph", "--all", root.short).out
 
+    def test_a_long_summary_is_still_one_line(self, repo: Repo, run: Run) -> None:
+        repo.annotate(chain(repo, [1]), "word\n" * 250_000)
+
+        assert [True] == [len(line) < 300 for line in run("log").lines]
+        assert len(run("log", "--json").json[0]["summary"]) > 1_000_000
+
+    def test_a_few_of_many_are_as_many_as_asked_for(self, repo: Repo, run: Run) -> None:
+        tip = chain(repo, range(90))
+        for number in range(100, 180):
+            repo.annotate(keep(repo, turn(number), tip), tip.short, key="superseded_by")
+
+        for args in (["-n", "3"], ["-n", "3", tip.short], ["--graph", "-n", "3"], ["--graph", "-n", "3", tip.short]):
+            shown = [line for line in run("log", *args).lines if "ctx-" in line]
+            assert [commit.short for commit in repo.history(tip, limit=3)] == [
+                next(word for word in line.split() if word.startswith("ctx-")) for line in shown
+            ]
+
+    def test_the_graph_is_plain_where_the_terminal_is(self, repo: Repo, where: Path) -> None:
+        tip = chain(repo, range(2))
+        repo.compact(tip, "in short")
+        keep(repo, turn(5), tip)
+        command = [sys.executable, "-c", "from harken.cli import main; main(['log', '--graph'])"]
+        poor = os.environ | {"HARKEN_STORE": str(where), "PYTHONIOENCODING": "ascii"}
+
+        out = subprocess.run(command, env=poor, capture_output=True, check=True).stdout.decode("ascii")
+
+        assert ["*", "| #", "+-'", "*", "*"] == [line.partition("  ctx-")[0] for line in out.splitlines()]
+
     def test_an_empty_store_has_no_commits(self, repo: Repo, run: Run) -> None:
         assert (0, "") == (run("log").code, run("log").out)
 
@@ -139,6 +171,31 @@ class TestMaterialize:
             {k: loss[k] for k in ("what", "count")} for loss in made["losses"]
         ]
         assert 4 == len(bureau_agent.FORMAT.read(target.read_bytes()))
+
+    def test_a_file_is_the_users_own_and_appears_whole(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        tip, target = chain(repo, [1]), tmp_path / "out" / "here.cbor"
+        target.parent.mkdir()
+        target.write_bytes(b"old")
+        target.chmod(0o644)
+        number = target.stat().st_ino
+
+        assert 0 == run("materialize", tip.short, "-o", str(target)).code
+
+        assert flat([1]) == decode_events(target.read_bytes())
+        assert (0o600, True) == (stat.S_IMODE(target.stat().st_mode), number != target.stat().st_ino)
+        assert [target] == list(target.parent.iterdir())
+
+    def test_a_link_stays_a_link_and_a_device_a_device(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        tip, target, link = chain(repo, [1]), tmp_path / "real.cbor", tmp_path / "link.cbor"
+        link.symlink_to(target)
+
+        assert (0, 0) == (
+            run("materialize", tip.short, "-o", str(link)).code,
+            run("materialize", tip.short, "-o", "/dev/null").code,
+        )
+
+        assert (True, True) == (link.is_symlink(), target.is_file())
+        assert Path("/dev/null").is_char_device()
 
     def test_stops_where_it_is_told(self, repo: Repo, run: Run) -> None:
         tip = repo.compact(chain(repo, [1, 2]), "in short")
@@ -223,6 +280,62 @@ class TestNames:
         assert 0 == run("undo", "n").code
         assert second.id == repo.commit("n").id
 
+    @pytest.mark.parametrize("command", ["tag", "branch"])
+    def test_what_is_not_there_cannot_be_moved(self, repo: Repo, run: Run, command: str) -> None:
+        tip = chain(repo, [1])
+
+        done = run(command, "--move", "nope", tip.short)
+
+        assert (3, []) == (done.code, repo.store.names())
+
+    def test_names_that_collide_are_printed_in_full(self, repo: Repo, run: Run) -> None:
+        first = keep(repo, turn(1), created_at=START, session_id="one")
+        twin = keep(repo, turn(1), created_at=START, session_id="two")
+        child = keep(repo, turn(2), twin)
+        repo.fork(twin, "b")
+        repo.move("b", first, kind="branch")
+
+        printed = [
+            run("undo", "b").lines[0].split()[0],
+            run("branch").lines[0].split()[0],
+            run("moves", "b").lines[0].split()[7],
+            next(line for line in run("sessions").lines if "  two" in line).split()[0],
+            next(line for line in run("show", child.short).lines if line.startswith("parent")).split()[1],
+        ]
+
+        assert first.id[:8] == twin.id[:8]
+        assert [twin.short] * 5 == printed
+
+    def test_undo_takes_back_the_move_of_a_number(self, repo: Repo, run: Run) -> None:
+        first = chain(repo, range(1))
+        second = keep(repo, turn(1), first)
+        third = keep(repo, turn(2), second)
+        repo.fork(first, "b")
+        repo.move("b", second, kind="branch")
+        repo.move("b", third, kind="branch")
+
+        assert 0 == run("undo", "b").code
+        assert 0 == run("undo", "2").code
+        assert first.id == repo.commit("b").id
+        assert 0 == run("undo", "--move", "1").code
+        assert [] == repo.store.names()
+        assert 3 == run("undo", "77").code
+        assert 2 == run("undo", "b", "--move", "1").code
+
+    def test_undo_says_what_to_do_where_a_branch_went_on(self, repo: Repo, run: Run) -> None:
+        first, second = chain(repo, [1]), chain(repo, [2])
+        repo.fork(first, "b")
+        repo.move("b", second, kind="branch")
+        third = keep(repo, turn(3), "b")
+
+        done = run("undo", "b")
+        assert (4, True) == (done.code, f"harken branch --move b {first.short}" in done.err)
+        assert third.short in done.err
+
+        repo.move("b", first, kind="branch")
+        done = run("undo", "2")
+        assert (4, True) == (done.code, "`harken undo 3`" in done.err)
+
     def test_undo_without_anything_to_undo_is_not_found(self, run: Run) -> None:
         assert 3 == run("undo").code
 
@@ -232,6 +345,15 @@ class TestNames:
 
 
 class TestCompact:
+    def test_says_that_a_session_stays_where_it_was(self, repo: Repo, run: Run) -> None:
+        tip = keep(repo, turn(1), session_id="s")
+        repo.fork(tip, "b")
+
+        done = run("compact", "s")
+        assert tip.id == repo.commit("s").id
+        assert f"s stays where it was, without the summary; go on from {done.lines[0]}" in done.err
+        assert "stays where it was" not in run("compact", "b").err
+
     def test_puts_its_own_words_on_top(self, repo: Repo, run: Run) -> None:
         repo.fork(chain(repo, range(3)), "b")
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harken.store.base import CHECKPOINTS, COMMIT_TYPES
+
 from .commits import print_made
 from .options import json_option, make_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
-
-TYPES = ("delta", "compaction", "snapshot")
-TRIGGERS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
 
 
 @click.command("checkpoint")
@@ -23,8 +22,8 @@ TRIGGERS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit
 @click.option("--format", "format", metavar="F", help="The format of the bytes (default: what they look like)")
 @click.option("--parent", metavar="REF", help="The commit to go on from; a branch moves along")
 @click.option("--artifact", metavar="ART", help="Bytes that are in the store already, in place of FILE")
-@click.option("--type", "commit_type", type=click.Choice(TYPES), default="delta", show_default=True)
-@click.option("--trigger", "checkpoint", type=click.Choice(TRIGGERS), default="explicit", show_default=True)
+@click.option("--type", "commit_type", type=click.Choice(COMMIT_TYPES), default="delta", show_default=True)
+@click.option("--trigger", "checkpoint", type=click.Choice(CHECKPOINTS), default="explicit", show_default=True)
 @click.option("--created-at", metavar="TIME", help="When it was (default: now)")
 @click.option("--template", help="What kind of agent it is")
 @click.option("--principal", help="Who executed it")

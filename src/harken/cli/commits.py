@@ -10,7 +10,12 @@ from . import ui
 
 if TYPE_CHECKING:
     from harken.context import Shown
+    from harken.repo import Repo
     from harken.store import Commit, Name
+
+
+SUMMARY = 200
+"""Characters of a summary that a line has room for; `harken show` has all of it."""
 
 
 def me() -> str:
@@ -53,7 +58,9 @@ def as_data(shown: Shown) -> dict[str, Any]:
 
 
 def one_line(shown: Shown) -> str:
-    """A commit on one line."""
+    """A commit on one line, however much somebody wrote about it."""
+    from harken.context.summary import excerpt
+
     facts = [shown.short, when(shown.time)]
     if shown.commit_type != "delta":
         facts.append(f"[{shown.commit_type}]")
@@ -61,7 +68,7 @@ def one_line(shown: Shown) -> str:
         facts.append("(" + ", ".join(shown.names) + ")")
     if shown.superseded:
         facts.append("[superseded]")
-    return "  ".join([*facts, shown.summary.replace("\n", " ")])
+    return "  ".join([*facts, excerpt(shown.summary, SUMMARY)])
 
 
 def print_made(commit: Commit, *, as_json: bool, **more: Any) -> None:
@@ -75,12 +82,21 @@ def print_made(commit: Commit, *, as_json: bool, **more: Any) -> None:
         ui.line(commit.short)
 
 
-def print_names(names: Iterable[Name], *, as_json: bool) -> None:
-    """Branches or tags, one per line."""
+def short_of(repo: Repo, commit: str) -> str:
+    """The name of a commit as people see it: as many digits as tell it from all others."""
     from harken import ids
+    from harken.errors import NotFound
 
+    try:
+        return repo.store.get_commit(commit).short
+    except NotFound:
+        return ids.commit_ref(commit)
+
+
+def print_names(repo: Repo, names: Iterable[Name], *, as_json: bool) -> None:
+    """Branches or tags, one per line."""
     for name in names:
         if as_json:
             ui.json_line({"name": name.name, "kind": name.kind, "target": name.target})
         else:
-            ui.line(f"{ids.commit_ref(name.target)}  {name.name}")
+            ui.line(f"{short_of(repo, name.target)}  {name.name}")

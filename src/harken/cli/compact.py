@@ -32,6 +32,8 @@ def compact_command(repo: Repo, ref: str, summary: str | None, model: str | None
 
         harken materialize review --stop root
     """
+    from harken.context import find
+
     if summary is not None and model is not None:
         raise click.UsageError("give --summary or --model, not both")
     text: str | None = None
@@ -39,8 +41,14 @@ def compact_command(repo: Repo, ref: str, summary: str | None, model: str | None
         text = _read(summary)
     elif model is not None:
         text = _ask(repo, ref, model)
+    branch = find(repo.store, ref).branch
     commit = repo.compact(ref, text, who=me())
     print_made(commit, as_json=as_json, summary=repo.show(commit).summary)
+    if branch is None:
+        ui.note(
+            f"{ref} stays where it was, without the summary; go on from {commit.short}, "
+            f"or give it a name: harken fork {commit.short} --name NAME"
+        )
     if not as_json:
         ui.note(f"the whole of it: harken materialize {commit.short} --stop root")
 

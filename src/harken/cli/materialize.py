@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,9 +67,27 @@ def _write(path: Path, data: bytes) -> None:
     from harken.errors import HarkenError
 
     try:
-        path.write_bytes(data)
+        _replace(path.resolve(), data)
     except OSError as problem:
         raise HarkenError(f"cannot write {path}: {problem.strerror or problem}") from None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put the bytes there whole or not at all, for the user's eyes only; a pipe or device is just written to."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    # Made with mode 0600, beside its place, so that the last step is a rename.
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(number)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _is_text(data: bytes) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .commits import stamp, when
+from .commits import short_of, stamp, when
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ def moves_command(repo: Repo, name: str | None, limit: int | None, as_json: bool
 
         harken moves review
     """
-    from harken import ids
-
     for move in repo.store.moves(name, limit=limit):
         if as_json:
             ui.json_line(
@@ -43,6 +41,6 @@ def moves_command(repo: Repo, name: str | None, limit: int | None, as_json: bool
                 }
             )
             continue
-        before, after = (ids.commit_ref(end) if end else "nothing" for end in (move.before, move.after))
+        before, after = (short_of(repo, end) if end else "nothing" for end in (move.before, move.after))
         about = "  ".join(part for part in (move.who, move.why) if part)
         ui.line(f"{move.number:>4}  {when(move.time)}  {move.kind} {move.name}: {before} → {after}  {about}".rstrip())

@@ -36,7 +36,7 @@ def run(
     if name is None:
         if move or delete:
             raise click.UsageError(f"which {kind}? Give its NAME.")
-        print_names(repo.store.names(kind), as_json=as_json)
+        print_names(repo, repo.store.names(kind), as_json=as_json)
         return
     if delete:
         if move or ref:
@@ -46,6 +46,16 @@ def run(
         return
     if ref is None:
         raise click.UsageError(f"where to? `harken {kind} {name} REF`")
-    repo.move(name, ref, kind=kind, expect=None if move else "", who=me(), why=why or ("move" if move else "new"))
+    expect = _target(repo, kind, name) if move else ""
+    repo.move(name, ref, kind=kind, expect=expect, who=me(), why=why or ("move" if move else "new"))
     found = repo.store.find_name(name)
-    print_names([found] if found else [], as_json=as_json)
+    print_names(repo, [found] if found else [], as_json=as_json)
+
+
+def _target(repo: Repo, kind: str, name: str) -> str:
+    """Where the name points now."""
+    from harken.errors import NotFound
+
+    if (found := repo.store.find_name(name)) is None:
+        raise NotFound(f"no {kind} {name!r} to move", hint=f"`harken {kind} {name} REF` makes it")
+    return found.target

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import ui
-from .commits import stamp, when
+from .commits import short_of, stamp, when
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def sessions_command(repo: Repo, prefix: str, runtime: str | None, top: bool, as
         if as_json:
             ui.json_line(as_data(repo, row))
         else:
-            _print(row)
+            _print(repo, row)
     if not rows and not as_json:
         ui.note("no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` takes some in"))
 
@@ -57,11 +57,10 @@ def as_data(repo: Repo, row: SessionRow) -> dict[str, Any]:
     }
 
 
-def _print(row: SessionRow) -> None:
-    from harken import ids
+def _print(repo: Repo, row: SessionRow) -> None:
     from harken.context.summary import excerpt
 
-    tip = ids.commit_ref(row.tip) if row.tip else "(empty)     "
+    tip = short_of(repo, row.tip) if row.tip else "(empty)     "
     inset = "  └ " if row.parent else ""
     ui.line(
         f"{tip}  {when(row.started):<19}  {row.messages:>5} messages  {row.runtime:<12}  "

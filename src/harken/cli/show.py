@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .commits import as_data, when
+from .commits import as_data, short_of, when
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _facts(repo: Repo, shown: Shown) -> None:
     rows = [
         ("commit", f"{shown.short}  {shown.id}"),
         ("names", ", ".join(shown.names)),
-        ("parent", ids.commit_ref(shown.parent) if shown.parent else "(root)"),
+        ("parent", short_of(repo, shown.parent) if shown.parent else "(root)"),
         ("children", ", ".join(child.short for child in repo.store.children(shown.id))),
         ("type", f"{shown.commit_type}, at {shown.checkpoint}"),
         ("time", when(shown.time)),

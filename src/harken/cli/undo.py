@@ -7,31 +7,42 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .commits import me
+from .commits import me, short_of
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
+DIGITS = 19
+"""A longer number is no move's."""
+
+
 @click.command("undo")
 @click.argument("name", required=False)
+@click.option(
+    "--move", "number", type=click.IntRange(min=1), help="The move to take back, as `harken moves` numbers it"
+)
 @json_option
 @pass_repo
-def undo_command(repo: Repo, name: str | None, as_json: bool) -> None:
+def undo_command(repo: Repo, name: str | None, number: int | None, as_json: bool) -> None:
     """Take back the last move of a branch or tag
 
-    Of NAME, or of whichever was moved last. Undoing is a move too, so undoing twice brings the first one back. For
-    example:
+    Of NAME, or of whichever was moved last; or the move of that NUMBER. Undoing is a move too, so undoing twice brings
+    the first one back: to go further, give the numbers one by one. For example:
 
         harken undo review
-    """
-    from harken import ids
 
-    back = repo.undo(name, who=me())
+        harken moves review; harken undo 7
+    """
+    if name is not None and number is not None:
+        raise click.UsageError("give a NAME or a move, not both.")
+    if name is not None and name.isdecimal() and len(name) < DIGITS and not repo.store.moves(name, limit=1):
+        number, name = int(name), None
+    back = repo.undo(name, number=number, who=me())
     if as_json:
         ui.json_line({"name": back.name, "kind": back.kind, "target": back.target})
     elif back.target:
-        ui.line(f"{ids.commit_ref(back.target)}  {back.name}")
+        ui.line(f"{short_of(repo, back.target)}  {back.name}")
     else:
         ui.note(f"{back.kind} {back.name} is gone again")
