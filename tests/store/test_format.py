@@ -6,6 +6,7 @@ import ast
 import contextlib
 import json
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -172,17 +173,17 @@ def look_after_flip(path, copy, offsets, mask, expected):
         return "found"
 
 
-EMPTY = 8
+EMPTY = re.compile(rb"\0{16,}")
 
 
 def groups(data):
-    """Every byte's place by itself; stretches of zeros, which no page has put to use, together."""
-    for start in range(0, len(data), EMPTY):
-        block = data[start : start + EMPTY]
-        if any(block):
-            yield from ([offset] for offset in range(start, start + len(block)))
-        else:
-            yield range(start, start + len(block))
+    """Every byte's place by itself; a stretch of zeros, which no page has put to use, as one."""
+    at = 0
+    for run in EMPTY.finditer(data):
+        yield from ([offset] for offset in range(at, run.start()))
+        yield range(run.start(), run.end())
+        at = run.end()
+    yield from ([offset] for offset in range(at, len(data)))
 
 
 def test_some_flipped_bytes_are_found_or_harmless(tmp_path, path):
