@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.context.remember import RECIPES, Recipe, find_recipe, note_recipe
+from harken.context.remember import RECIPES, Recipe, bytes_key, find_recipe, note_recipe
 from harken.errors import BadRecord, BadRequest, Conflict, NotFound
 from harken.events import Metric, Prompt, Response
 from harken.events.cbor import encode_events
@@ -70,6 +70,14 @@ class TestTheNameOfAnAnswer:
 
         found = [name for name in kept if find_recipe(repo.store, name)]
         assert list(kept)[5:] == found
+
+    def test_large_answers_are_remembered_too(self, repo: Repo) -> None:
+        tip = keep(repo, [Prompt(content="word " * (2 << 20))])
+
+        made = repo.materialize(tip, format="bureau-agent-v1")
+
+        assert len(made.bytes) > 8 << 20
+        assert made.bytes == repo.store.cached(bytes_key(made.artifact))
 
     def test_that_nobody_was_given_is_not_found(self, repo: Repo) -> None:
         with pytest.raises(NotFound):

@@ -58,10 +58,11 @@ def _newest(repo: Repo, limit: int | None, *, everything: bool) -> Iterator[Show
     """The store's commits; where only a few are wanted, only the newest are read, and more if some are hidden."""
     from harken.context.family import windows
 
-    seen = 0
+    seen: set[str] = set()  # somebody may be writing while we look, so a count would not do
     for commits in windows(repo.store, limit):
-        yield from (shown for shown in _described(repo, commits[seen:]) if everything or not shown.superseded)
-        seen = len(commits)
+        fresh = [commit for commit in commits if commit.id not in seen]
+        yield from (shown for shown in _described(repo, fresh) if everything or not shown.superseded)
+        seen.update(commit.id for commit in fresh)
 
 
 def _draw(repo: Repo, ref: str | None, *, limit: int | None, everything: bool) -> None:
