@@ -18,6 +18,7 @@ from harken.events.cbor import decode_events, encode_events
 from harken.formats import bureau_agent
 from harken.log import Session
 from harken.repo import Repo
+from harken.store import Commit, SqliteStore
 from support.contexts import START, chain, flat, heard, keep, turn
 
 if TYPE_CHECKING:
@@ -111,6 +112,26 @@ class TestLog:
             assert [commit.short for commit in repo.history(tip, limit=3)] == [
                 next(word for word in line.split() if word.startswith("ctx-")) for line in shown
             ]
+
+    @pytest.mark.parametrize(
+        "args", [["-n", "3"], ["--graph", "-n", "3"], ["--graph", "-n", "3", "main"]], ids=" ".join
+    )
+    def test_a_few_of_many_are_read_and_not_all(
+        self, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, args: list[str]
+    ) -> None:
+        repo.fork(chain(repo, range(300)), "main")
+        read: list[str] = []
+        plain = SqliteStore._commit
+
+        def counting(store: SqliteStore, *row: Any) -> Commit:
+            commit = plain(store, *row)
+            read.append(commit.id)
+            return commit
+
+        monkeypatch.setattr(SqliteStore, "_commit", counting)
+
+        assert 3 == len([line for line in run("log", *args).lines if "ctx-" in line])
+        assert len(set(read)) < 100
 
     def test_the_graph_is_plain_where_the_terminal_is(self, repo: Repo, where: Path) -> None:
         tip = chain(repo, range(2))

@@ -125,9 +125,9 @@ def checkpoint(
         artifact = draft.artifact if data is None else writer.put(data)
         draft = msgspec.structs.replace(draft, artifact=artifact)
         row = refs.find_session(store, draft.session_id) if advance is not None else None
-        # What is put on a session's tip is new, and not worth a question: a tip goes on to new commits only.
+        # What is put on a session's tip is new to the session, and not worth a question.
         on_tip = row is not None and row.tip == draft.parent
-        before = find_same(store, draft) if (summary or advance is not None) and not on_tip else None
+        before = find_same(store, draft) if summary or (advance is not None and not on_tip) else None
         commit = writer.commit(draft)
         if summary and not (before and _says(store, commit, summary)):
             writer.annotate(commit.id, "summary", summary, time=draft.time, who=draft.principal)
