@@ -33,42 +33,20 @@ def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
     pointing: dict[str, list[str]] = {}
     for name in store.names():
         pointing.setdefault(name.target, []).append(name.name)
-    known = list(commits)
-    said = [store.annotations(commit.id) for commit in known]
-    written = [_written(notes) for notes in said]
-    derived = iter(_derive_many(store, [commit for commit, text in zip(known, written, strict=True) if not text]))
-    return [
-        Shown(
-            **{field: getattr(commit, field) for field in Commit.__struct_fields__},
-            summary=text or next(derived),
-            derived=not text,
-            names=tuple(pointing.get(commit.id, ())),
-            annotations=tuple(notes),
-        )
-        for commit, notes, text in zip(known, said, written, strict=True)
-    ]
+    return [_show(store, commit, pointing.get(commit.id, ())) for commit in commits]
 
 
-def _written(said: Sequence[Annotation]) -> str:
-    return next((note.value for note in reversed(said) if note.key == "summary" and note.value), "")
-
-
-def _derive_many(store: Store, commits: Sequence[Commit]) -> list[str]:
-    """`derive` for commits whose bytes lie side by side; one by one where something is the matter with any."""
-    readable = [commit for commit in commits if (found := find_format(commit.format)) and "read" in found.can]
-    try:
-        lines = {
-            commit.id: _line(commit, data)
-            for commit, data in zip(readable, store.get_many([each.artifact for each in readable]), strict=True)
-        }
-    except HarkenError:
-        lines = {}
-    return [lines.get(commit.id) or derive(store, commit) for commit in commits]
-
-
-def _line(commit: Commit, data: bytes) -> str:
-    known = find_format(commit.format)
-    return summary.line(known.read(data)) if known else ""
+def _show(store: Store, commit: Commit, names: Sequence[str]) -> Shown:
+    said = store.annotations(commit.id)
+    written = next((note.value for note in reversed(said) if note.key == "summary" and note.value), "")
+    fields = {field: getattr(commit, field) for field in Commit.__struct_fields__}
+    return Shown(
+        **fields,
+        summary=written or derive(store, commit),
+        derived=not written,
+        names=tuple(names),
+        annotations=tuple(said),
+    )
 
 
 def derive(store: Store, commit: Commit) -> str:
