@@ -228,6 +228,47 @@ def test_a_session_that_was_interrupted_never_believes_less_than_the_file_says(t
         signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.parametrize("ack", ["disk", "os"])
+def test_a_session_interrupted_at_any_step_of_a_call_can_be_closed_and_loaded(tmp_path: Path, ack: str) -> None:
+    """Wherever the signal strikes, no lock stays taken, and whatever was acknowledged is there."""
+
+    def interrupt_at(step: int, session: Session) -> bool:
+        left = step
+
+        def strike(_: object, event: str, __: object) -> None:
+            nonlocal left
+            if event not in ("call", "c_return"):  # where the interpreter looks for signals
+                return
+            left -= 1
+            if left == 0:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        sys.setprofile(strike)
+        try:
+            session.log_piece_of_text("a", "second", "m")
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.setprofile(None)
+        return False
+
+    for step in range(1, 1000):
+        path = tmp_path / str(step)
+        session = Session(path, ack=ack)  # type: ignore[arg-type]
+        struck = interrupt_at(step, session)
+        closing = threading.Thread(target=session.close, daemon=True)
+        closing.start()
+        closing.join(10)
+        assert not closing.is_alive(), f"closing hangs after an interruption at step {step}"
+        assert contents(path) in ([["second"], []] if struck else [["second"]])
+        with Session.load(path) as again:
+            again.log_piece_of_text("a", "third", "m")
+        if not struck:
+            break
+    assert 20 < step < 999
+
+
 class TestAnInterruptedBatch:
     """The limit on the size of files cuts the write short, and its signal interrupts the next one."""
 

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Literal
 
 from harken.errors import BadRequest, HarkenError, Locked, NotFound, Poisoned
@@ -277,7 +278,9 @@ _AGAIN = "nothing acknowledged is lost; close this session and load the file aga
 class _Syncer:
     """Calls fdatasync in the background, soon after something was written.
 
-    Only the writer changes `_written`, and `_synced` changes under a lock, so that no line has to take one.
+    Only the writer changes `_written`, and `_synced` changes under a lock, so that no line has to take one. The thread
+    is woken through queues that are one step for the interpreter: a signal in the middle of `threading.Event.set` would
+    leave its lock taken, and whoever closes the session waiting for ever.
     """
 
     def __init__(self) -> None:
@@ -286,9 +289,10 @@ class _Syncer:
         self._written = 0
         self._synced = 0
         self._awake = False
+        self._hurried = False
         self._stopped = False
-        self._wake = threading.Event()
-        self._hurry = threading.Event()
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._hurry: SimpleQueue[None] = SimpleQueue()
         self._syncing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="harken-sync", daemon=True)
 
@@ -302,9 +306,10 @@ class _Syncer:
         self._written += count
         if not self._awake:
             self._awake = True
-            self._wake.set()
-        if self._written - self._synced >= SYNC_AFTER_LINES and not self._hurry.is_set():
-            self._hurry.set()
+            self._wake.put(None)
+        if self._written - self._synced >= SYNC_AFTER_LINES and not self._hurried:
+            self._hurried = True
+            self._hurry.put(None)
 
     def flush(self) -> None:
         """Return when all of them are on disk."""
@@ -316,19 +321,18 @@ class _Syncer:
     def stop(self) -> None:
         """End the thread."""
         self._stopped = True
-        self._hurry.set()
-        self._wake.set()
+        self._hurry.put(None)
+        self._wake.put(None)
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
         while not self._stopped and self.failure is None:
-            self._wake.wait()
-            self._wake.clear()
-            self._hurry.wait(SYNC_AFTER_SECONDS)
-            self._hurry.clear()
-            # Before the sync: a line written from now on is a reason to wake again.
-            self._awake = False
+            self._wake.get()
+            with suppress(Empty):
+                self._hurry.get(timeout=SYNC_AFTER_SECONDS)
+            # Before the sync: a line written from now on is a reason to wake again, and to hurry.
+            self._awake = self._hurried = False
             if self._written > self._synced:
                 self._sync()
 
