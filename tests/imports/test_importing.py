@@ -298,3 +298,155 @@ class TestTrouble:
             by_steps.usage,
             by_steps.total_records,
         )
+
+
+class TestMoved:
+    def test_a_long_file_that_moved_is_not_appended_to_itself(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        data = conversation("aaa", 8).data
+        (tmp_path / "one").mkdir()
+        (tmp_path / "one" / "aaa.jsonl").write_bytes(data)
+        tip = take_in(tmp_path)["aaa"].tip
+        (tmp_path / "one").rename(tmp_path / "two")
+
+        outcome = take_in(tmp_path)["aaa"]
+
+        assert ("unchanged", tip) == (outcome.status, outcome.tip)
+        assert data == repo.materialize("aaa", stop="root").bytes
+
+    def test_a_file_that_moved_and_grew_goes_on(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        session = conversation("aaa", 4)
+        (tmp_path / "one").mkdir()
+        (tmp_path / "one" / "aaa.jsonl").write_bytes(session.data)
+        take_in(tmp_path)
+        (tmp_path / "one").rename(tmp_path / "two")
+        session.prompt("and on")
+        (tmp_path / "two" / "aaa.jsonl").write_bytes(session.data)
+
+        outcome = take_in(tmp_path)["aaa"]
+
+        assert "grown" == outcome.status
+        assert session.data == repo.materialize("aaa", stop="root").bytes
+
+    def test_a_rollout_that_was_compressed_meanwhile_is_the_same_session(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        path = tmp_path / f"rollout-x-{THREAD}.jsonl"
+        path.write_bytes(rollout(THREAD, 6))
+        tip = take_in(tmp_path)[THREAD].tip
+        path.unlink()
+        path.with_name(path.name + ".zst").write_bytes(zstandard.compress(rollout(THREAD, 6)))
+
+        assert tip == take_in(tmp_path)[THREAD].tip
+        assert rollout(THREAD, 6) == repo.materialize(THREAD, stop="root").bytes
+
+
+class TestRewritten:
+    def test_every_old_end_has_a_tag_of_its_own(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        path = tmp_path / "aaa.jsonl"
+        versions = [conversation("aaa", 3, salt=salt).data for salt in ("x", "y", "z")]
+        for data in versions:
+            path.write_bytes(data)
+            take_in(tmp_path)
+
+        assert versions[2] == repo.materialize("aaa", stop="root").bytes
+        assert versions[0] == repo.materialize("aaa@1", stop="root").bytes
+        assert versions[1] == repo.materialize("aaa@2", stop="root").bytes
+
+    @pytest.mark.parametrize("change", ["drop", "replace"])
+    def test_a_change_behind_the_last_cut_is_a_rewrite_too(
+        self, repo: Any, take_in: Import, tmp_path: Path, change: str
+    ) -> None:
+        session = conversation("aaa", 3)
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        take_in(tmp_path)
+        changed = b"".join(session.lines[:-1]) + (
+            b"" if change == "drop" else session.lines[-1].replace(b"answer", b"ANSWER")
+        )
+        path.write_bytes(changed)
+
+        outcome = take_in(tmp_path)["aaa"]
+
+        assert "rewritten" == outcome.status
+        assert outcome.bytes >= 0
+        assert changed == repo.materialize("aaa", stop="root").bytes
+        assert session.data == repo.materialize("aaa@1", stop="root").bytes
+
+
+class TestNames:
+    def test_four_files_that_claim_one_session_have_four_names_for_good(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        for number in range(4):
+            (tmp_path / f"{number}").mkdir()
+            (tmp_path / f"{number}" / "aaa.jsonl").write_bytes(conversation("aaa", 2, salt=str(number)).data)
+        first = {outcome.source: name for name, outcome in take_in(tmp_path).items()}
+        for path in tmp_path.rglob("*.jsonl"):
+            age(path)
+        take_in(tmp_path)
+
+        again = take_in(tmp_path)
+
+        assert {"aaa", "aaa~2", "aaa~3", "aaa~4"} == set(first.values())
+        assert first == {outcome.source: name for name, outcome in again.items()}
+        assert {"unchanged"} == {outcome.status for outcome in again.values()}
+
+    def test_a_side_file_tells_which_call_started_an_agent(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        folder = tmp_path / "aaa" / "subagents"
+        folder.mkdir(parents=True)
+        (tmp_path / "aaa.jsonl").write_bytes(conversation("aaa", 1).data)
+        (folder / "agent-b1.jsonl").write_bytes(conversation("aaa", 1, agent="b1", salt="b1").data)
+        (folder / "agent-b1.meta.json").write_text('{"toolUseId":"toolu_7"}')
+
+        root = repo.store.chain(take_in(tmp_path)["aaa/b1"].tip)[-1]
+
+        assert "toolu_7" == root.spawned_from["call_id"]
+
+    def test_a_thread_that_another_started_is_recorded_as_itself(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        child = THREAD.replace("1", "2")
+        lines = rollout(child).splitlines(keepends=True)
+        meta = json.loads(lines[0])
+        meta["payload"]["source"] = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD}}}
+        (tmp_path / f"rollout-a-{THREAD}.jsonl").write_bytes(rollout(THREAD))
+        (tmp_path / f"rollout-b-{child}.jsonl").write_bytes(json.dumps(meta).encode() + b"\n" + b"".join(lines[1:]))
+
+        outcome = take_in(tmp_path)[child]
+
+        root = repo.store.chain(outcome.tip)[-1]
+        assert (THREAD, child, f"codex:{child}") == (outcome.parent, root.session_id, root.principal)
+
+    def test_a_copy_says_on_its_first_commit_what_it_goes_on_from(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        original = conversation("aaa", 4).data
+        (tmp_path / "aaa.jsonl").write_bytes(original)
+        (tmp_path / "bbb.jsonl").write_bytes(original.replace(b'"aaa"', b'"bbb"'))
+
+        outcomes = take_in(tmp_path)
+
+        assert outcomes["bbb"].forked_from == repo.store.chain(outcomes["bbb"].tip)[-1].forked_from
+
+    def test_a_relative_of_claude_code_is_not_taken_for_it(self, take_in: Import, tmp_path: Path) -> None:
+        record = {
+            "uuid": "u1",
+            "parentUuid": None,
+            "sessionId": "s",
+            "type": "user",
+            "message": {"role": "user", "parts": []},
+        }
+        (tmp_path / "x.jsonl").write_text(json.dumps(record) + "\n")
+
+        (outcome,) = take_in(tmp_path).values()
+
+        assert "skipped" == outcome.status
+
+    @pytest.mark.parametrize("tokens", [-5, 10**40])
+    def test_a_count_that_cannot_be_is_none(self, take_in: Import, tmp_path: Path, tokens: int) -> None:
+        session = ClaudeSession("aaa")
+        session.prompt("go")
+        session.answer("done", tokens=tokens)
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+
+        assert 0 == take_in(tmp_path)["aaa"].usage["output"]

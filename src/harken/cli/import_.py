@@ -52,6 +52,9 @@ def line_of(outcome: Outcome) -> dict[str, Any]:
     keys = ("session", "runtime", "source", "status", "agents", "commits", "records", "opaque", "bytes", "usage")
     totals = ("total_commits", "total_records", "total_opaque", "total_bytes")
     line = {key: getattr(outcome, key) for key in keys + totals}
+    if outcome.status == "rewritten":
+        # To a program that waits for changes it grew; the old end is still there as SESSION@1.
+        line |= {"status": "grown", "rewritten": True}
     line["tip"] = commit_ref(outcome.tip) if outcome.tip else ""
     for key in ("parent", "error"):
         if value := getattr(outcome, key):

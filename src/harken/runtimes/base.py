@@ -17,6 +17,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     parent: str = ""
     """The session that spawned it, for a sub-agent."""
+    call_id: str = ""
+    """The call that did so, where a side file tells."""
 
     @property
     def name(self) -> str:

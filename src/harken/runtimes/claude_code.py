@@ -14,13 +14,20 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from harken.errors import HarkenError
+from harken.events.text import clean
 from harken.formats import claude_code
 from harken.formats.facts import FileFacts
 
 from .base import Identity, Runtime
+from .files import read_range
 
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,64})"')
+META_LIMIT = 64 << 10
 BESIDE_LIMIT = 10_000
 """How many side files a session may have before we stop looking."""
 
@@ -32,17 +39,33 @@ def _home(home: Path, environ: Mapping[str, str]) -> Path:
 def _identify(path: Path, facts: FileFacts) -> Identity:
     stem = path.name.removesuffix(".zst").removesuffix(".jsonl")
     session = facts.session or stem
-    if facts.sidechain:
-        agent = facts.agents[0] if facts.agents else stem.removeprefix("agent-")
-        return Identity(session=session, agent=agent, parent=session)
-    return Identity(session=session)
+    if not facts.sidechain:
+        return Identity(session=session)
+    if session == stem and "subagents" in path.parts:
+        # The records do not name their parent, but the folder they lie in is called after it.
+        session = path.parts[path.parts.index("subagents") - 1]
+    agent = facts.agents[0] if facts.agents else stem.removeprefix("agent-")
+    return Identity(session=session, agent=agent, parent=session, call_id=_call_id(_meta(path)))
+
+
+def _meta(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(".jsonl") + ".meta.json")
+
+
+def _call_id(meta: Path) -> str:
+    """The call that started a sub-agent, as its `.meta.json` tells it."""
+    try:
+        value = msgspec.json.decode(read_range(meta, 0, META_LIMIT), type=dict[str, Any])
+    except (HarkenError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return ""
+    call = value.get("toolUseId")
+    return clean(call) if isinstance(call, str) else ""
 
 
 def _beside(path: Path) -> Iterator[Path]:
     """What belongs to the session and is not a transcript. A sub-agent has its `.meta.json`."""
-    meta = path.with_name(path.name.removesuffix(".jsonl") + ".meta.json")
     if path.name.startswith("agent-"):
-        if meta.is_file():
+        if (meta := _meta(path)).is_file():
             yield meta
         return
     count = 0

@@ -180,6 +180,9 @@ class Importer:
             facts = runtime.scan(data, state.encode())
             if job is None:
                 job = self._introduce(source, runtime, facts)
+                if job.before is not None:  # a session we know, whose file has moved: only what was added is read
+                    offset, state = job.now.offset, job.now.scan
+                    continue
             if not last and facts.offset == offset:
                 # A line, or a call with its answer, is longer than a step: read on to where its line ends.
                 size = _line_end(source, offset + size) - offset + STEP
@@ -231,13 +234,14 @@ class Importer:
 
     def _another(self, identity: Identity) -> Identity:
         """A name for a file that claims the id of another file's session."""
+        taken = self.rows.keys() | {job.name for job, _ in self._pending}
         for number in range(2, 1 << 20):
             candidate = msgspec.structs.replace(
                 identity,
                 session=f"{identity.session}~{number}",
                 agent=f"{identity.agent}~{number}" if identity.agent else "",
             )
-            if candidate.name not in self.rows:
+            if candidate.name not in taken:
                 return candidate
         raise HarkenError(f"too many files claim to be session {identity.session}")
 
@@ -286,11 +290,14 @@ class Importer:
                 tail=tail,
                 beside=self._keep_beside(writer, job),
             )
-            self._supersede(writer, job, tail)
+            now = msgspec.structs.replace(
+                now, guard=_guard(job.source, now.size), rewrites=self._supersede(writer, job)
+            )
             extra = self._keep_side_chains(writer, job) if step.facts.side_chains else []
         else:
             # The file is not done; were it left here, the next import would go on from this cut.
-            now = msgspec.structs.replace(now, stamp=UNSETTLED, tail="", size=now.offset)
+            guard = _guard(job.source, now.offset)
+            now = msgspec.structs.replace(now, stamp=UNSETTLED, tail="", size=now.offset, guard=guard)
         job.now = now
         facts = step.facts
         row = SessionRow(
@@ -322,8 +329,6 @@ class Importer:
             time = max(time, delta.time or 0)
             draft = self._draft(job, delta, artifact=artifact, parent=parent, time=time, first=not count)
             commit = writer.commit(draft)
-            if not parent and now.forked_from:
-                writer.annotate(commit.id, "forked_from", now.forked_from, time=self.now())
             parent = commit.id
             if commit.id not in job.old_chain and (job.before is None or commit.id != job.before.tail):
                 job.added.append(commit.id)
@@ -334,9 +339,7 @@ class Importer:
                 tail = commit.id
         end = step.facts.offset
         job.tip = tail or now.closed or job.tip
-        job.now = msgspec.structs.replace(
-            now, offset=end, scan=step.facts.state.decode(), guard=_guard(job.source, end)
-        )
+        job.now = msgspec.structs.replace(now, offset=end, scan=step.facts.state.decode())
         return tail
 
     def _keep_side_chains(self, writer: Writer, job: Job) -> list[SessionRow]:
@@ -353,10 +356,12 @@ class Importer:
 
     def _draft(self, job: Job, delta: Delta, *, artifact: str, parent: str, time: int, first: bool) -> Draft:
         agent = job.identity.agent
-        owner = job.identity.parent or job.identity.session
+        # An agent's records name its parent's session; a thread has an id of its own, whoever started it.
+        owner = job.identity.parent if agent else job.identity.session
         spawned = job.spawned if first else None
         if first and agent:
-            spawned = {"session": owner, "call_id": self._call_of(owner, agent), "inherits": False}
+            call = self._call_of(owner, agent) or job.identity.call_id
+            spawned = {"session": owner, "call_id": call, "inherits": False}
         return Draft(
             artifact=artifact,
             format=job.runtime.format,
@@ -371,6 +376,7 @@ class Importer:
             token_count=(delta.end - delta.start) // 4,
             approximate=True,
             spawned_from=spawned,
+            forked_from=job.now.forked_from if first else "",
         )
 
     def _call_of(self, session: str, agent: str) -> str:
@@ -378,14 +384,15 @@ class Importer:
         kept = recall(self.rows.get(session))
         return kept.calls.get(agent, "") if kept else ""
 
-    def _supersede(self, writer: Writer, job: Job, tail: str) -> None:
-        """The old tail stays what it was, and says what came in its place; a rewritten file's old tip gets a tag."""
+    def _supersede(self, writer: Writer, job: Job) -> int:
+        """The old tail stays what it was, and says what came in its place; a rewritten file's old tip gets a tag.
+        The answer is how often the file has been rewritten."""
         before = job.before
         if before is None or job.row is None:
-            return
+            return 0
+        rewrites = before.rewrites
         if job.status == "rewritten" and job.row.tip and job.row.tip != job.tip and job.row.tip not in job.added:
-            rewrites = before.rewrites + 1
-            job.now = msgspec.structs.replace(job.now, rewrites=rewrites)
+            rewrites += 1
             writer.move(
                 f"{job.name}@{rewrites}",
                 kind="tag",
@@ -396,6 +403,7 @@ class Importer:
             )
         elif before.tail and before.tail not in job.added and before.tail != job.tip:
             writer.annotate(before.tail, "superseded_by", job.tip, time=self.now())
+        return rewrites
 
     def _keep_beside(self, writer: Writer, job: Job) -> dict[str, SideFile]:
         known = job.before.beside if job.before else {}
@@ -429,12 +437,10 @@ def _line_end(source: Source, start: int) -> int:
 
 
 def _only_grew(source: Source, kept: Kept) -> bool:
-    if source.size < kept.offset or kept.guard == Guard():
-        return kept.offset == 0 and source.size >= kept.size
-    return kept.guard == _guard(source, kept.offset)
+    return source.size >= kept.size and kept.guard == _guard(source, kept.size)
 
 
-def _guard(source: Source, offset: int) -> Guard:
-    head = source.read(0, min(HEAD, offset))
-    start = max(0, offset - FOOT)
-    return Guard.of(head, source.read(start, offset - start))
+def _guard(source: Source, size: int) -> Guard:
+    """The guard of the first `size` bytes."""
+    start = max(0, size - FOOT)
+    return Guard.of(source.read(0, min(HEAD, size)), source.read(start, size - start))

@@ -1,6 +1,6 @@
 """Where a session comes from: a fork copies another's records, a resumed one was written by Harken, a thread may say.
 
-The link is found when the file is first seen, and is an annotation: a chain's own names never depend on it.
+The link is found when the file is first seen, and is outside names and seals: a chain never depends on it.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ def skipped(source: str) -> Outcome:
 
 
 def kept_as(row: SessionRow, kept: Kept, *, status: str, before: Kept | None = None, commits: int = 0) -> Outcome:
-    """The file is in the store; what this run added is the difference to what it had `before`."""
+    """The file is in the store; what this run added is the difference to what it had `before`; a
+    file that shrank added nothing."""
     old = kept if status == "unchanged" else before
     return Outcome(
         session=row.session,
@@ -56,9 +57,9 @@ def kept_as(row: SessionRow, kept: Kept, *, status: str, before: Kept | None = N
         parent=row.parent,
         agents=kept.agents,
         commits=commits,
-        records=kept.records - (old.records if old else 0),
-        opaque=kept.opaque - (old.opaque if old else 0),
-        bytes=kept.size - (old.size if old else 0),
+        records=max(0, kept.records - (old.records if old else 0)),
+        opaque=max(0, kept.opaque - (old.opaque if old else 0)),
+        bytes=max(0, kept.size - (old.size if old else 0)),
         total_commits=kept.commits + bool(kept.tail),
         total_records=kept.records,
         total_opaque=kept.opaque,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .records import lines, take
-from .types import known_type
+from .types import CONVERSATION, known_type
 
 LOOK = 64 * 1024
 _ENOUGH = 40
@@ -19,8 +19,11 @@ def detect(head: bytes) -> bool:
         if not any(sign in text for sign in _SIGNS):
             continue
         line = take(text)
-        if line is not None and known_type(line.type) and _is_on_disk(text):
-            return True
+        if line is None or not known_type(line.type):
+            continue
+        # Relatives of Claude Code use the same names for other things: the first record they share tells them apart.
+        spoken = line.type not in CONVERSATION or (line.message is not None and line.message.content is not None)
+        return spoken and _is_on_disk(text)
     # A first line may be longer than what we were shown.
     return head[:1] == b"{" and b"\n" not in head and b'"sessionId"' in head and b'"uuid"' in head
 

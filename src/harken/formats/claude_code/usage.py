@@ -18,6 +18,8 @@ from .records import Body, Line, Tokens
 Key = tuple[str, str]
 """(API message id, request id)."""
 SYNTHETIC = "<synthetic>"
+LARGEST = 1 << 53
+"""No count of tokens reaches this; beyond it programs that know only floating numbers lose count."""
 
 
 class UsageRow(msgspec.Struct, frozen=True, gc=False):
@@ -86,13 +88,18 @@ def tokens_of(row: UsageRow) -> Counted:
 def row_of(tokens: Tokens, model: str | None = None, *, nested: bool = False) -> UsageRow:
     """The figures of a `usage` object."""
     return UsageRow(
-        tokens.input_tokens or 0,
-        tokens.output_tokens or 0,
-        tokens.cache_read_input_tokens or 0,
-        tokens.cache_creation_input_tokens or 0,
+        _figure(tokens.input_tokens),
+        _figure(tokens.output_tokens),
+        _figure(tokens.cache_read_input_tokens),
+        _figure(tokens.cache_creation_input_tokens),
         model or "",
         nested,
     )
+
+
+def _figure(value: int | None) -> int:
+    """A count that can be one; what a hostile file claims beyond that is none."""
+    return value if value is not None and 0 < value < LARGEST else 0
 
 
 def settle(rows: Mapping[Key, UsageRow]) -> dict[Key, UsageRow]:
