@@ -42,7 +42,7 @@ from harken.formats.session_log import (
 )
 from support.events import events as any_event
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "format-parts" / "session-log.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "FORMAT.md"
 
 
 def read(data: bytes, size: int = 1 << 16) -> list[Record]:
@@ -174,7 +174,8 @@ def test_the_table_of_formats_finds_it_and_it_knows_itself() -> None:
 
 
 def documented() -> list[dict[str, Any]]:
-    blocks = re.findall(r"```jsonl\n(.*?)```", DOCUMENT.read_text(), re.S)
+    section = DOCUMENT.read_text("utf-8").split("\n## Session log")[1].split("\n## ")[0]
+    blocks = re.findall(r"```jsonl\n(.*?)```", section, re.S)
     return [json.loads(text) for block in blocks for text in block.splitlines()]
 
 

@@ -76,3 +76,29 @@ def test_an_unknown_runtime_is_a_usage_error_that_lists_the_known(tmp_path: Path
 
     assert 2 == done.returncode
     assert "claude-code, codex" in done.stderr
+
+
+def test_the_tails_that_a_grown_file_superseded_are_shown_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "aaa.jsonl"
+    session = conversation("aaa")
+    path.write_bytes(session.data)
+    run(tmp_path, "import", str(path))
+    session.side({"type": "mode", "mode": "default"})
+    path.write_bytes(session.data)
+    run(tmp_path, "import", str(path))
+
+    plain = run(tmp_path, "log", "aaa", "--json").stdout.splitlines()
+    everything = run(tmp_path, "log", "aaa", "--all", "--json").stdout.splitlines()
+
+    assert len(plain) + 1 == len(everything)
+
+
+def test_a_rewritten_file_has_grown_for_programs_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "aaa.jsonl"
+    path.write_bytes(conversation("aaa", salt="x").data)
+    run(tmp_path, "import", str(path))
+    path.write_bytes(conversation("aaa", salt="y").data)
+
+    line = json.loads(run(tmp_path, "import", str(path), "--json").stdout.splitlines()[0])
+
+    assert ("grown", True) == (line["status"], line["rewritten"])

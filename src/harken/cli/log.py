@@ -41,7 +41,11 @@ def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, eve
     if graph and not as_json:
         _draw(repo, ref, limit=limit, everything=everything)
         return
-    commits = _described(repo, repo.history(ref, limit=limit)) if ref else _newest(repo, limit, everything=everything)
+    if ref:
+        chain = repo.history(ref, limit=limit)
+        commits = _with_tails(repo, chain) if everything else _described(repo, chain)
+    else:
+        commits = _newest(repo, limit, everything=everything)
     for commit in islice(commits, limit):
         if as_json:
             ui.json_line(as_data(commit))
@@ -52,6 +56,15 @@ def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, eve
 def _described(repo: Repo, commits: Sequence[Commit]) -> Iterator[Shown]:
     for start in range(0, len(commits), CHUNK):
         yield from repo.describe(commits[start : start + CHUNK])
+
+
+def _with_tails(repo: Repo, chain: Sequence[Commit]) -> Iterator[Shown]:
+    """The chain, and before each commit the tails that hung from it until the file grew."""
+    known = {commit.id for commit in chain}
+    for commit in chain:
+        beside = [child for child in repo.store.children(commit.id) if child.id not in known]
+        yield from (shown for shown in repo.describe(beside) if shown.superseded)
+        yield from repo.describe([commit])
 
 
 def _newest(repo: Repo, limit: int | None, *, everything: bool) -> Iterator[Shown]:
