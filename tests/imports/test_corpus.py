@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -100,3 +101,22 @@ def test_a_session_imported_as_it_grew_ends_where_a_fresh_import_ends(tmp_path: 
         grown.total_records,
         grown.total_commits,
     )
+
+
+def test_a_copy_of_a_real_session_costs_at_most_three_percent(tmp_path: Path) -> None:
+    largest = sorted(Path(CORPUS, "claude_code").rglob("*.jsonl"), key=lambda path: path.stat().st_size)[-3:]
+    for number, original in enumerate(largest):
+        data = original.read_bytes()
+        name = next(json.loads(line)["sessionId"] for line in data.splitlines() if b'"sessionId":"' in line)
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "fork.jsonl").write_bytes(data.replace(name.encode(), b"11111111-2222-4333-8444-555555555555"))
+        store = folder / "store.db"
+        with harken.open(store) as repo:
+            import_all(repo, original)
+        before = store.stat().st_size
+        with harken.open(store) as repo:
+            (fork,) = import_all(repo, folder / "fork.jsonl")
+
+        assert fork.forked_from
+        assert store.stat().st_size - before <= 0.03 * len(data), original.name

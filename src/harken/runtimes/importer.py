@@ -24,7 +24,7 @@ from harken.store import Draft, SessionRow, Store, Writer
 from . import lineage, outcomes
 from .base import Identity, Runtime, nothing_beside
 from .files import Stamp, Trouble, read_range, stamp
-from .kept import FOOT, HEAD, Guard, Kept, SideFile, facts_into, recall
+from .kept import FOOT, HEAD, Guard, Kept, SideFile, facts_into, recall, remember
 from .outcomes import Outcome
 from .sources import Excerpt, Source, open_source
 
@@ -311,7 +311,7 @@ class Importer:
             started=facts.started,
             ended=facts.ended,
             messages=facts.messages,
-            state=msgspec.json.encode(now),
+            state=remember(now),
         )
         writer.save_session(row)
         return [*extra, row]

@@ -5,6 +5,7 @@ reading the file again. All of it is derived: an import with `--verify` makes it
 from __future__ import annotations
 
 import msgspec
+import zstandard
 
 from harken import ids
 from harken.formats.facts import FileFacts, Tokens, merge_usage
@@ -16,6 +17,10 @@ HEAD = 4 * 1024
 FOOT = 64 * 1024
 SETTLE = 2_000_000
 """A file touched within two seconds of its import may have been written in the same tick of its clock."""
+
+
+LONG = 2 << 10
+LARGEST = 1 << 30
 
 
 class Guard(msgspec.Struct, frozen=True, array_like=True):
@@ -77,13 +82,22 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.stamp == stamp and stamp.modified // 1000 + SETTLE < self.read_at
 
 
+def remember(kept: Kept) -> bytes:
+    """The memory as a session's row holds it: JSON, compressed where it is long."""
+    data = msgspec.json.encode(kept)
+    return data if len(data) < LONG else zstandard.compress(data, 9)
+
+
 def recall(row: SessionRow | None) -> Kept | None:
     """The memory in a session's row, if an import left one."""
     if row is None or not row.state:
         return None
     try:
-        return msgspec.json.decode(row.state, type=Kept)
-    except msgspec.MsgspecError:
+        data = row.state
+        if data.startswith(zstandard.FRAME_HEADER):
+            data = zstandard.ZstdDecompressor().decompress(data, max_output_size=LARGEST)
+        return msgspec.json.decode(data, type=Kept)
+    except (msgspec.MsgspecError, zstandard.ZstdError):
         return None  # another version's memory: reading the file again makes a new one
 
 

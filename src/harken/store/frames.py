@@ -23,6 +23,8 @@ LIMIT = 4 << 20
 BULK, PACKED = 3, 6
 """Levels of compression: an import wants speed, packing happens once and wants room."""
 
+COPY = 16
+"""The level for a frame that leans on another: copies are rare, and most of their bytes are never looked at twice."""
 _PAGE = 4800  # content that text compresses into a page of 4 KiB at any level
 _WINDOW = 23  # a prefix and a frame, both at their largest, lie inside one window
 
@@ -63,7 +65,7 @@ def seal_frame(content: bytes, *, level: int = BULK, prefix: bytes | None = None
     else:
         # Long-distance matching finds the copied stretch wherever it lies in the prefix.
         parameters = zstandard.ZstdCompressionParameters.from_level(
-            level, window_log=_WINDOW, enable_ldm=True, write_checksum=True, write_content_size=True
+            max(level, COPY), window_log=_WINDOW, enable_ldm=True, write_checksum=True, write_content_size=True
         )
         data = zstandard.ZstdCompressor(dict_data=_raw(prefix), compression_params=parameters).compress(content)
     return Frame(ids.frame_hash(data), len(content), data)
