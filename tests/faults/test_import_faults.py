@@ -67,6 +67,7 @@ def test_a_sample_of_faults_loses_nothing_acknowledged(sessions: Path, tmp_path:
 
 
 @pytest.mark.faults
+@pytest.mark.timeout(1800)
 def test_no_fault_at_any_call_loses_anything_acknowledged(sessions: Path, tmp_path: Path) -> None:
     for fault in fault_points(sessions, tmp_path / "clean"):
         check(sessions, tmp_path / "run", fault)
