@@ -64,3 +64,17 @@ def test_a_repair_reads_every_byte(tmp_path: Path) -> None:
         report = fsck(repo.store, repair=True)
         assert any(found.severity == "corrupt" for found in report.findings)
         assert fsck(repo.store, read_data=True).ok
+
+
+@pytest.mark.parametrize(("table", "column"), [("artifacts", "id"), ("commits", "seal"), ("commits", "sum")])
+def test_a_number_where_bytes_belong_is_a_finding_and_not_a_length(tmp_path: Path, table: str, column: str) -> None:
+    path = tmp_path / "store.db"
+    with harken.open(path) as repo:
+        repo.checkpoint(b"\x80", format="events-v1")
+    plain = sqlite3.connect(path)
+    plain.execute(f"UPDATE {table} SET {column} = {1 << 60}")
+    plain.commit()
+    plain.close()
+
+    with harken.open(path) as repo:
+        assert not fsck(repo.store, read_data=True).ok

@@ -100,6 +100,13 @@ def _check_memory(store: Store) -> Report:
     return report
 
 
+def _blob(value: object) -> bytes:
+    """The bytes of a column that holds bytes. A damaged row may have a number there, which must not become a length."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"{type(value).__name__} where bytes belong")
+    return value
+
+
 def _evicted(artifact: str) -> Finding:
     name = ids.artifact_ref(artifact)
     return Finding(severity="evicted", what="artifact", which=name, why="its bytes have been let go")
@@ -175,7 +182,7 @@ class _Checker:
         frame, content = 0, b""
         for number, id, at, start, size in self._rows("SELECT * FROM artifacts ORDER BY frame, start", "artifacts"):
             self._report.artifacts += 1
-            self._artifact_ids[number] = bytes(id)
+            self._artifact_ids[number] = _blob(id)
             name, row = id.hex(), ("artifacts", number)
             if at is None:
                 self._large(number, name, size, sorted(parts.pop(number, [])), sizes, read_data=read_data)
@@ -272,7 +279,7 @@ class _Checker:
         self._report.commits = len(total_of)
         for number in total_of.keys() - rows.keys():
             self.corrupt("commit", number, "its artifact is not there")
-        self._names = {number: bytes(row[1]) + bytes(row[2]) for number, row in rows.items()}
+        self._names = {number: _blob(row[1]) + _blob(row[2]) for number, row in rows.items()}
         for number, row in rows.items():
             above = row[5] if not number & 0xFFFFFFFF else number - 1
             if (row[5] is not None and number & 0xFFFFFFFF) or (above is not None and above not in rows):
@@ -286,7 +293,7 @@ class _Checker:
                 self.corrupt("commit", row[1].hex()[:16], str(error))
                 continue
             above = row[5] if not number & 0xFFFFFFFF else number - 1
-            self._commit(commit, seals.get(above, "") if above is not None else "", bytes(total_of[number]))
+            self._commit(commit, seals.get(above, "") if above is not None else "", _blob(total_of[number]))
             seals[number] = commit.seal
             groups.setdefault(commit.id[:8], []).append(commit)
         for found in groups.values():
