@@ -6,6 +6,7 @@ its wheel, in an environment of its own that this script makes; where it cannot 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -25,15 +26,24 @@ for path in sorted(pathlib.Path(sys.argv[1]).rglob("*.jsonl")):
 """
 
 
+TRAMPOLINE = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([code, time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+
+
 def measure(command: list[str], env: dict[str, str] | None = None) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds and peak megabytes of a command."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"{command[0]} ended with {process.returncode}")
-    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    """Wall seconds, CPU seconds and peak megabytes of a command, started by a small process of its own: a child's
+    peak begins with the size of whoever started it."""
+    trampoline = [sys.executable, "-S", "-c", TRAMPOLINE, *command]
+    done = subprocess.run(trampoline, env=env, capture_output=True, text=True, check=True)
+    code, wall, cpu, peak = json.loads(done.stdout)
+    if code:
+        raise RuntimeError(f"{command[0]} ended with {code}")
+    return wall, cpu, peak
 
 
 def agentsview(tools: Path) -> str | None:
