@@ -138,12 +138,11 @@ def import_command(
     report = Report()
     importer = Importer(repo.store, chosen, verify=verify, dry_run=dry_run, principal=principal or "", now=repo.clock)
     files = list(session_files(points))
-    with ui.progress(disable=as_json) as bar:
-        task = bar.add_task("importing", total=len(files))
+    with ui.progress("importing", len(files), disable=as_json) as advance:
         named = bool(paths) and all(Path(path).is_file() for path in paths)
         for outcome in importer.run(files, named=named):
             report.add(outcome)
-            bar.advance(task)
+            advance()
             show(outcome, as_json=as_json)
     if as_json:
         ui.json_line({"report": report.values()})

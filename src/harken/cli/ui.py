@@ -11,6 +11,8 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,7 +22,6 @@ from harken.errors import HarkenError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.progress import Progress
 
 # C0 and C1 controls except tab and newline, and the characters that reorder text.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -130,19 +131,25 @@ def text(content: str, style: str = "") -> Any:
     return Text(safe(content), style=style)
 
 
-def progress(*, disable: bool = False) -> Progress:
-    """A progress bar on stderr, silent where nobody is watching."""
+@contextmanager
+def progress(what: str, total: int, *, disable: bool = False) -> Iterator[Callable[[], None]]:
+    """A progress bar on stderr; the block gets a function that says one more is done.
+
+    Where nobody is watching, nothing is drawn, and what would draw it is not even loaded."""
+    if disable or not sys.stderr.isatty():
+        yield lambda: None
+        return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    return Progress(
+    columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
         TimeRemainingColumn(),
-        console=console(stderr=True),
-        disable=disable or not sys.stderr.isatty(),
-        transient=True,
     )
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
 def detach_stdout() -> None:
