@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import signal
 from pathlib import Path
 
@@ -12,8 +11,6 @@ import pytest
 from harken.store import Draft, fsck, open_store
 from harken.testing.store import T0
 from support.faults import Fault, run, sample, start_fresh, sweep
-
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace makes the faults")
 
 WORKER = Path(__file__).with_name("store_worker.py")
 SCENARIOS = ("checkpoint", "fork", "compact", "collect")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from harken.formats.session_log import events_of
 from harken.store import fsck
 from support.contexts import heard
 from support.faults import Fault, run, sample, start_fresh, sweep
-
-pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace makes the faults")
 
 WORKER = Path(__file__).with_name("tracker_worker.py")
 KINDS = ("kill", "EIO", "ENOSPC")

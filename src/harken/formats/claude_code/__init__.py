@@ -27,10 +27,9 @@ from .request import messages, write_request
 from .scan import scan
 from .side import side_chains
 from .tell import tell
-from .usage import UsageRow, merge
 from .write import rewrite, write
 
-__all__ = ["FORMAT", "UsageRow", "context", "merge", "messages", "rewrite", "scan", "side_chains", "split"]
+__all__ = ["FORMAT", "context", "messages", "rewrite", "scan", "side_chains", "split"]
 
 
 def split(data: bytes) -> Sequence[Delta]:

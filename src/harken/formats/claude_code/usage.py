@@ -7,7 +7,7 @@ output stands; messages the harness made up do not count; an embedded one counts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -106,15 +106,6 @@ def settle(rows: Mapping[Key, UsageRow]) -> dict[Key, UsageRow]:
     """Without the embedded figures whose message is also known from a record of its own."""
     named = {key[0] for key, row in rows.items() if not row.nested}
     return {key: row for key, row in rows.items() if not (row.nested and key[0] in named)}
-
-
-def merge(books: Iterable[Mapping[Key, UsageRow]]) -> dict[Key, UsageRow]:
-    """The usage of several files as one: what a fork copied counts once."""
-    total = UsageBook()
-    for rows in books:
-        for key, row in rows.items():
-            total.add(key, row)
-    return total.rows()
 
 
 def _old_fields(line: Line) -> Tokens | None:
