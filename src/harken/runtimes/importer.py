@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from harken import clock
+from harken.context import chains
 from harken.errors import HarkenError
-from harken.formats import Delta
 from harken.formats import get as get_format
 from harken.formats.facts import FileFacts
 from harken.store import Draft, SessionRow, Store, Writer
@@ -62,6 +62,8 @@ class Job:
         self.name = row.session if row else identity.name
         self.now = kept or Kept(stamp=source.stamp, read_at=0)
         self.added: list[str] = []
+        """Commits that the session did not have before."""
+        self.made: set[str] = set()
         self.old_chain: set[str] = set()
         self.tip = row.tip if row else ""
         self.likes: list[str] = []
@@ -277,27 +279,25 @@ class Importer:
         return done + landed
 
     def _keep(self, writer: Writer, job: Job, step: Step) -> list[SessionRow]:
-        tail = self._keep_deltas(writer, job, step)
+        whole = self._keep_deltas(writer, job, step)
         now = facts_into(job.now, step.facts)
         extra: list[SessionRow] = []
         if step.last:
-            whole = bool(tail) or now.offset == job.source.size
             now = msgspec.structs.replace(
                 now,
                 stamp=job.source.stamp if whole else UNSETTLED,
                 read_at=self.now(),
                 size=job.source.size if whole else now.offset,
-                tail=tail,
                 beside=self._keep_beside(writer, job),
             )
             now = msgspec.structs.replace(
-                now, guard=_guard(job.source, now.size), rewrites=self._supersede(writer, job)
+                now, guard=_guard(job.source, now.size), rewrites=self._keep_old_tip(writer, job)
             )
             extra = self._keep_side_chains(writer, job) if step.facts.side_chains else []
         else:
             # The file is not done; were it left here, the next import would go on from this cut.
             guard = _guard(job.source, now.offset)
-            now = msgspec.structs.replace(now, stamp=UNSETTLED, tail="", size=now.offset, guard=guard)
+            now = msgspec.structs.replace(now, stamp=UNSETTLED, size=now.offset, guard=guard)
         job.now = now
         facts = step.facts
         row = SessionRow(
@@ -316,31 +316,29 @@ class Importer:
         writer.save_session(row)
         return [*extra, row]
 
-    def _keep_deltas(self, writer: Writer, job: Job, step: Step) -> str:
-        """Commit what the step cut; the answer is the tail's commit, if the tail is kept already."""
-        now = job.now
-        parent, time, count = now.closed, now.closed_time, now.commits
-        tail = ""
-        for delta in step.facts.deltas:
-            if not delta.closed and not (step.last and self.settle_tails(job.source.stamp)):
-                continue
-            data = step.data[delta.start - step.offset : delta.end - step.offset]
-            artifact = writer.put(data, like=job.likes[count] if count < len(job.likes) else "")
-            time = max(time, delta.time or 0)
-            draft = self._draft(job, delta, artifact=artifact, parent=parent, time=time, first=not count)
-            commit = writer.commit(draft)
-            parent = commit.id
-            if commit.id not in job.old_chain and (job.before is None or commit.id != job.before.tail):
-                job.added.append(commit.id)
-            if delta.closed:
-                count += 1
-                now = msgspec.structs.replace(now, closed=commit.id, closed_time=time, commits=count)
-            else:
-                tail = commit.id
-        end = step.facts.offset
-        job.tip = tail or now.closed or job.tip
-        job.now = msgspec.structs.replace(now, offset=end, scan=step.facts.state.decode())
-        return tail
+    def _keep_deltas(self, writer: Writer, job: Job, step: Step) -> bool:
+        """Commit what the step cut; the answer is whether the file is kept to its end."""
+        keep_tail = step.last and self.settle_tails(job.source.stamp)
+        deltas = (
+            (delta, step.data[delta.start - step.offset : delta.end - step.offset]) for delta in step.facts.deltas
+        )
+        extended = chains.extend(
+            writer,
+            job.now.chain,
+            deltas,
+            self._facts(job),
+            now=self.now(),
+            keep_tail=keep_tail,
+            alike=job.likes,
+        )
+        job.made.update(extended.made)
+        old_tail = job.before.chain.tail if job.before else ""
+        job.added += [id for id in extended.made if id != old_tail and id not in job.old_chain]
+        job.tip = extended.state.tip or job.tip
+        job.now = msgspec.structs.replace(
+            job.now, chain=extended.state, offset=step.facts.offset, scan=step.facts.state.decode()
+        )
+        return keep_tail or job.now.offset == job.source.size
 
     def _keep_side_chains(self, writer: Writer, job: Job) -> list[SessionRow]:
         """The agents inside the file: each gets a chain of its own, made of the same lines."""
@@ -354,29 +352,24 @@ class Importer:
             rows += self._keep(writer, side, Step(data=lines, offset=0, facts=facts, last=True))
         return rows
 
-    def _draft(self, job: Job, delta: Delta, *, artifact: str, parent: str, time: int, first: bool) -> Draft:
+    def _facts(self, job: Job) -> Draft:
+        """What every commit of the file says."""
         agent = job.identity.agent
         # An agent's records name its parent's session; a thread has an id of its own, whoever started it.
         owner = job.identity.parent if agent else job.identity.session
-        spawned = job.spawned if first else None
-        if first and agent:
+        spawned = job.spawned
+        if agent:
             call = self._call_of(owner, agent) or job.identity.call_id
             spawned = {"session": owner, "call_id": call, "inherits": False}
         return Draft(
-            artifact=artifact,
+            artifact="",
             format=job.runtime.format,
-            parent=parent,
-            commit_type=delta.commit_type,
-            checkpoint=delta.checkpoint,
-            time=time,
+            time=0,
             template=job.runtime.name,
             principal=self.principal or f"{job.runtime.name}:{owner}" + (f"/{agent}" if agent else ""),
             session_id=owner,
-            message_count=delta.messages,
-            token_count=(delta.end - delta.start) // 4,
-            approximate=True,
             spawned_from=spawned,
-            forked_from=job.now.forked_from if first else "",
+            forked_from=job.now.forked_from,
         )
 
     def _call_of(self, session: str, agent: str) -> str:
@@ -384,14 +377,13 @@ class Importer:
         kept = recall(self.rows.get(session))
         return kept.calls.get(agent, "") if kept else ""
 
-    def _supersede(self, writer: Writer, job: Job) -> int:
-        """The old tail stays what it was, and says what came in its place; a rewritten file's old tip gets a tag.
-        The answer is how often the file has been rewritten."""
+    def _keep_old_tip(self, writer: Writer, job: Job) -> int:
+        """A rewritten file's old tip gets a tag. The answer is how often the file has been rewritten."""
         before = job.before
         if before is None or job.row is None:
             return 0
         rewrites = before.rewrites
-        if job.status == "rewritten" and job.row.tip and job.row.tip != job.tip and job.row.tip not in job.added:
+        if job.status == "rewritten" and job.row.tip and job.row.tip != job.tip and job.row.tip not in job.made:
             rewrites += 1
             writer.move(
                 f"{job.name}@{rewrites}",
@@ -401,8 +393,6 @@ class Importer:
                 time=self.now(),
                 why="the file was rewritten",
             )
-        elif before.tail and before.tail not in job.added and before.tail != job.tip:
-            writer.annotate(before.tail, "superseded_by", job.tip, time=self.now())
         return rewrites
 
     def _keep_beside(self, writer: Writer, job: Job) -> dict[str, SideFile]:

@@ -8,6 +8,7 @@ import msgspec
 import zstandard
 
 from harken import ids
+from harken.context.chains import ChainState
 from harken.formats.facts import FileFacts, Tokens, merge_usage
 from harken.store import SessionRow
 
@@ -51,16 +52,11 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it was read, to tell a settled file from one that is still being written."""
     offset: int = 0
     """The last closed cut."""
-    closed: str = ""
-    """The commit that ends there."""
-    closed_time: int = 0
-    tail: str = ""
-    """The commit of what follows, which a grown file supersedes."""
+    chain: ChainState = ChainState()
+    """The commits up to there, and the one of what follows."""
     guard: Guard = Guard()
     scan: str = ""
     """The scanner's state at the last closed cut (JSON text)."""
-    commits: int = 0
-    """How many commits end at the last closed cut; the tail is one more."""
     size: int = 0
     records: int = 0
     opaque: int = 0
