@@ -11,7 +11,7 @@ The rooms, in the order data meets them. A room may import those after its arrow
     context    <- events formats store                             checkpoint, materialize, fork, compact, translate
     repo       <- events formats log store context                 the one object callers hold
     runtimes   <- events formats store context repo                where sessions lie; import, watch, run, resume
-    views      <- events log                                       folds for people
+    views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
     cli        <- events formats log agents store context repo runtimes views analytics   one file per command
     testing    <- events formats log agents store context repo     contract suites and builders for others

@@ -1,4 +1,4 @@
-"""The small folds: counts, summaries, edits, drawings."""
+"""The small folds: counts, summaries, drawings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from harken.context import summary
 from harken.context.counts import count
-from harken.context.edits import apply, entries
 from harken.context.graph import draw
 from harken.context.lines import line
 from harken.events import (
@@ -20,7 +19,6 @@ from harken.events import (
     Thinking,
     ToolCall,
     ToolResult,
-    TranscriptEdit,
 )
 from harken.store import Commit
 from support.contexts import chain, flat, keep, memory_repo, turn
@@ -96,35 +94,6 @@ class TestAnExtract:
         assert "User: first" in text
         assert text.endswith("User: last")
         assert 202_000 > len(text)
-
-
-class TestEdits:
-    def test_an_entry_is_a_record_with_what_travels_with_it(self) -> None:
-        events: list[Event] = [
-            Metric(output_tokens=1, message_id="m0"),
-            Thinking(content="a", message_id="m1"),
-            Response(content="b", message_id="m1", index=1),
-            Metric(output_tokens=1, message_id="m2"),
-            Prompt(content="c", message_id="m3"),
-        ]
-
-        assert [events[:4], events[4:]] == entries(events)
-
-    def test_truncating_keeps_the_first_entries(self) -> None:
-        assert turn(1)[:2] == apply(turn(1), TranscriptEdit(action="truncate", n=2))
-
-    def test_compacting_puts_the_summary_in_their_place(self) -> None:
-        edit = TranscriptEdit(action="compact", start=1, n=3, content="in short", message_id="m9", time=5)
-
-        first, folded, last = apply(turn(1), edit)
-
-        assert [turn(1)[0], turn(1)[3]] == [first, last]
-        expected = Prompt(content="in short", source="injected", origin="compaction", message_id="m9", time=5)
-        assert expected == folded
-
-    @pytest.mark.parametrize(("start", "n"), [(0, 99), (99, 99), (-5, 4), (3, 1)])
-    def test_numbers_that_make_no_sense_are_taken_as_far_as_they_go(self, start: int, n: int) -> None:
-        assert apply(turn(1), TranscriptEdit(action="compact", start=start, n=n, content="s"))
 
 
 class TestADrawing:

@@ -29,6 +29,7 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     str: texts,
     bytes: json_texts,
     int: counts,
+    int | None: st.none() | st.integers(0, 2**53),
     float: st.floats(0, 1e6, allow_nan=False),
     bool: st.booleans(),
     tuple[Image, ...]: images,

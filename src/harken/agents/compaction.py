@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harken.errors import BadRequest, ModelFailed
+from harken.events import TranscriptEdit
+from harken.events.edits import SUMMARY, edit
 
 from .entries import Entry, for_model, is_pending, turn_groups
 from .models import Message, ModelError, Request
@@ -61,7 +63,7 @@ async def make_room(agent: Agent, gauge: Gauge) -> bool:
     if not window or gauge.tokens(for_model(agent.transcript)) < NEAR * window:
         return False
     span = foldable(agent.transcript, keep=1)
-    if span is None or (span[1] - span[0] == 1 and agent.transcript[span[0]].get("origin") == "compaction"):
+    if span is None or (span[1] - span[0] == 1 and agent.transcript[span[0]].get("origin") == SUMMARY):
         return False
     try:
         return await _fold(agent, span, None)
@@ -93,7 +95,7 @@ async def _fold(agent: Agent, span: tuple[int, int], summary: str | None) -> boo
     start, end = span
     text = summary if summary is not None else await _summarise(agent, agent.transcript[:end])
     message_id = agent.session.log_transcript_edit(agent.agent_id, "compact", end, start=start, content=text)
-    agent.transcript[start:end] = [folded(message_id, text)]
+    edit(agent.transcript, TranscriptEdit(action="compact", start=start, n=end), folded(message_id, text))
     return True
 
 
@@ -104,7 +106,7 @@ def folded(message_id: str, text: str) -> Entry:
         "role": "user",
         "content": text,
         "source": "injected",
-        "origin": "compaction",
+        "origin": SUMMARY,
     }
 
 

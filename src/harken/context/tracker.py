@@ -12,16 +12,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
+import orjson
 
 from harken import clock
 from harken.errors import Conflict, HarkenError, Locked
 from harken.events import Event, Output, System, TranscriptEdit
 from harken.events.cbor import decode_events, encode_event, encode_events
+from harken.events.edits import apply
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
 from . import refs, turns
 from .counts import count
-from .edits import after_boundary, apply
 from .materialize import DEFAULT_FORMAT, materialize
 from .spawned import settle
 
@@ -264,7 +265,7 @@ class Tracker:
         if self._tip is not None:
             events = decode_events(materialize(self._repo.store, self._tip, format=DEFAULT_FORMAT).bytes)
         events += delta
-        return apply(events, fold) if isinstance(fold, TranscriptEdit) else after_boundary(events, *fold)
+        return apply(events, fold) if isinstance(fold, TranscriptEdit) else _after_boundary(events, *fold)
 
     def _draft(self, tip: Commit | None, events: Sequence[Event], commit_type: str, reason: str) -> Draft:
         counts = count(events)
@@ -327,3 +328,32 @@ def _writable(event: Event) -> Event:
     except (HarkenError, ValueError, OverflowError, TypeError) as problem:
         return Output(raw=repr(event).encode("utf-8", "replace"), why=f"could not be written: {problem}")
     return event
+
+
+def _after_boundary(events: Sequence[Event], boundary: System, summary: Event) -> list[Event]:
+    """The transcript as a runtime leaves it that has compacted: its summary, and what it says it kept word for word."""
+    kept = _preserved(boundary.metadata, [event.message_id for event in events])
+    return [boundary, summary, *(e for e in events if e.message_id in kept and e not in (boundary, summary))]
+
+
+def _preserved(metadata: bytes, order: Sequence[str]) -> set[str]:
+    """The ids Claude Code names at a boundary, on the wire with underscores and on disk without."""
+    facts = _object(metadata)
+    facts = _object(facts.get("compact_metadata") or facts.get("compactMetadata") or facts)
+    named = _object(facts.get("preserved_messages") or facts.get("preservedMessages")).get("uuids")
+    if isinstance(named, list):
+        return {uuid for uuid in named if isinstance(uuid, str) and uuid}
+    ends = _object(facts.get("preserved_segment") or facts.get("preservedSegment"))
+    head, tail = (ends.get(f"{end}_uuid") or ends.get(f"{end}Uuid") for end in ("head", "tail"))
+    if head in order and tail in order:
+        return {message for message in order[order.index(head) : order.index(tail) + 1] if message}
+    return set()
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, bytes):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return {}
+    return value if isinstance(value, dict) else {}

@@ -17,6 +17,8 @@ class Prompt(Event, frozen=True, kw_only=True, gc=False):
     """`initial`, `user` (a person), `injected` (another agent or the harness)."""
     origin: str = ""
     """What kind of injected text it is, where a classifier could tell (`task_notification`, `command`, …)."""
+    hook: str = ""
+    """The hook agent that said it, or changed its wording on the way."""
     images: tuple[Image, ...] = ()
 
 

@@ -45,7 +45,8 @@ class TranscriptEdit(Event, frozen=True, kw_only=True, gc=False):
 
     action: str = "truncate"
     """`truncate`: only the first `n` entries stay. `compact`: entries `start` up to `n` become `content`."""
-    n: int = 0
+    n: int | None = None
+    """Without it nothing is edited."""
     start: int = 0
     content: str = ""
 

@@ -8,7 +8,6 @@ from .disk import Ack
 from .registry import INCOMPLETE, AgentInfo, OpenCall, Problem, Registry
 from .session import Observer, Session, fold, scan
 from .strings import LoggedString
-from .transcripts import edit_transcript
 
 __all__ = [
     "INCOMPLETE",
@@ -21,7 +20,6 @@ __all__ = [
     "Record",
     "Registry",
     "Session",
-    "edit_transcript",
     "events_of",
     "events_of_record",
     "fold",

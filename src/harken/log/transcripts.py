@@ -6,16 +6,16 @@ are one. The log keeps both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text
+from harken.events import TranscriptEdit
+from harken.events.edits import SUMMARY, edit
+from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text, events_of
 
 from .doors import ENVELOPE
 
 Data = dict[str, Any]
-T = TypeVar("T")
 
 
 def entries(records: Iterable[Data], agent_id: str) -> list[Data]:
@@ -38,15 +38,26 @@ def entries_of_all(records: Iterable[Data], agent_ids: Iterable[str] | None = No
         if kind == ENTRY:
             _add(transcript, data)
         else:
-            edit_transcript(transcript, data, partial(_summary, data))
+            for event in events_of(data):
+                if isinstance(event, TranscriptEdit):
+                    edit(transcript, event, _summary(data))
     return found
 
 
 def _add(transcript: list[Data], data: Data) -> None:
-    if data.get("index") and transcript and transcript[-1].get("message_id") == data.get("message_id"):
+    role = data.get("role")
+    if type(role) is not str or role not in ROLES:
+        return  # nobody knows what it is, so no model is shown it
+    if transcript and continues(transcript[-1], data):
         transcript[-1] = _continued(transcript[-1], data)
     else:
         transcript.append(data)
+
+
+def continues(last: Data, data: Data) -> bool:
+    """`harken.events.edits.continues`, asked of lines."""
+    index = data.get("index")
+    return type(index) is int and index > 0 and as_id(data.get("message_id")) == as_id(last.get("message_id"))
 
 
 def _continued(before: Data, data: Data) -> Data:
@@ -67,22 +78,9 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def edit_transcript(transcript: list[T], data: Data, summary: Callable[[], T]) -> None:
-    """Do to a list of entries what a `transcript_edit` says; where it folds some, `summary` stands in for them."""
-    n = data.get("n")
-    if type(n) is not int or n < 0:
-        return
-    action = data.get("action", "truncate")
-    if action == "truncate":
-        del transcript[n:]
-    elif action == "compact":
-        start = data.get("start")
-        transcript[start if type(start) is int and 0 <= start <= n else 0 : n] = [summary()]
-
-
 def _summary(data: Data) -> Data:
     """The entry that a compaction leaves behind."""
-    about = {"event_type": ENTRY, "role": "user", "source": "injected", "origin": "compaction"}
+    about = {"event_type": ENTRY, "role": "user", "source": "injected", "origin": SUMMARY}
     return {"content": "", **{key: value for key, value in data.items() if key not in _OF_AN_EDIT}, **about}
 
 

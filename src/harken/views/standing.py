@@ -5,10 +5,12 @@ The log keeps them all, and the views show them; an agent that goes on from here
 
 from __future__ import annotations
 
-from functools import partial
 from heapq import merge
 
-from harken.log import edit_transcript
+from harken.events import TranscriptEdit
+from harken.events.edits import edit
+from harken.formats.session_log import ROLES, events_of
+from harken.log.transcripts import continues
 
 from .index import EDITED, Index
 
@@ -21,8 +23,12 @@ def standing(index: Index, agent_id: str, until: int) -> set[int]:
             break
         event = index.events[at]
         if index.kinds[at] == EDITED:
-            edit_transcript(entries, event, partial(list, (at,)))
-        elif entries and event.get("index") and index.ids[entries[-1][0]] == index.ids[at]:
+            for change in events_of(event):
+                if isinstance(change, TranscriptEdit):
+                    edit(entries, change, [at])
+        elif event.get("role") not in ROLES:
+            continue
+        elif entries and continues(index.events[entries[-1][0]], event):
             entries[-1].append(at)  # one message on several lines is one entry
         else:
             entries.append([at])

@@ -127,12 +127,13 @@ def content_text(content: Any) -> str:
 
 
 def _user(data: Data, envelope: Envelope) -> list[Event]:
-    source, origin = data.get("source"), data.get("origin")
+    source, origin, hook = data.get("source"), data.get("origin"), data.get("hook")
     return [
         Prompt(
             content=content_text(data.get("content")),
             source=source if isinstance(source, str) else "user",
             origin=origin if isinstance(origin, str) else "",
+            hook=hook if isinstance(hook, str) else "",
             images=_images(data),
             **envelope,
         )
@@ -171,7 +172,7 @@ def _assistant(data: Data, envelope: Envelope) -> list[Event]:
     calls = data.get("tool_calls")
     calls = calls if isinstance(calls, list) else []
     content, model = data.get("content"), data.get("model")
-    if content is not None or not (parts or calls):
+    if content is not None or not (parts or any(map(is_call, calls))):
         text, name = content_text(content), model if isinstance(model, str) else ""
         parts.append(lambda **rest: Response(content=text, model=name, **rest))
     parts.extend(_call(call) for call in calls)
@@ -194,10 +195,15 @@ def _thought(item: Any) -> Callable[..., Event]:
     return lambda **rest: Thinking(content=content_text(item), **rest)
 
 
+def is_call(call: Any) -> bool:
+    """Whether an item of `tool_calls` is one."""
+    return isinstance(call, dict) and isinstance(call.get("function"), dict)
+
+
 def _call(call: Any) -> Callable[..., Event]:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict):
+    if not is_call(call):
         return lambda **rest: Output(raw=as_json(call), why="not a tool call", **rest)
+    function = call["function"]
     name, text = function.get("name"), function.get("arguments")
     if isinstance(encoded := function.get("arguments_base64"), str):
         given = _unbase64(encoded)

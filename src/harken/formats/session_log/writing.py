@@ -25,9 +25,7 @@ Data = dict[str, Any]
 
 _STAGES = {"thinking": 0, "response": 1, "tool_call": 2}
 # Written even when empty: without them the line would not say what happened.
-_ALWAYS = frozenset(
-    {("piece_of_text", "content"), ("transcript_edit", "action"), ("transcript_edit", "n"), ("error", "message")}
-)
+_ALWAYS = frozenset({("piece_of_text", "content"), ("transcript_edit", "action"), ("error", "message")})
 _BARE = {kind: cls() for kind, cls in KINDS.items()}
 
 
@@ -110,6 +108,8 @@ def _prompt(data: Data, event: Prompt) -> None:
         data["source"] = event.source
     if event.origin:
         data["origin"] = event.origin
+    if event.hook:
+        data["hook"] = event.hook
     _images(data, event)
 
 
