@@ -13,6 +13,7 @@ from harken.errors import HarkenError
 
 from . import ui
 from .options import json_option, make_repo
+from .places import environment
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -24,17 +25,17 @@ def chosen_runtimes(names: tuple[str, ...]) -> list[Any]:
     """The runtimes asked for, or all."""
     from harken import runtimes
 
+    for problem in runtimes.problems():
+        ui.warn(str(problem))
     return [runtimes.get(name) for name in names or runtimes.names()]
 
 
 def starting_points(paths: tuple[str, ...], chosen: list[Any]) -> list[Path]:
     """The paths given, else the home of each runtime, as far as it is there."""
-    import os
-
     if paths:
         return [Path(path).absolute() for path in paths]
-    homes = (runtime.home(Path.home(), os.environ) for runtime in chosen)
-    return [home for home in homes if home.is_dir()]
+    roots = (root for runtime in chosen for root in runtime.roots(runtime.home(environment())))
+    return [root for root in roots if root.is_dir()]
 
 
 def session_files(points: list[Path]) -> Iterator[Path | Trouble]:
@@ -103,9 +104,7 @@ class Report:
 
 @click.command("import")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option(
-    "--runtime", "runtimes", multiple=True, metavar="R", help="Only this runtime's sessions (claude-code, codex)"
-)
+@click.option("--runtime", "runtimes", multiple=True, metavar="R", help="Only this runtime's sessions")
 @click.option("--verify", is_flag=True, help="Read every file from its beginning, whatever its size and time say")
 @click.option("--dry-run", is_flag=True, help="Say what would be imported, and keep nothing")
 @click.option("--principal", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")

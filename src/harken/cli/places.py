@@ -7,6 +7,11 @@ import tempfile
 from pathlib import Path
 
 
+def environment() -> dict[str, str]:
+    """The environment, with a home folder in it even where only the user's account has one."""
+    return {"HOME": str(Path.home()), **os.environ}
+
+
 def runtime_home(runtime: str, given: Path | None) -> tuple[Path, bool]:
     """The folder in which a runtime keeps its sessions, and whether it would look there by itself."""
     from harken.runtimes.instantiate import claude_config, codex_home

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 @click.command("watch")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option(
-    "--runtime", "runtimes", multiple=True, metavar="R", help="Only this runtime's sessions (claude-code, codex)"
-)
+@click.option("--runtime", "runtimes", multiple=True, metavar="R", help="Only this runtime's sessions")
 @click.option(
     "--interval", type=click.FloatRange(min=0.05), default=0.5, show_default=True, help="Seconds between looks"
 )

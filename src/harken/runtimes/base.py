@@ -1,13 +1,33 @@
-"""What a runtime is to an importer: where its sessions lie, what its files mean, and what lies beside them."""
+"""What a runtime is: one value that says where its sessions lie, how they are read, resumed and started.
+
+`Runtime` holds data and pure functions. Its parts are there or absent: a runtime whose sessions cannot be written has
+no `resume`, one that cannot be started under observation has no `launch`, and `can` says so. Everything that is
+particular to one runtime lies in its own folder; what imports, watches, resumes and runs asks this value and never
+for a name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal, Protocol
 
 import msgspec
 
+from harken.events import Event, ToolCall
+from harken.formats import Written
 from harken.formats.facts import FileFacts
+from harken.formats.kit.claims import Claim
+
+Environment = Mapping[str, str]
+
+
+def user_home(environ: Environment) -> Path:
+    """The user's home folder, as the environment alone tells it."""
+    return Path(environ.get("HOME") or environ.get("USERPROFILE") or "/")
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +46,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.parent}/{self.agent}" if self.parent and self.agent else self.session
 
 
-def nothing_beside(path: Path) -> Iterable[Path]:
+def no_side_files(path: Path) -> Iterable[Path]:
     """Most runtimes keep no side files."""
     return ()
 
@@ -36,19 +56,186 @@ def no_side_chains(data: bytes) -> Mapping[str, bytes]:
     return {}
 
 
-class Runtime(msgspec.Struct, frozen=True, kw_only=True):
-    """A runtime whose files can be imported."""
+def no_record_names(data: bytes) -> Iterable[str]:
+    """Where records have no names, copies are not recognised by them."""
+    return ()
 
-    name: str
-    format: str
-    home: Callable[[Path, Mapping[str, str]], Path]
-    """Where its sessions lie, for a user's home folder and environment."""
+
+class SessionReader(msgspec.Struct, frozen=True, kw_only=True):
+    """How an importer reads the sessions of a runtime."""
+
     scan: Callable[[bytes, bytes], FileFacts]
     """Bytes from a closed cut on, and the state of that cut, to what there is to know."""
     identify: Callable[[Path, FileFacts], Identity]
-    beside: Callable[[Path], Iterable[Path]] = nothing_beside
-    """The side files of a session's file."""
+    suffixes: tuple[str, ...] = (".jsonl", ".jsonl.zst")
+    """How the names of its files end; a walk through a folder looks at no others."""
+    side_files: Callable[[Path], Iterable[Path]] = no_side_files
+    """The files beside a session's own that belong to it and are no transcripts."""
     side_chains: Callable[[bytes], Mapping[str, bytes]] = no_side_chains
     """The agents inside the file: the lines of each, verbatim."""
-    record_names: Callable[[bytes], Iterable[str]] = lambda data: ()
+    record_names: Callable[[bytes], Iterable[str]] = no_record_names
     """The names of the records in some bytes, which a copy under another session id shares."""
+
+
+# -- writing for resume ----------------------------------------------------------------------------------------------
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a new session goes, and how it is continued. Nothing in it is taken from a transcript."""
+
+    session: str
+    path: Path
+    command: tuple[str, ...]
+    """What continues the session."""
+    cwd: Path
+    """The folder the runtime is going to work in."""
+    time: int
+    """The instant the session is said to begin."""
+    prepare: tuple[tuple[str, ...], ...] = ()
+    """Commands that have to run first, where the runtime takes sessions in by itself."""
+
+
+def no_place_beside(place: Place, name: str) -> Path | None:
+    """Side files are not restored."""
+    return None
+
+
+class ResumeWriter(msgspec.Struct, frozen=True, kw_only=True):
+    """How a conversation is written so that the runtime itself goes on with it."""
+
+    place: Callable[[Path, Path, int], Place]
+    """The runtime's folder, the working folder and the present instant, to a place for a new session."""
+    native: Callable[[bytes, Place], bytes]
+    """The runtime's own records under the new session's id, in the folder it is going to work in."""
+    translated: Callable[[Sequence[Event], Place], Written]
+    """What happened elsewhere, as records of this runtime, and what they could not say."""
+    write: Callable[[Place, bytes], None] | None = None
+    """Puts the bytes in their place, where that is more than writing the file `path`."""
+    side_file: Callable[[Place, str], Path | None] = no_place_beside
+    """Where a side file of the original goes, by the name it had; None where it is not wanted."""
+
+
+# -- running ---------------------------------------------------------------------------------------------------------
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What kind of agent to start; `templates.py` reads it from a file."""
+
+    name: str
+    runtime: str
+    model: str = ""
+    system_prompt: str = ""
+    append_system_prompt: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How to start the runtime, and what to make of its output."""
+
+    arguments: tuple[str, ...]
+    prompt: str = ""
+    """The prompt given as an argument."""
+    show: Literal["text", "json", "array", "stream"] = "text"
+    """What the user is to see: the final `text`, its last result as `json`, all lines as an `array`, the `stream`."""
+    typed_lines: bool = False
+    """Whether stdin is a stream of JSON lines rather than text of the prompt."""
+    echoes_prompts: bool = False
+    """Whether the output repeats prompts that are typed into the running session."""
+
+
+class StreamReader(Protocol):
+    """Turns a runtime's output lines into events."""
+
+    def feed(self, line: bytes) -> Sequence[Event]:
+        """The events on the next line."""
+        ...
+
+
+class LineOwner(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose line of output it is."""
+
+    session: str = ""
+    """The session that begins with this line, where one does."""
+    agent: str = ""
+    """The sub-agent that said it; empty for the main agent."""
+    call: str = ""
+    """The call that started that sub-agent."""
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a line of output means to the user who waits for the answer."""
+
+    answer: bytes | None = None
+    """Shown at the end."""
+    replaces: bool = False
+    """Whether it takes the place of the answer so far, rather than standing behind it."""
+    note: str = ""
+    """Said at once, beside the answer."""
+
+
+def prompt_then_stdin(prompt: str, piped: str) -> str:
+    """A prompt given as an argument, and what was piped in behind it."""
+    return f"{prompt}\n{piped}" if prompt and piped else prompt or piped
+
+
+class Launcher(msgspec.Struct, frozen=True, kw_only=True):
+    """How the runtime is started under observation. Every line of its output is given to the functions as the JSON
+    object on it, or as an empty one where there is none."""
+
+    program: str
+    """The name of its executable, looked up on PATH."""
+    plan: Callable[[Sequence[str], str], Plan]
+    """The user's words and the session to continue (or nothing), to a plan. `BadRequest` for what cannot be wrapped."""
+    reader: Callable[[int], StreamReader]
+    """A reader of its output; the present instant, for runtimes that number their lines anew in every run."""
+    owner: Callable[[dict[str, Any]], LineOwner]
+    shown: Callable[[bytes, dict[str, Any], str], Shown]
+    """What the line means to the user, for the `show` of the plan."""
+    template: Callable[[Template, Sequence[str]], list[str]]
+    """The user's words with what a template says, where the runtime's own options go; the user's come later and win."""
+    quiet: Mapping[str, str] = {}
+    """Environment that is set unless the user has set it: no traffic but the conversation's own."""
+    full_prompt: Callable[[str, str], str] = prompt_then_stdin
+    """The prompt as the runtime puts it together from its argument and what was piped in."""
+    typed: Callable[[dict[str, Any]], str] = lambda line: ""
+    """The prompt on a line of stdin, where stdin is a stream of JSON lines."""
+    told: Callable[[ToolCall], str] = lambda call: ""
+    """What a call tells the sub-agent that it starts; empty where it starts none."""
+
+
+# -- the whole -------------------------------------------------------------------------------------------------------
+
+
+def no_environment(home: Path) -> Mapping[str, str]:
+    """A runtime whose folder cannot be moved."""
+    return {}
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """A program whose sessions Harken keeps."""
+
+    name: str
+    """As it is typed, and as it stands in commits: `claude-code`."""
+    label: str
+    """As people call it: Claude Code."""
+    format: str
+    """The format of its sessions."""
+    home: Callable[[Environment], Path]
+    """Its own folder, as a function of the environment alone."""
+    roots: Callable[[Path], tuple[Path, ...]]
+    """Where sessions lie below that folder, whether they are there or not."""
+    claim: Callable[[bytes, Path], Claim]
+    """How sure it is that a file is one of its own, from its first 64 KiB and its path."""
+    read: SessionReader
+    source: Literal["file", "document", "database"] = "file"
+    """Whether a session is a file that grows, a document that is rewritten, or rows of a database."""
+    environment: Callable[[Path], Mapping[str, str]] = no_environment
+    """What has to be set so that the program uses that folder as its own."""
+    resume: ResumeWriter | None = None
+    launch: Launcher | None = None
+
+    @property
+    def can(self) -> frozenset[str]:
+        """What it can do, as data: `import`, `resume`, `run`."""
+        parts = (("import", self.read), ("resume", self.resume), ("run", self.launch))
+        return frozenset(name for name, part in parts if part is not None)

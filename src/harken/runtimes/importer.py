@@ -17,12 +17,11 @@ import msgspec
 from harken import clock
 from harken.context import chains
 from harken.errors import HarkenError
-from harken.formats import get as get_format
 from harken.formats.facts import FileFacts
 from harken.store import Draft, SessionRow, Store, Writer
 
 from . import lineage, outcomes
-from .base import Identity, Runtime, nothing_beside
+from .base import Identity, Runtime, no_side_files
 from .files import Stamp, Trouble, read_range, stamp
 from .kept import FOOT, HEAD, Guard, Kept, SideFile, facts_into, recall, remember
 from .outcomes import Outcome
@@ -159,11 +158,9 @@ class Importer:
 
     def _runtime_of(self, source: Source) -> Runtime | None:
         head = source.read(0, SNIFF)
-        for runtime in self.runtimes:
-            detect = get_format(runtime.format).detect
-            if detect is not None and detect(head):
-                return runtime
-        return None
+        claims = [(runtime.claim(head, source.path).score, runtime) for runtime in self.runtimes]
+        best, runtime = max(claims, key=lambda claim: claim[0], default=(0, None))
+        return runtime if best else None
 
     def _read(self, source: Source, runtime: Runtime, row: SessionRow | None, kept: Kept | None) -> None:
         job: Job | None = None
@@ -179,7 +176,7 @@ class Importer:
         while True:
             data = source.read(offset, size)
             last = offset + len(data) >= source.size or len(data) < size
-            facts = runtime.scan(data, state.encode())
+            facts = runtime.read.scan(data, state.encode())
             if job is None:
                 job = self._introduce(source, runtime, facts)
                 if job.before is not None:  # a session we know, whose file has moved: only what was added is read
@@ -199,7 +196,7 @@ class Importer:
 
     def _introduce(self, source: Source, runtime: Runtime, facts: FileFacts) -> Job:
         """The job for a file that no row knows by its path."""
-        identity = runtime.identify(source.path, facts)
+        identity = runtime.read.identify(source.path, facts)
         if any(self._related(job, step, identity, facts) for job, step in self._pending):
             self._land()  # what it belongs to, or copies, has to be there first
         known = self.rows.get(identity.name)
@@ -343,12 +340,13 @@ class Importer:
     def _keep_side_chains(self, writer: Writer, job: Job) -> list[SessionRow]:
         """The agents inside the file: each gets a chain of its own, made of the same lines."""
         rows: list[SessionRow] = []
-        runtime = msgspec.structs.replace(job.runtime, beside=nothing_beside)
-        for agent, lines in runtime.side_chains(job.source.read(0, job.source.size)).items():
+        reader = msgspec.structs.replace(job.runtime.read, side_files=no_side_files)
+        runtime = msgspec.structs.replace(job.runtime, read=reader)
+        for agent, lines in reader.side_chains(job.source.read(0, job.source.size)).items():
             identity = Identity(session=job.name, agent=agent, parent=job.name)
             source = Excerpt(job.source.path.with_name(f"{job.source.path.name}#{agent}"), job.source.stamp, lines)
             side = Job(source, runtime, identity, self.rows.get(identity.name), None)
-            facts = msgspec.structs.replace(runtime.scan(lines, b""), side_chains=False)
+            facts = msgspec.structs.replace(reader.scan(lines, b""), side_chains=False)
             rows += self._keep(writer, side, Step(data=lines, offset=0, facts=facts, last=True))
         return rows
 
@@ -398,7 +396,7 @@ class Importer:
     def _keep_beside(self, writer: Writer, job: Job) -> dict[str, SideFile]:
         known = job.before.beside if job.before else {}
         found: dict[str, SideFile] = {}
-        for path in job.runtime.beside(job.source.path):
+        for path in job.runtime.read.side_files(job.source.path):
             try:
                 mark = stamp(path)
                 name = path.relative_to(job.source.path.parent).as_posix()

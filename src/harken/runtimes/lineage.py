@@ -81,11 +81,11 @@ def _deltas(store: Store, tip: str) -> list[str]:
 
 def _last_shared(store: Store, tip: str, runtime: Runtime, source: Source) -> str:
     """The original's newest commit that holds a record which the copy has too."""
-    names = set(runtime.record_names(source.read(0, LOOK)))
+    names = set(runtime.read.record_names(source.read(0, LOOK)))
     if not names:
         return ""
     for link in store.walk(tip):
         (data,) = store.get_many([link.artifact])
-        if names.intersection(runtime.record_names(data)):
+        if names.intersection(runtime.read.record_names(data)):
             return link.id
     return ""

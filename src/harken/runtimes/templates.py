@@ -20,16 +20,7 @@ import msgspec
 from harken.errors import BadRequest, NotFound
 from harken.ids import is_safe_name
 
-
-class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What kind of agent to start."""
-
-    name: str
-    runtime: str
-    model: str = ""
-    system_prompt: str = ""
-    append_system_prompt: str = ""
-    arguments: tuple[str, ...] = ()
+from .base import Template
 
 
 def find_template(name: str, folder: Path) -> Template:

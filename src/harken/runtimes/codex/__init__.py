@@ -8,19 +8,22 @@ A sub-agent is a thread of its own; its first record names the thread that spawn
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
-from harken.formats.codex.scan import record_names, scan
+from harken.formats import codex
 from harken.formats.facts import FileFacts
-
-from .base import Identity, Runtime
+from harken.formats.kit.claims import NO_CLAIM, Claim
+from harken.runtimes.base import Environment, Identity, Runtime, SessionReader, user_home
 
 _THREAD = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-def _home(home: Path, environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("CODEX_HOME") or home / ".codex")
+def _home(environ: Environment) -> Path:
+    return Path(environ.get("CODEX_HOME") or user_home(environ) / ".codex")
+
+
+def _claim(head: bytes, path: Path) -> Claim:
+    return Claim(score=90, reason="its first lines are a rollout's") if codex.detect(head) else NO_CLAIM
 
 
 def _identify(path: Path, facts: FileFacts) -> Identity:
@@ -32,9 +35,15 @@ def _identify(path: Path, facts: FileFacts) -> Identity:
 
 RUNTIME = Runtime(
     name="codex",
+    label="Codex",
     format="codex-v1",
     home=_home,
-    scan=scan,
-    identify=_identify,
-    record_names=record_names,
+    roots=lambda home: (home / "sessions", home / "archived_sessions"),
+    claim=_claim,
+    environment=lambda home: {"CODEX_HOME": str(home)},
+    read=SessionReader(
+        scan=codex.scan,
+        identify=_identify,
+        record_names=codex.record_names,
+    ),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,25 @@ from harken.errors import HarkenError
 from harken.events.text import clean
 from harken.formats import claude_code
 from harken.formats.facts import FileFacts
-
-from .base import Identity, Runtime
-from .files import read_range
+from harken.formats.kit.claims import NO_CLAIM, Claim
+from harken.runtimes.base import Environment, Identity, Runtime, SessionReader, user_home
+from harken.runtimes.files import read_range
 
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,64})"')
 META_LIMIT = 64 << 10
-BESIDE_LIMIT = 10_000
+SIDE_FILE_LIMIT = 10_000
 """How many side files a session may have before we stop looking."""
 
 
-def _home(home: Path, environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
+def _home(environ: Environment) -> Path:
+    return Path(environ.get("CLAUDE_CONFIG_DIR") or user_home(environ) / ".claude")
+
+
+def _claim(head: bytes, path: Path) -> Claim:
+    detect = claude_code.FORMAT.detect
+    if detect is None or not detect(head):
+        return NO_CLAIM
+    return Claim(score=90, reason="its first records are Claude Code's")
 
 
 def _identify(path: Path, facts: FileFacts) -> Identity:
@@ -62,7 +69,7 @@ def _call_id(meta: Path) -> str:
     return clean(call) if isinstance(call, str) else ""
 
 
-def _beside(path: Path) -> Iterator[Path]:
+def _side_files(path: Path) -> Iterator[Path]:
     """What belongs to the session and is not a transcript. A sub-agent has its `.meta.json`."""
     if path.name.startswith("agent-"):
         if (meta := _meta(path)).is_file():
@@ -74,7 +81,7 @@ def _beside(path: Path) -> Iterator[Path]:
             if name.startswith("agent-") and name.endswith((".jsonl", ".meta.json")):
                 continue
             count += 1
-            if count > BESIDE_LIMIT:
+            if count > SIDE_FILE_LIMIT:
                 return
             yield Path(folder, name)
 
@@ -85,11 +92,17 @@ def _record_names(data: bytes) -> list[str]:
 
 RUNTIME = Runtime(
     name="claude-code",
+    label="Claude Code",
     format="claude-code-v1",
     home=_home,
-    scan=claude_code.scan,
-    identify=_identify,
-    beside=_beside,
-    side_chains=claude_code.side_chains,
-    record_names=_record_names,
+    roots=lambda home: (home / "projects",),
+    claim=_claim,
+    environment=lambda home: {"CLAUDE_CONFIG_DIR": str(home)},
+    read=SessionReader(
+        scan=claude_code.scan,
+        identify=_identify,
+        side_files=_side_files,
+        side_chains=claude_code.side_chains,
+        record_names=_record_names,
+    ),
 )

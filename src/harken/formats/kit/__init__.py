@@ -1,0 +1,1 @@
+"""What formats share: readers, vocabularies, and how a file is claimed."""
