@@ -10,6 +10,7 @@ import pytest
 from harken import Agent, LoggedString, Session, SessionViewer, load_session
 from harken.agents import HookAgent, Patience, ScriptedModel, make_tool
 from harken.errors import BadRequest, ModelFailed
+from harken.events import Tokens
 from support.stage import call, contents, lines, open_stage, say
 
 CAFE = {
@@ -419,7 +420,7 @@ def test_usage_is_logged_with_the_message_it_belongs_to(tmp_path: Path) -> None:
         name = "counting"
 
         async def complete(self, request: Request) -> Reply:
-            return Reply(content="yes", usage=Usage(input_tokens=7, output_tokens=2))
+            return Reply(content="yes", usage=Usage(tokens=Tokens(input=7, output=2)))
 
     root, session = load_session(tmp_path / "log", language_model=Counting(), patience=Patience(attempts=1))
     with session:

@@ -137,8 +137,8 @@ class TestLiteLLM:
         assert (None, "hm", 5, 2) == (
             reply.content,
             reply.thinking,
-            reply.usage.input_tokens,
-            reply.usage.output_tokens,
+            reply.usage.tokens.input,
+            reply.usage.tokens.output,
         )
         assert [{"id": "c1", "type": "function", "function": {"name": "task", "arguments": '{"name": "Ann"}'}}] == list(
             reply.tool_calls

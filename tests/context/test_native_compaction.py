@@ -12,7 +12,7 @@ import pytest
 from harken.agents import load_session
 from harken.agents.compaction import Gauge
 from harken.agents.models import ModelError, Reply, Request, Usage
-from harken.events import Prompt, TranscriptEdit
+from harken.events import Prompt, Tokens, TranscriptEdit
 from harken.formats.session_log import events_of
 from harken.repo import Repo
 from support.contexts import heard, memory_repo
@@ -35,7 +35,7 @@ class Talker:
                 raise ModelError("no summary today")
             return Reply(content="They talked.")
         self.largest = max(self.largest, said // 4)
-        return Reply(content=f"answer {request.turn} " + "word " * 40, usage=Usage(input_tokens=said // 4))
+        return Reply(content=f"answer {request.turn} " + "word " * 40, usage=Usage(tokens=Tokens(input=said // 4)))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def test_the_home_of_each_runtime_is_looked_through(tmp_path: Path) -> None:
     keys = {"session", "runtime", "source", "tip", "agents", "commits", "records", "opaque", "bytes", "usage", "status"}
     assert keys <= set(line)
     assert ("aaa", "claude-code", "new", 12) == (line["session"], line["runtime"], line["status"], line["records"])
-    assert {"input": 24, "output": 51, "cache_read": 0, "cache_write": 0} == line["usage"]
+    assert {"input": 24, "output": 51, "cache_read": None, "cache_write": None} == line["usage"]
     assert {"sessions": 1, "failed": 0, "records": 12} == {
         k: report["report"][k] for k in ("sessions", "failed", "records")
     }

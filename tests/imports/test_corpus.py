@@ -95,9 +95,9 @@ def test_a_session_imported_as_it_grew_ends_where_a_fresh_import_ends(tmp_path: 
     with harken.open(tmp_path / "fresh.db") as repo:
         (fresh,) = import_all(repo, path.parent)
 
-    assert (fresh.tip, fresh.usage, fresh.total_records, fresh.total_commits) == (
+    assert (fresh.tip, fresh.figures, fresh.total_records, fresh.total_commits) == (
         grown.tip,
-        grown.usage,
+        grown.figures,
         grown.total_records,
         grown.total_commits,
     )

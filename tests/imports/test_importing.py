@@ -102,7 +102,7 @@ class TestAgain:
 
         assert fresh.tip == grown.tip
         assert fresh.total_commits == grown.total_commits
-        assert fresh.usage == grown.usage
+        assert fresh.figures == grown.figures
         assert path.read_bytes() == repo.materialize("aaa", stop="root").bytes
 
     def test_a_line_cut_in_the_middle_is_completed_by_the_next_import(
@@ -293,9 +293,9 @@ class TestTrouble:
         with harken.open(tmp_path / "other" / "store.db") as other:
             (at_once,) = Importer(other.store, [runtimes.get("claude-code")]).run([tmp_path / "aaa.jsonl"])
 
-        assert (at_once.tip, at_once.usage, at_once.total_records) == (
+        assert (at_once.tip, at_once.figures, at_once.total_records) == (
             by_steps.tip,
-            by_steps.usage,
+            by_steps.figures,
             by_steps.total_records,
         )
 
@@ -449,4 +449,4 @@ class TestNames:
         session.answer("done", tokens=tokens)
         (tmp_path / "aaa.jsonl").write_bytes(session.data)
 
-        assert 0 == take_in(tmp_path)["aaa"].usage["output"]
+        assert take_in(tmp_path)["aaa"].figures.usage.output is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from harken.analytics import usage
+from harken.analytics import stats
 from harken.events import Event
 from harken.formats.claude_stream import StreamReader
 
@@ -39,10 +39,10 @@ def test_a_resumed_session_does_not_count_what_came_before_again() -> None:
     first = [said(1), said(2), result(2, 2, 0.25)]
     again = [said(3), result(3, 1, 0.5)]
     more = [said(4), result(4, 1, 0.75), said(5), result(5, 1, 1.0)]
-    total = usage(heard(first, again, more))
-    assert (total.input, total.output, total.cost_usd_micros) == (500, 55, 1_000_000)
+    total = stats(heard(first, again, more))
+    assert (total.usage.input, total.usage.output, total.cost_usd_micros) == (500, 55, 1_000_000)
 
 
 def test_older_builds_say_only_the_totals_of_the_process() -> None:
-    total = usage(heard([said(1), result(1, None, 0.25), said(2), result(2, None, 0.5)]))
-    assert (total.input, total.output, total.cost_usd_micros) == (200, 22, 500_000)
+    total = stats(heard([said(1), result(1, None, 0.25), said(2), result(2, None, 0.5)]))
+    assert (total.usage.input, total.usage.output, total.cost_usd_micros) == (200, 22, 500_000)

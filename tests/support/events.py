@@ -33,6 +33,8 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     float: st.floats(0, 1e6, allow_nan=False),
     bool: st.booleans(),
     tuple[Image, ...]: images,
+    int | None: st.none() | counts,
+    float | None: st.none() | st.floats(0, 1e6, allow_nan=False),
 }
 _ENVELOPE = set(Event.__struct_fields__)
 

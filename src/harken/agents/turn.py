@@ -13,8 +13,6 @@ from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
 from harken.events import Metric
 from harken.log import LoggedString
@@ -170,7 +168,7 @@ class Turn:
                 await asyncio.sleep(pause)
             else:
                 if reply.usage is not None:
-                    self._gauge.learn(request.messages, reply.usage.input_tokens)
+                    self._gauge.learn(request.messages, reply.usage.tokens.prompt)
                 return reply
 
     def _keep(self, message: Message, usage: Usage | None) -> str:
@@ -180,7 +178,7 @@ class Turn:
             message_id = agent.log(message)
             if usage is not None:
                 metric = Metric(agent_id=agent.agent_id, cause=message_id, model=agent.language_model)
-                agent.session.append([metric.replace(**msgspec.structs.asdict(usage))])
+                agent.session.append([metric.replace(cost_usd=usage.cost_usd).with_tokens(usage.tokens)])
         return message_id
 
     # -- hooks ---

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .stats import Prompts, Stats, stats
-from .usage import Usage, UsageCounter, usage
+from .stats import SessionTotals, stats
 
-__all__ = ["Prompts", "Stats", "Usage", "UsageCounter", "stats", "usage"]
+__all__ = ["SessionTotals", "stats"]

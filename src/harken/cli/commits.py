@@ -10,6 +10,7 @@ from . import ui
 
 if TYPE_CHECKING:
     from harken.context import Shown
+    from harken.events.tally import Figures
     from harken.repo import Repo
     from harken.store import Commit, Name
 
@@ -37,6 +38,14 @@ def stamp(instant: int | None) -> str | None:
     from harken import clock
 
     return None if instant is None or not clock.in_calendar(instant) else clock.format_instant(instant)
+
+
+def figures_line(figures: Figures) -> dict[str, Any]:
+    """The figures of a session for `--json`: the same from `import` and from `stats`."""
+    import msgspec
+
+    data: dict[str, Any] = msgspec.to_builtins(figures)
+    return data | {"started": stamp(figures.started), "ended": stamp(figures.ended)}
 
 
 def as_data(shown: Shown) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from harken import clock
 from harken.errors import HarkenError
 
 from . import ui
+from .commits import figures_line
 from .options import json_option, make_repo
 from .places import environment
 
@@ -50,9 +51,9 @@ def line_of(outcome: Outcome) -> dict[str, Any]:
     """The JSON line other programs rely on."""
     from harken.ids import commit_ref
 
-    keys = ("session", "runtime", "source", "status", "agents", "commits", "records", "opaque", "bytes", "usage")
+    keys = ("session", "runtime", "source", "status", "agents", "commits", "records", "opaque", "bytes")
     totals = ("total_commits", "total_records", "total_opaque", "total_bytes")
-    line = {key: getattr(outcome, key) for key in keys + totals}
+    line = {key: getattr(outcome, key) for key in keys + totals} | figures_line(outcome.figures)
     if outcome.status == "rewritten":
         # To a program that waits for changes it grew; the old end is still there as SESSION@1.
         line |= {"status": "grown", "rewritten": True}

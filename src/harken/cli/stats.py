@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import ui
-from .commits import stamp
+from .commits import figures_line
 from .options import json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
+    from harken.analytics import SessionTotals
     from harken.events import Event
     from harken.repo import Repo
     from harken.store import SessionRow
 
-TOKENS = ("input", "output", "cache_read", "cache_write")
-PROMPTS = ("human", "injected", "tool_result")
+UNKNOWN = "?"
+"""What a person is shown where nobody counted; nothing is not zero."""
 WIDE = 112
 """Columns a table needs; a narrower window gets a few lines per session."""
 
@@ -39,18 +39,20 @@ def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_jso
         harken stats 5b6258c8
         harken stats --json
     """
-    everything, rows = Tally(), []
+    from harken.analytics import SessionTotals
+
+    everything, rows = SessionTotals(), []
     for top, agents in _chosen(repo, sessions, with_agents=not no_agents):
-        family = Tally()
-        tallies = (everything, family) if agents else (everything,)
-        row = _line(repo, top, *tallies)
+        family = SessionTotals()
+        totals = (everything, family) if agents else (everything,)
+        row = _line(repo, top, *totals)
         if agents:
-            row["agents"] = [_line(repo, agent, *tallies) for agent in agents]
-            row["with_agents"] = family.figures()
+            row["agents"] = [_line(repo, agent, *totals) for agent in agents]
+            row["with_agents"] = figures_line(family.figures())
         rows.append(row)
         if as_json:
             ui.json_line(row)
-    total = {"total": everything.figures() | {"sessions": len(rows)}} if len(rows) > 1 else None
+    total = {"total": figures_line(everything.figures()) | {"sessions": len(rows)}} if len(rows) > 1 else None
     if as_json and total:
         ui.json_line(total)
     elif not as_json:
@@ -127,73 +129,9 @@ def _read_file(path: Path) -> list[Event]:
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
-class Tally:
-    """Several sessions together: a record that a fork copied, and the usage of a message, count once."""
-
-    def __init__(self) -> None:
-        from harken.analytics import UsageCounter
-
-        self._counter = UsageCounter()
-        self._seen: set[str] = set()
-        self._counts: Counter[str] = Counter()
-        self._tools: Counter[str] = Counter()
-        self._tokens: Counter[str] = Counter()
-        self._cost = 0
-
-    def add(self, events: Sequence[Event]) -> dict[str, Any]:
-        """Take in a session; the answer are its own figures."""
-        from harken.analytics import stats, usage
-        from harken.events import Metric
-
-        own = stats(events)
-        named = {event.message_id for event in events if event.message_id and event.message_id[0] != "@"}
-        again = named & self._seen
-        new = stats([event for event in events if event.message_id not in again]) if again else own
-        self._seen |= named
-        self._counts.update({name: getattr(new.prompts, name) for name in PROMPTS})
-        self._counts.update(compactions=new.compactions, responses=new.responses, errors=new.errors)
-        self._tools.update(new.tools)
-        messages = [event for event in events if isinstance(event, Metric) and (event.api_id or not event.status)]
-        if all(getattr(usage(messages), name) == getattr(own.usage, name) for name in TOKENS):
-            for metric in messages:
-                self._counter.add(metric)
-        else:
-            # A run's own total stands over its messages'; it has no key that another session could share.
-            self._tokens.update({name: getattr(own.usage, name) for name in TOKENS})
-        self._cost += own.usage.cost_usd_micros
-        return _figures(own)
-
-    def figures(self) -> dict[str, Any]:
-        """Everything so far."""
-        counted = self._counter.total()
-        return {
-            "usage": {name: getattr(counted, name) + self._tokens[name] for name in TOKENS},
-            "prompts": {name: self._counts[name] for name in PROMPTS},
-            "tools": dict(self._tools.most_common()),
-            "compactions": self._counts["compactions"],
-            "cost_usd_micros": self._cost,
-            "responses": self._counts["responses"],
-            "errors": self._counts["errors"],
-        }
-
-
-def _figures(own: Any) -> dict[str, Any]:
-    return {
-        "usage": {name: getattr(own.usage, name) for name in TOKENS},
-        "prompts": {name: getattr(own.prompts, name) for name in PROMPTS},
-        "tools": dict(own.tools),
-        "compactions": own.compactions,
-        "cost_usd_micros": own.usage.cost_usd_micros,
-        "responses": own.responses,
-        "errors": own.errors,
-        "started": stamp(own.started),
-        "ended": stamp(own.ended),
-    }
-
-
-def _line(repo: Repo, what: SessionRow | Path, *tallies: Tally) -> dict[str, Any]:
+def _line(repo: Repo, what: SessionRow | Path, *totals: SessionTotals) -> dict[str, Any]:
     events = _events(repo, what)
-    figures = [tally.add(events) for tally in tallies]
+    figures = [figures_line(total.add(events)) for total in totals]
     if isinstance(what, Path):
         return {"session": str(what), "source": str(what)} | figures[0]
     named = {"session": what.session, "runtime": what.runtime, "title": what.title}
@@ -223,7 +161,7 @@ def _draw(rows: Sequence[dict[str, Any]], total: dict[str, Any] | None) -> None:
 
 def _cells(row: dict[str, Any]) -> list[str]:
     numbers = [*row["usage"].values(), *row["prompts"].values(), sum(row["tools"].values()), row["compactions"]]
-    return [*(f"{number:,}" for number in numbers), _money(row["cost_usd_micros"])]
+    return [*map(_number, numbers), _money(row["cost_usd_micros"])]
 
 
 def _draw_table(drawn: Sequence[tuple[str, dict[str, Any]]]) -> None:
@@ -242,15 +180,19 @@ def _draw_block(name: str, row: dict[str, Any]) -> None:
     inset = "    " if name.startswith(" ") else "  "
     tokens, prompts = row["usage"], row["prompts"]
     ui.line(name + (f"  {row['title']}" if row.get("title") else ""))
-    ui.line(f"{inset}tokens   {tokens['input']:,} in, {tokens['output']:,} out")
-    ui.line(f"{inset}cache    {tokens['cache_read']:,} read, {tokens['cache_write']:,} written")
+    ui.line(f"{inset}tokens   {_number(tokens['input'])} in, {_number(tokens['output'])} out")
+    ui.line(f"{inset}cache    {_number(tokens['cache_read'])} read, {_number(tokens['cache_write'])} written")
     ui.line(f"{inset}prompts  {prompts['human']:,} human, {prompts['injected']:,} injected")
     ui.line(f"{inset}results  {prompts['tool_result']:,} of tools; {row['compactions']:,} compactions")
     for tool, count in row["tools"].items():
         ui.line(f"{inset}tool     {tool} {count:,}")
-    if row["cost_usd_micros"]:
+    if row["cost_usd_micros"] is not None:
         ui.line(f"{inset}cost     {_money(row['cost_usd_micros'])}")
 
 
-def _money(micros: int) -> str:
-    return f"${micros / 1e6:,.4f}" if micros else "–"
+def _number(count: int | None) -> str:
+    return UNKNOWN if count is None else f"{count:,}"
+
+
+def _money(micros: int | None) -> str:
+    return UNKNOWN if micros is None else f"${micros / 1e6:,.4f}"

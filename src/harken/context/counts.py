@@ -36,7 +36,7 @@ def count(events: Iterable[Event]) -> Counts:
         if isinstance(event, Metric):
             # One message may be reported several times while it grows; the largest report is the last.
             key = (event.api_id, event.request_id) if event.api_id or event.request_id else (str(len(usage)), "@")
-            usage[key] = max(usage.get(key, 0), event.output_tokens)
+            usage[key] = max(usage.get(key, 0), event.output_tokens or 0)
         if not isinstance(event, CONVERSATION):
             continue
         if key_of := message_key(event):

@@ -51,9 +51,13 @@ def _parts(event: Event) -> tuple[str, str]:
         case Error():
             return "error", event.message
         case Metric():
-            return "usage", f"{event.input_tokens} tokens in, {event.output_tokens} out"
+            return "usage", f"{_told(event.input_tokens)} tokens in, {_told(event.output_tokens)} out"
         case Output():
             return "unread", event.why or event.raw[:1000].decode("utf-8", "replace")
         case TranscriptEdit():
             return "edit", f"{event.action} {event.start}:{event.n}"
     return event.kind[:9], ""
+
+
+def _told(count: int | None) -> str:
+    return "unknown" if count is None else str(count)

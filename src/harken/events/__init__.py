@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .base import Cause, Event, Image
 from .messages import Prompt, Response, System, Thinking
-from .runs import Error, Metric, Output
+from .runs import Error, Metric, Output, Tokens
 from .session import AgentCreated, AgentTerminated, PieceOfText, Recovery, TranscriptEdit
 from .tools import ToolCall, ToolResult
 
@@ -44,6 +44,7 @@ __all__ = [
     "Response",
     "System",
     "Thinking",
+    "Tokens",
     "ToolCall",
     "ToolResult",
     "TranscriptEdit",

@@ -4,7 +4,37 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import msgspec
+
 from .base import Event
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How many tokens; None where nobody told, which is not zero."""
+
+    input: int | None = None
+    """Without what came from the cache or went into it."""
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+
+    @property
+    def prompt(self) -> int:
+        """What was put before the model, from the cache or not, as far as anybody told."""
+        return sum(count or 0 for count in (self.input, self.cache_read, self.cache_write))
+
+    def __add__(self, other: Tokens) -> Tokens:
+        """The sum of what is known: unknown and unknown is unknown, unknown and three is three."""
+        return Tokens(
+            input=_plus(self.input, other.input),
+            output=_plus(self.output, other.output),
+            cache_read=_plus(self.cache_read, other.cache_read),
+            cache_write=_plus(self.cache_write, other.cache_write),
+        )
+
+
+def _plus(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
 
 
 class Metric(Event, frozen=True, kw_only=True, gc=False):
@@ -12,11 +42,11 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
 
     kind: ClassVar[str] = "metric"
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    cost_usd: float = 0.0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost_usd: float | None = None
     duration_seconds: float = 0.0
     turn_count: int = 0
     status: str = ""
@@ -24,6 +54,26 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     model: str = ""
     request_id: str = ""
     """With `api_id` the key under which usage is counted once."""
+
+    @property
+    def tokens(self) -> Tokens:
+        """The four counts as one value."""
+        return Tokens(
+            input=self.input_tokens,
+            output=self.output_tokens,
+            cache_read=self.cache_read_tokens,
+            cache_write=self.cache_write_tokens,
+        )
+
+    def with_tokens(self, tokens: Tokens) -> Metric:
+        """The same metric with these counts."""
+        counted: Metric = self.replace(
+            input_tokens=tokens.input,
+            output_tokens=tokens.output,
+            cache_read_tokens=tokens.cache_read,
+            cache_write_tokens=tokens.cache_write,
+        )
+        return counted
 
 
 class Error(Event, frozen=True, kw_only=True, gc=False):

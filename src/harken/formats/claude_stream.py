@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harken.clock import parse_instant
-from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking, ToolCall
+from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall
+from harken.events.tally import SYNTHETIC, Tokens, figure
 from harken.events.text import clean
 
 from .base import Format
@@ -19,7 +20,6 @@ from .claude_code.classify import by_fields, has_result
 from .claude_code.grammar import NotJson, encode, parse_at
 from .claude_code.read import assistant_event, metric_of, run_metric, tool_result, user_events
 from .claude_code.records import lines, read_objects
-from .claude_code.usage import SYNTHETIC
 
 Record = dict[str, Any]
 QUIET = frozenset(
@@ -39,7 +39,7 @@ class StreamReader:
         self.session_id = ""
         """The session the stream is of, once a line of it has named one."""
         self._offset = 0
-        self._totals = Metric()
+        self._totals = Tokens()
 
     def feed(self, line: bytes) -> list[Event]:
         """The events on the next line, which may lack its newline."""
@@ -98,8 +98,7 @@ class StreamReader:
         if added is None and total is not None:
             added = _difference(total, self._totals)
         if added is not None:
-            tokens = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-            metric = metric.replace(**{name: getattr(added, name) for name in tokens})
+            metric = metric.with_tokens(added)
         self._totals = total or self._totals
         yield metric
         if record.get("is_error") is True:
@@ -160,24 +159,35 @@ def _user(record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
     yield from user_events(content, fixed)
 
 
-def _model_totals(record: Record, key: str) -> Metric | None:
+def _model_totals(record: Record, key: str) -> Tokens | None:
     """The tokens of all models together, sub-agents included."""
     models = record.get(key)
     rows = [row for row in models.values() if isinstance(row, dict)] if isinstance(models, dict) else []
     if not rows:
         return None
-    names = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-    sums = [sum(row[name] for row in rows if type(row.get(name)) is int and row[name] >= 0) for name in names]
-    return Metric(input_tokens=sums[0], output_tokens=sums[1], cache_read_tokens=sums[2], cache_write_tokens=sums[3])
+    return sum((_row_tokens(row) for row in rows), Tokens())
 
 
-def _difference(total: Metric, before: Metric) -> Metric:
-    return Metric(
-        input_tokens=max(0, total.input_tokens - before.input_tokens),
-        output_tokens=max(0, total.output_tokens - before.output_tokens),
-        cache_read_tokens=max(0, total.cache_read_tokens - before.cache_read_tokens),
-        cache_write_tokens=max(0, total.cache_write_tokens - before.cache_write_tokens),
+def _row_tokens(row: Record) -> Tokens:
+    return Tokens(
+        input=figure(row.get("inputTokens")),
+        output=figure(row.get("outputTokens")),
+        cache_read=figure(row.get("cacheReadInputTokens")),
+        cache_write=figure(row.get("cacheCreationInputTokens")),
     )
+
+
+def _difference(total: Tokens, before: Tokens) -> Tokens:
+    return Tokens(
+        input=_added(total.input, before.input),
+        output=_added(total.output, before.output),
+        cache_read=_added(total.cache_read, before.cache_read),
+        cache_write=_added(total.cache_write, before.cache_write),
+    )
+
+
+def _added(total: int | None, before: int | None) -> int | None:
+    return None if total is None else max(0, total - (before or 0))
 
 
 def read(data: bytes) -> Iterable[Event]:

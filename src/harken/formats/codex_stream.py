@@ -81,14 +81,7 @@ class StreamReader:
         if total is None:
             return [end]
         tokens = tokens_of(total)
-        used = Metric(
-            input_tokens=tokens.input,
-            output_tokens=tokens.output,
-            cache_read_tokens=tokens.cache_read,
-            cache_write_tokens=tokens.cache_write,
-            request_id="total",
-            **{**fields, "api_id": f"codex:{self.thread}"},
-        )
+        used = Metric(request_id="total", **{**fields, "api_id": f"codex:{self.thread}"}).with_tokens(tokens)
         return [used, end.replace(index=used.index + 1)]
 
     def _item(self, record: Record, fields: Fields) -> list[Event] | None:

@@ -7,41 +7,11 @@ is that of the last closed cut, so that the tail, which will be read again, is n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 import msgspec
 
+from harken.events.tally import Tally
+
 from .base import Delta
-
-
-class Tokens(msgspec.Struct, frozen=True, array_like=True):
-    """What one API message (or one whole run, where only totals are known) cost."""
-
-    input: int = 0
-    """Without what came from the cache."""
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    nested: bool = False
-    """Known only from a record that embeds another agent's: it counts where its id is seen nowhere else."""
-
-    def beats(self, other: Tokens) -> bool:
-        """Whether these figures stand where both claim the same key."""
-        if self.nested != other.nested:
-            return other.nested
-        return self.output > other.output
-
-
-def merge_usage(tables: Iterable[Mapping[str, Tokens]]) -> dict[str, Tokens]:
-    """Several tables of usage as one in which everything counts once, whatever lines, files or forks it stands in."""
-    merged: dict[str, Tokens] = {}
-    for table in tables:
-        for key, tokens in table.items():
-            known = merged.get(key)
-            if known is None or tokens.beats(known):
-                merged[key] = tokens
-    seen = {key.split(" ", 1)[0] for key, tokens in merged.items() if not tokens.nested}
-    return {key: tokens for key, tokens in merged.items() if not tokens.nested or key.split(" ", 1)[0] not in seen}
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,20 +33,15 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     fork_base: int | None = None
     """How many bytes of that session's file come before this one's, where the file says so instead of copying them."""
     title: str = ""
-    started: int | None = None
-    ended: int | None = None
     records: int = 0
     opaque: int = 0
     """Records nobody could read."""
     messages: int = 0
     """Things said: prompts and responses."""
-    usage: dict[str, Tokens] = {}
-    """Tokens by the key under which they count once, across files: `<api id> <request id>`."""
-    prompts: dict[str, int] = {}
-    """`human`, `injected`, `tool_result`: how many of each stood in the user's place."""
-    tools: dict[str, int] = {}
-    """How often each tool was called."""
-    compactions: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
+    """What is counted: of the whole file so far, but of requests only those that this scan saw."""
+    restarted: bool = False
+    """Whether the runtime's own count of tokens began anew in these bytes, so that earlier requests no longer stand."""
     calls: dict[str, str] = {}
     """Sub-agent to the call that started it, as far as this file tells."""
     sidechain: bool = False
@@ -91,3 +56,13 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The last closed cut: where the next scan of a grown file begins."""
     state: bytes = b""
     """What the next scan has to be told (JSON)."""
+
+    @property
+    def started(self) -> int | None:
+        """The first instant the file names."""
+        return self.tally.started
+
+    @property
+    def ended(self) -> int | None:
+        """The last instant the file names."""
+        return self.tally.ended

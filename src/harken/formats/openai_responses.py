@@ -15,6 +15,7 @@ import orjson
 from harken.clock import SECOND, in_calendar
 from harken.errors import BadRecord
 from harken.events import Event, Metric, Output, System
+from harken.events.tally import figure
 
 from .base import Format, Written
 from .codex.compose import to_items
@@ -114,20 +115,17 @@ def _usage(value: Record, time: int | None) -> Iterator[Event]:
     if not isinstance(usage, dict):
         return
     details = usage.get("input_tokens_details")
-    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    cached = figure(details.get("cached_tokens")) if isinstance(details, dict) else None
+    given = figure(usage.get("input_tokens"))
     yield Metric(
         message_id="usage",
         api_id=text_of(value.get("id")),
         time=time,
         model=text_of(value.get("model")),
-        input_tokens=max(_count(usage.get("input_tokens")) - cached, 0),
-        output_tokens=_count(usage.get("output_tokens")),
+        input_tokens=None if given is None else max(given - (cached or 0), 0),
+        output_tokens=figure(usage.get("output_tokens")),
         cache_read_tokens=cached,
     )
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value < 2**53 else 0
 
 
 def _time(value: object) -> int | None:

@@ -9,7 +9,8 @@ import zstandard
 
 from harken import ids
 from harken.context.chains import ChainState
-from harken.formats.facts import FileFacts, Tokens, merge_usage
+from harken.events.tally import Tally, merge_requests
+from harken.formats.facts import FileFacts
 from harken.store import SessionRow
 
 from .files import Stamp
@@ -60,9 +61,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     size: int = 0
     records: int = 0
     opaque: int = 0
-    compactions: int = 0
-    usage: dict[str, Tokens] = {}
-    """By the key under which tokens count once, so that forks and copies can be counted together."""
+    tally: Tally = msgspec.field(default_factory=Tally)
+    """What the file amounts to, its requests by the ids under which each counts once."""
     agents: tuple[str, ...] = ()
     calls: dict[str, str] = {}
     """Sub-agent to the call that started it."""
@@ -97,24 +97,15 @@ def recall(row: SessionRow | None) -> Kept | None:
         return None  # another version's memory: reading the file again makes a new one
 
 
-def total(usage: dict[str, Tokens]) -> dict[str, int]:
-    """The sum over keys, each counted once."""
-    return {
-        "input": sum(tokens.input for tokens in usage.values()),
-        "output": sum(tokens.output for tokens in usage.values()),
-        "cache_read": sum(tokens.cache_read for tokens in usage.values()),
-        "cache_write": sum(tokens.cache_write for tokens in usage.values()),
-    }
-
-
 def facts_into(kept: Kept, facts: FileFacts) -> Kept:
     """The memory with the totals of a scan that goes to the present end of the file."""
+    requests = {} if facts.restarted else dict(kept.tally.requests)
+    merge_requests(requests, facts.tally.requests)
     return msgspec.structs.replace(
         kept,
         records=facts.records,
         opaque=facts.opaque,
-        compactions=facts.compactions,
-        usage=merge_usage((kept.usage, facts.usage)),
+        tally=msgspec.structs.replace(facts.tally, requests=requests),
         agents=facts.agents,
         calls={**kept.calls, **facts.calls},
         first=kept.first or (facts.fingerprint[0] if facts.fingerprint else ""),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from harken.events.tally import Figures
 from harken.formats.facts import FileFacts
 from harken.store import SessionRow
 
-from .kept import Kept, total
+from .kept import Kept
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +30,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     total_records: int = 0
     total_opaque: int = 0
     total_bytes: int = 0
-    usage: dict[str, int] = {}
+    figures: Figures = Figures()
+    """What the session amounts to, all of it; `stats` says the same."""
     forked_from: str = ""
     error: str = ""
 
@@ -64,7 +66,7 @@ def kept_as(row: SessionRow, kept: Kept, *, status: str, before: Kept | None = N
         total_records=kept.records,
         total_opaque=kept.opaque,
         total_bytes=kept.size,
-        usage=total(kept.usage),
+        figures=kept.tally.figures(),
         forked_from=kept.forked_from,
     )
 
@@ -82,4 +84,5 @@ def would_be(row: SessionRow, facts: FileFacts, *, status: str, size: int, befor
         records=facts.records - (before.records if before else 0),
         opaque=facts.opaque - (before.opaque if before else 0),
         bytes=size - (before.size if before else 0),
+        figures=facts.tally.figures(),
     )

@@ -12,13 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from harken.analytics import UsageCounter, stats, usage
-from harken.events import Metric, Output
+from harken.analytics import stats
+from harken.events import Output
+from harken.events.tally import Tally, merge_requests
 from harken.formats import detect, get
 from harken.formats.claude_code import context, messages, rewrite, scan, split
-from harken.formats.facts import merge_usage
 
 CORPUS = Path(os.environ.get("HARKEN_CORPUS", "/nonexistent"))
 FORMAT = get("claude-code-v1")
@@ -48,11 +49,7 @@ def test_every_record_is_read_and_what_is_unknown_is_counted(path: Path) -> None
     assert facts.records == sum(event.index == 0 for event in events)
     unread = {(e.message_id, e.raw) for e in events if isinstance(e, Output) and e.why}
     assert facts.opaque == len(unread)
-    numbers = stats(events)
-    prompts = {"human": numbers.prompts.human, "injected": numbers.prompts.injected}
-    prompts["tool_result"] = numbers.prompts.tool_result
-    assert facts.prompts == {name: count for name, count in prompts.items() if count}
-    assert facts.tools == {name: count for name, count in numbers.tools.items() if name}
+    assert stats(events) == facts.tally.figures()
 
 
 @each_file
@@ -123,7 +120,9 @@ def test_the_cuts_of_a_shorter_file_are_cuts_of_the_whole(path: Path) -> None:
 
         assert whole.deltas == tuple(delta for delta in part.deltas if delta.closed) + rest.deltas
         assert (whole.records, whole.opaque, whole.messages) == (rest.records, rest.opaque, rest.messages)
-        assert whole.usage == merge_usage([part.usage, rest.usage])
+        requests = dict(part.tally.requests)
+        merge_requests(requests, rest.tally.requests)
+        assert whole.tally == msgspec.structs.replace(rest.tally, requests=requests)
 
 
 @each_file
@@ -292,27 +291,17 @@ def figures_of(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], st
 
 def test_usage_equals_an_independent_count_in_every_file_and_over_all() -> None:
     """By file, over all files at once (what forks copied counts once), from events and from the scan."""
-    counter = UsageCounter()
-    tables = []
+    tallies = []
     for path in FILES:
         expected, _ = naive([path])
-        events = FORMAT.read(load(path))
-        found = usage(events)
-        tables.append(scan(load(path)).usage)
-        rows = [(row.input, row.output, row.cache_read, row.cache_write) for row in tables[-1].values()]
-        totals = [sum(column) for column in zip(*rows, strict=True)]
-        for event in events:
-            if isinstance(event, Metric):
-                counter.add(event)
+        read, scanned = Tally.of(FORMAT.read(load(path))), scan(load(path)).tally
+        tallies.append(scanned)
 
-        assert expected == [found.input, found.output, found.cache_read, found.cache_write], path
-        assert expected == (totals or [0] * 4), path
+        assert expected == [count or 0 for count in msgspec.structs.astuple(read.tokens)], path
+        assert read.figures() == scanned.figures(), path
 
     expected, summed = naive(FILES)
-    total = counter.total()
-    merged = merge_usage(tables).values()
-    assert expected == [total.input, total.output, total.cache_read, total.cache_write]
-    assert expected == [sum(getattr(t, n) for t in merged) for n in ("input", "output", "cache_read", "cache_write")]
+    assert expected == list(msgspec.structs.astuple(Tally.merge(tallies).tokens))
     assert summed[0] > 2 * expected[0], "a sum over lines would be far too high"
 
 

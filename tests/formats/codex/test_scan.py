@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harken.analytics import stats
 from harken.errors import BadRecord, BadRequest
 from harken.events import Output
+from harken.events.tally import Prompts
 from harken.formats import Delta
 from harken.formats.codex import read, record_names, scan, split, unpack
 from support.rollouts import THREAD, Rollout, message
@@ -38,9 +39,9 @@ def test_the_facts() -> None:
     facts = scan(BUSY.data)
 
     assert ("codex", THREAD, "first prompt") == (facts.runtime, facts.session, facts.title)
-    assert {"human": 3, "injected": 1, "tool_result": 1} == facts.prompts
-    assert {"f": 1, "web_search": 1} == facts.tools
-    assert (len(BUSY.lines), 2, 8, 1) == (facts.records, facts.opaque, facts.messages, facts.compactions)
+    assert Prompts(human=3, injected=1, tool_result=1) == facts.tally.prompts
+    assert {"f": 1, "web_search": 1} == facts.tally.tools
+    assert (len(BUSY.lines), 2, 8, 1) == (facts.records, facts.opaque, facts.messages, facts.tally.compactions)
     assert facts.started is not None and facts.ended is not None and facts.started < facts.ended
     assert list(facts.deltas) == split(BUSY.data)
 
@@ -50,9 +51,7 @@ def test_the_facts_are_those_the_events_tell() -> None:
 
     told = stats(events)
 
-    assert facts.prompts == msgspec.structs.asdict(told.prompts)
-    assert facts.tools == told.tools
-    assert facts.compactions == told.compactions
+    assert told == facts.tally.figures()
     assert facts.messages == told.prompts.human + told.prompts.injected + told.responses
     assert facts.opaque == sum(isinstance(event, Output) and bool(event.why) for event in events)
     assert facts.records == len({event.message_id for event in events})
@@ -63,19 +62,18 @@ def test_the_facts_are_those_the_events_tell() -> None:
 def test_a_grown_file_costs_its_new_bytes_and_ends_with_the_same_facts(stops: list[int]) -> None:
     data = BUSY.data
     whole = scan(data)
-    state, offset, deltas, usage = b"", 0, list[Delta](), {}
+    state, offset, deltas, requests = b"", 0, list[Delta](), {}
 
     for stop in [*sorted(stops), len(data)]:
         facts = scan(data[offset : max(stop, offset)], state)
         deltas += [delta for delta in facts.deltas if delta.closed]
-        usage |= facts.usage
+        requests |= facts.tally.requests
         state, offset = facts.state, facts.offset
 
     assert [delta for delta in whole.deltas if delta.closed] == deltas
-    assert whole.usage == usage
-    for name in ("session", "title", "started", "ended", "records", "opaque", "messages", "prompts", "tools"):
+    assert whole.tally == msgspec.structs.replace(facts.tally, requests=requests)
+    for name in ("session", "title", "records", "opaque", "messages", "fingerprint"):
         assert getattr(whole, name) == getattr(facts, name), name
-    assert (whole.fingerprint, whole.compactions) == (facts.fingerprint, facts.compactions)
 
 
 def test_a_state_nobody_understands_is_refused() -> None:
@@ -103,7 +101,7 @@ def test_a_sub_agents_thread_names_its_parent() -> None:
     by_field = scan(Rollout(parent_thread_id="q", agent_nickname="Ada", session_id="q").user("look").data)
 
     assert [("p", True), ("q", True)] == [(facts.parent, facts.sidechain) for facts in (by_source, by_field)]
-    assert (("Ada",), {"human": 0, "injected": 1, "tool_result": 0}) == (by_field.agents, by_field.prompts)
+    assert (("Ada",), Prompts(injected=1)) == (by_field.agents, by_field.tally.prompts)
     assert THREAD == by_field.session
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harken.analytics import Usage, usage
 from harken.events import Error, Event, Metric, Output, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.tally import Tally, Tokens
 from harken.formats.codex_stream import StreamReader, looks_like_stream, read_stream
 
 REAL = rb"""{"type":"thread.started","thread_id":"01a1decc"}
@@ -40,6 +40,7 @@ def test_a_run() -> None:
             input_tokens=450,
             output_tokens=60,
             cache_read_tokens=150,
+            cache_write_tokens=0,
             api_id="codex:01a1decc",
             request_id="total",
         ),
@@ -129,7 +130,7 @@ def test_the_total_of_a_thread_counts_once_over_turns_and_runs() -> None:
         for total in totals:
             events += reader.feed(b'{"type":"turn.completed","usage":{"input_tokens":%d,"output_tokens":%d}}' % total)
 
-    assert Usage(input=400, output=30) == usage(events)
+    assert Tokens(input=400, output=30) == Tally.of(events).tokens
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from harken.events.tally import NO_TOKENS, Tally, Tokens
 from harken.formats.codex import scan
-from harken.formats.facts import FileFacts, Tokens, merge_usage
+from harken.formats.facts import FileFacts
 from support.rollouts import Rollout
 
 
 def total(*facts: FileFacts) -> Tokens:
-    rows = merge_usage(fact.usage for fact in facts).values()
-    return Tokens(sum(row.input for row in rows), sum(row.output for row in rows), sum(row.cache_read for row in rows))
+    return Tally.merge(fact.tally for fact in facts).tokens
 
 
 def test_the_sum_is_the_last_total() -> None:
     facts = scan(Rollout().tokens(100, 10, 40).tokens(300, 30, 200).tokens(300, 30, 200).data)
 
-    assert Tokens(100, 30, 200) == total(facts)
+    assert Tokens(input=100, output=30, cache_read=200) == total(facts)
 
 
 def test_a_fork_by_copy_counts_the_copied_part_once() -> None:
@@ -30,9 +30,9 @@ def test_a_fork_by_copy_counts_the_copied_part_once() -> None:
         .data
     )
 
-    assert Tokens(200, 20) == total(original)
-    assert Tokens(250, 27) == total(original, fork)
-    assert Tokens(320, 35) == total(original, fork, fork_of_fork)
+    assert Tokens(input=200, output=20, cache_read=0) == total(original)
+    assert Tokens(input=250, output=27, cache_read=0) == total(original, fork)
+    assert Tokens(input=320, output=35, cache_read=0) == total(original, fork, fork_of_fork)
 
 
 def test_a_fork_by_reference_counts_its_own_part() -> None:
@@ -41,23 +41,23 @@ def test_a_fork_by_reference_counts_its_own_part() -> None:
     original = scan(Rollout(id="old").tokens(100, 10).data)
     fork = scan(Rollout(id="new", forked_from_id="old", history_base=base).tokens(150, 17, last=last).data)
 
-    assert Tokens(50, 7) == total(fork)
-    assert Tokens(150, 17) == total(original, fork)
+    assert Tokens(input=50, output=7, cache_read=0) == total(fork)
+    assert Tokens(input=150, output=17, cache_read=0) == total(original, fork)
     assert ("old", 400) == (fork.forked_from, fork.fork_base)
 
 
 def test_threads_that_happen_to_have_the_same_totals_are_counted_each() -> None:
-    assert Tokens(200, 20) == total(
+    assert Tokens(input=200, output=20, cache_read=0) == total(
         scan(Rollout(id="one").tokens(100, 10).data), scan(Rollout(id="two").tokens(100, 10).data)
     )
 
 
 def test_a_total_that_falls_begins_anew() -> None:
-    assert Tokens(30, 3) == total(scan(Rollout().tokens(100, 10).tokens(30, 3).data))
+    assert Tokens(input=30, output=3, cache_read=0) == total(scan(Rollout().tokens(100, 10).tokens(30, 3).data))
 
 
 def test_numbers_that_are_none_do_no_harm() -> None:
     odd = {"input_tokens": "many", "output_tokens": -5, "cached_input_tokens": 2**70}
     rollout = Rollout().event("token_count", info={"total_token_usage": odd}).event("token_count", info=[])
 
-    assert Tokens() == total(scan(rollout.data))
+    assert NO_TOKENS == total(scan(rollout.data))

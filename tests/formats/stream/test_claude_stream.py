@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harken.analytics import usage
+from harken.analytics import stats
 from harken.events import Error, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats.claude_stream import FORMAT, StreamReader
 
@@ -89,8 +89,8 @@ class TestTheRealShape:
 
         events = FORMAT.read(lines(result(0.001, 10), result(0.003, 25)))
 
-        total = usage(events)
-        assert (25, 25, 3000) == (total.input, total.output, total.cost_usd_micros)
+        total = stats(events)
+        assert (25, 25, 3000) == (total.usage.input, total.usage.output, total.cost_usd_micros)
         assert ["success", "success"] == [event.status for event in events if isinstance(event, Metric)]
 
     def test_a_run_that_failed_says_so(self) -> None:

@@ -10,17 +10,16 @@ from typing import Any, Protocol
 
 import msgspec
 
+from harken.events import Tokens
+
 Message = dict[str, Any]
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What one reply cost, as the provider counts it."""
 
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    cost_usd: float = 0.0
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = None
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

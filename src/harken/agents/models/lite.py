@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from harken.errors import BadRequest
+from harken.events import Tokens
+from harken.events.tally import figure
 
 from .base import ModelError, Reply, Request, Usage, tool_call
 
@@ -79,13 +81,18 @@ def _usage(answer: Any) -> Usage | None:
         return None
     details = getattr(usage, "prompt_tokens_details", None)
     hidden = getattr(answer, "_hidden_params", None) or {}
-    return Usage(
-        input_tokens=int(getattr(usage, "prompt_tokens", 0) or 0),
-        output_tokens=int(getattr(usage, "completion_tokens", 0) or 0),
-        cache_read_tokens=int(getattr(details, "cached_tokens", 0) or 0),
-        cache_write_tokens=int(getattr(usage, "cache_creation_input_tokens", 0) or 0),
-        cost_usd=float(hidden.get("response_cost") or 0.0),
+    given = figure(getattr(usage, "prompt_tokens", None))
+    read = figure(getattr(details, "cached_tokens", None))
+    written = figure(getattr(usage, "cache_creation_input_tokens", None))
+    cost = hidden.get("response_cost")
+    tokens = Tokens(
+        # LiteLLM's figure includes what came from the cache and what went into it.
+        input=None if given is None else max(given - (read or 0) - (written or 0), 0),
+        output=figure(getattr(usage, "completion_tokens", None)),
+        cache_read=read,
+        cache_write=written,
     )
+    return Usage(tokens=tokens, cost_usd=None if cost is None else float(cost))
 
 
 def _passing(problem: Exception) -> bool:

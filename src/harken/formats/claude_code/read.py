@@ -11,19 +11,32 @@ from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from harken.clock import parse_instant
-from harken.events import Error, Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import (
+    Error,
+    Event,
+    Image,
+    Metric,
+    Output,
+    Prompt,
+    Response,
+    System,
+    Thinking,
+    Tokens,
+    ToolCall,
+    ToolResult,
+)
+from harken.events.tally import NESTED, SYNTHETIC, figure
 from harken.events.text import clean
 
 from .attachments import render
 from .classify import HUMAN, by_fields, by_text, has_result, texts
 from .grammar import encode
-from .records import lines, read_objects, take
-from .types import BLOCKS, known_type
-from .usage import SYNTHETIC
+from .records import lines, read_objects, real, take
+from .types import BLOCKS, CALL, RESPONSE, RESULT, THINKING, known_type, says
 
 Record = dict[str, Any]
-EMBEDDED = "embedded"
-"""The status of a metric that a progress record carries of another agent's message."""
+API_ERROR = "api_error"
+"""The subtype of a `system` record about a request that failed."""
 
 
 def read(data: bytes) -> Iterator[Event]:
@@ -51,7 +64,7 @@ class RecordReader:
     def record(self, record: Record, place: str, raw: bytes) -> list[Event]:
         """The events of one record; `place` names it where it has no uuid."""
         kind = record.get("type")
-        handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
+        handler = RECORDS.get(kind) if isinstance(kind, str) else None
         boundary, self._boundary = self._boundary, _boundary_name(record, place)
         made: list[Event]
         if kind == "summary" and boundary and boundary not in self._summarized:
@@ -94,21 +107,6 @@ _OWNED = frozenset({"user", "assistant", "system", "attachment"})
 def _text(record: Record, key: str) -> str:
     value = record.get(key)
     return value if isinstance(value, str) else ""
-
-
-def _number(record: Record, key: str) -> int:
-    value = record.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62 else 0
-
-
-def _real(record: Record, key: str) -> float:
-    value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return 0.0
-    try:
-        return float(value)
-    except OverflowError:
-        return 0.0
 
 
 def _boundary_name(record: Record, place: str) -> str:
@@ -233,7 +231,9 @@ def _assistant(record: Record, raw: bytes) -> Iterator[Event]:
         event = assistant_event(block, model)
         yield Error(message=event.content) if failed and isinstance(event, Response) else event
     if model != SYNTHETIC and (metric := metric_of(record, body)) is not None:
-        yield metric.replace(model=model, request_id=clean(_text(record, "requestId")))
+        # A message that the API gave no id is named by its record, which a fork copies with its uuid.
+        name = clean(_text(body, "id") or _text(record, "uuid"))
+        yield metric.replace(model=model, request_id=clean(_text(record, "requestId")), api_id=name)
 
 
 def assistant_event(block: Any, model: str) -> Event:
@@ -243,20 +243,21 @@ def assistant_event(block: Any, model: str) -> Event:
     if not isinstance(block, dict):
         return Output(raw=encode(block), why=_why_block(block))
     kind = block.get("type")
-    if kind == "text":
+    said = says(kind)
+    if said == RESPONSE:
         return Response(content=clean(_text(block, "text")), model=model)
-    if kind == "thinking":
-        return Thinking(content=clean(_text(block, "thinking")), signature=clean(_text(block, "signature")))
-    if kind == "redacted_thinking":
-        return Thinking(signature=clean(_text(block, "data")))
-    if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+    if said == THINKING:
+        # The sealed kind has nothing but `data`.
+        signature = _text(block, "data" if kind == "redacted_thinking" else "signature")
+        return Thinking(content=clean(_text(block, "thinking")), signature=clean(signature))
+    if said == CALL:
         return ToolCall(
             id=clean(_text(block, "id")),
             name=clean(_text(block, "name")),
             input=encode(block.get("input", {})),
             server_tool=kind != "tool_use",
         )
-    if isinstance(kind, str) and kind.endswith("_tool_result"):
+    if said == RESULT:
         return tool_result(block)
     return Output(raw=encode(block), why=_why_block(block))
 
@@ -269,30 +270,34 @@ def _why_block(block: Any) -> str:
 def metric_of(record: Record, body: Record) -> Metric | None:
     """What a message cost: its `usage`, or the fields that early builds wrote beside it."""
     usage = body.get("usage")
-    cost = _real(record, "costUSD")
+    cost = real(record.get("costUSD"))
     if isinstance(usage, dict):
-        return Metric(
-            input_tokens=_number(usage, "input_tokens"),
-            output_tokens=_number(usage, "output_tokens"),
-            cache_read_tokens=_number(usage, "cache_read_input_tokens"),
-            cache_write_tokens=_number(usage, "cache_creation_input_tokens"),
-            cost_usd=cost,
+        return Metric(cost_usd=cost).with_tokens(_tokens(usage))
+    metric = Metric(cost_usd=cost).with_tokens(
+        Tokens(
+            input=figure(record.get("inputTokens")),
+            output=figure(record.get("outputTokens")),
+            cache_read=figure(record.get("cacheReadInputTokens")),
+            cache_write=figure(record.get("cacheCreationInputTokens")),
         )
-    if not any(key in record for key in ("inputTokens", "outputTokens", "costUSD")):
-        return None
-    return Metric(
-        input_tokens=_number(record, "inputTokens"),
-        output_tokens=_number(record, "outputTokens"),
-        cache_read_tokens=_number(record, "cacheReadInputTokens"),
-        cache_write_tokens=_number(record, "cacheCreationInputTokens"),
-        cost_usd=cost,
+    )
+    return None if metric == Metric() else metric
+
+
+def _tokens(usage: Record) -> Tokens:
+    """The figures of a `usage` object."""
+    return Tokens(
+        input=figure(usage.get("input_tokens")),
+        output=figure(usage.get("output_tokens")),
+        cache_read=figure(usage.get("cache_read_input_tokens")),
+        cache_write=figure(usage.get("cache_creation_input_tokens")),
     )
 
 
 def _system(record: Record, raw: bytes) -> Iterator[Event]:
     subtype = clean(_text(record, "subtype"))
     yield System(subtype=subtype, message=clean(_text(record, "content")), metadata=raw)
-    if subtype == "api_error":
+    if subtype == API_ERROR:
         error = record.get("error")
         yield Error(message=clean(error if isinstance(error, str) else encode(error).decode()))
 
@@ -331,7 +336,7 @@ def _progress(record: Record, raw: bytes) -> Iterator[Event]:
             agent_id=clean(_text(data, "agentId")),
             request_id=clean(_text(inner, "requestId")),
             model=clean(_text(body, "model")),
-            status=EMBEDDED,
+            status=NESTED,
         )
 
 
@@ -347,20 +352,17 @@ def run_metric(record: Record) -> Metric:
     """What a whole run cost, in the real shape (nested `usage`, `total_cost_usd`) or the specification's flat one."""
     usage = record.get("usage")
     figures = usage if isinstance(usage, dict) else record
-    seconds = _real(record, "duration_seconds") or _real(record, "duration_ms") / 1000
+    seconds = real(record.get("duration_seconds")) or (real(record.get("duration_ms")) or 0.0) / 1000
+    cost = real(record.get("total_cost_usd"))
     return Metric(
-        input_tokens=_number(figures, "input_tokens"),
-        output_tokens=_number(figures, "output_tokens"),
-        cache_read_tokens=_number(figures, "cache_read_input_tokens"),
-        cache_write_tokens=_number(figures, "cache_creation_input_tokens"),
-        cost_usd=_real(record, "total_cost_usd") or _real(record, "cost_usd"),
+        cost_usd=real(record.get("cost_usd")) if cost is None else cost,
         duration_seconds=seconds,
-        turn_count=_number(record, "num_turns"),
+        turn_count=figure(record.get("num_turns")) or 0,
         status=clean(_text(record, "subtype")),
-    )
+    ).with_tokens(_tokens(figures))
 
 
-_HANDLERS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
+RECORDS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
     "user": _user,
     "assistant": _assistant,
     "system": _system,
@@ -368,3 +370,4 @@ _HANDLERS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
     "progress": _progress,
     "result": _result,
 }
+"""What the records of a type say, by handlers that know nothing but the record."""

@@ -28,7 +28,7 @@ class Block(msgspec.Struct, gc=False):
     tool_use_id: str | None = None
 
 
-class Tokens(msgspec.Struct, gc=False):
+class UsageFields(msgspec.Struct, gc=False):
     """The four figures of a `usage` object."""
 
     input_tokens: int | None = None
@@ -43,7 +43,7 @@ class Body(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
     content: list[Block] | str | None = None
-    usage: Tokens | None = None
+    usage: UsageFields | None = None
 
 
 class Answer(msgspec.Struct, gc=False):
@@ -120,6 +120,8 @@ class Line(msgspec.Struct, gc=False):
     outputTokens: int | None = None
     cacheReadInputTokens: int | None = None
     cacheCreationInputTokens: int | None = None
+    costUSD: float | None = None
+    isApiErrorMessage: bool | None = None
     summary: str | None = None
     customTitle: str | None = None
     aiTitle: str | None = None
@@ -131,6 +133,17 @@ class Line(msgspec.Struct, gc=False):
 
 
 _decode = msgspec.json.Decoder(Line).decode
+
+
+def real(value: object) -> float | None:
+    """An amount (of money, of time) as a file tells it; None for what cannot be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        amount = float(value)
+    except OverflowError:
+        return None
+    return amount if 0 <= amount < float("inf") else None
 
 
 def take(line: bytes) -> Line | None:
@@ -175,16 +188,16 @@ _NESTED: dict[tuple[type, str], type] = {
     (Line, "data"): Progress,
     (Line, "attachment"): Attached,
     (Line, "compactMetadata"): Compacted,
-    (Body, "usage"): Tokens,
+    (Body, "usage"): UsageFields,
     (Progress, "message"): Inner,
     (Inner, "message"): Body,
     (Compacted, "preservedMessages"): Preserved,
     (Compacted, "preservedSegment"): Segment,
 }
 _INTEGERS = frozenset(
-    {*Tokens.__struct_fields__, "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"}
+    {*UsageFields.__struct_fields__, "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"}
 )
-_FLAGS = frozenset({"isSidechain", "isMeta", "isCompactSummary"})
+_FLAGS = frozenset({"isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage"})
 
 
 def _fit(value: dict[str, Any], shape: type[Any]) -> Any:
@@ -206,6 +219,8 @@ def _fit_field(value: Any, shape: type, name: str) -> Any:
         return [item for item in value if isinstance(item, str)] if isinstance(value, list) else None
     if name in _INTEGERS:
         return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if name == "costUSD":
+        return real(value)
     if name in _FLAGS:
         return value if isinstance(value, bool) else None
     return value if isinstance(value, str) else None

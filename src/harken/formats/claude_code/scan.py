@@ -7,51 +7,57 @@ has grown, is never in the state and never counts twice.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import orjson
 
 from harken.clock import parse_instant
+from harken.events.tally import BOUNDARY, TOOL_RESULT, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 
-from .classify import TOOL_RESULT, by_fields, classify
 from .cut import CutState, Splitter
-from .records import Answer, Line, lines, read_objects, soften, take
-from .types import is_known
-from .usage import UsageBook, tokens_of
+from .read import API_ERROR, RECORDS
+from .records import Answer, Block, Line, lines, read_objects, soften, take
+from .types import CALL, RESPONSE, RESULT, is_known, says
+from .usage import count_nested, count_usage
 
 TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title": (3, "customTitle")}
 """A title somebody chose stands over one that was made up, and that over a summary; the last one wins."""
 RUNTIME = "claude-code"
+SUMMARY = "compact_summary"
+TEXT = Block(type="text")
+"""What a message is whose content is plain text."""
 FINGERPRINT = 64
 """How many uuids are handed out for finding copies; a fork shares its first ones with the original."""
 
 
-class Tally(msgspec.Struct):
-    """What a stretch of records adds up to."""
+class ScanCounts(msgspec.Struct):
+    """What a stretch of records adds up to, besides its tally."""
 
     records: int = 0
     opaque: int = 0
     messages: int = 0
-    compactions: int = 0
     session_id: str = ""
     title: str = ""
     title_rank: int = 0
-    started: int | None = None
-    ended: int | None = None
+    boundary: str = ""
+    """The name of the record before, where that is a compaction's boundary."""
+    summarized: list[str] = []
+    """Boundaries whose summary has been taken from a `summary` record; one of its own may still follow."""
     side: bool = False
     """Whether a conversation record on a side chain has been seen."""
     uuids: list[str] = []
     """The names of the first records."""
     agents: list[str] = []
-    prompts: dict[str, int] = {}
-    tools: dict[str, int] = {}
 
 
 class ScanState(msgspec.Struct):
     """Where a scan can go on: everything up to the last closed cut. JSON text through `msgspec.json`."""
 
     cut: CutState = msgspec.field(default_factory=CutState)
+    counts: ScanCounts = msgspec.field(default_factory=ScanCounts)
     tally: Tally = msgspec.field(default_factory=Tally)
 
 
@@ -66,11 +72,11 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
 class _Scanner:
     def __init__(self, state: ScanState) -> None:
         self.splitter = Splitter(state.cut)
+        self.counts = state.counts
         self.tally = state.tally
         self.waiting: list[tuple[Line | None, int | None, bytes]] = []
         """The records of the open delta: what each is, when it was, and its text; None for what nobody can read."""
         self.deltas: list[Delta] = []
-        self.book = UsageBook()
         self.calls: dict[str, str] = {}
 
     def take(self, text: bytes) -> None:
@@ -93,8 +99,8 @@ class _Scanner:
 
     def facts(self) -> FileFacts:
         # Encoded before the tail is counted: the state is that of the last closed cut.
-        state = msgspec.json.encode(ScanState(self.splitter.state, self.tally))
-        total, tail = self.tally, self.splitter.tail()
+        state = msgspec.json.encode(ScanState(self.splitter.state, self.counts, self.tally.without_requests()))
+        total, tail = self.counts, self.splitter.tail()
         if tail is not None:
             self._close([tail])
         return FileFacts(
@@ -102,15 +108,10 @@ class _Scanner:
             session=total.session_id,
             agents=tuple(total.agents),
             title=total.title,
-            started=total.started,
-            ended=total.ended,
             records=total.records,
             opaque=total.opaque,
             messages=total.messages,
-            compactions=total.compactions,
-            prompts=total.prompts,
-            tools=total.tools,
-            usage={f"{message} {request}": tokens_of(row) for (message, request), row in self.book.rows().items()},
+            tally=self.tally,
             calls=self.calls,
             sidechain=total.side and not self.splitter.main,
             side_chains=total.side and self.splitter.main,
@@ -134,91 +135,107 @@ class _Scanner:
         self.splitter.feed(None, len(text), records=len(found) + bool(rest))
 
     def _close(self, deltas: list[Delta]) -> None:
-        tally = self.tally
-        for delta in deltas:
-            if delta.commit_type == "delta":
-                tally.messages += delta.messages
-            else:
-                tally.compactions += 1
+        counts, tally = self.counts, self.tally
+        counts.messages += sum(delta.messages for delta in deltas if delta.commit_type == "delta")
         for line, instant, text in self.waiting:
-            tally.records += 1
+            counts.records += 1
             if line is None or not is_known(line):
-                tally.opaque += 1
+                counts.opaque += 1
             if line is not None:
                 if instant is not None:
-                    if tally.ended is None or instant > tally.ended:
-                        tally.ended = instant
-                    if tally.started is None or instant < tally.started:
-                        tally.started = instant
+                    tally.at(instant)
                 self._note(line, text)
         self.waiting.clear()
         self.deltas += deltas
 
     def _note(self, line: Line, text: bytes) -> None:
-        now = self.tally
+        now = self.counts
         if line.uuid is not None and len(now.uuids) < FINGERPRINT:
             now.uuids.append(line.uuid)
         if not now.session_id and line.sessionId:
             now.session_id = line.sessionId
         if line.agentId is not None and line.agentId and line.agentId not in now.agents:
             now.agents.append(line.agentId)
-        kind = line.type
+        kind, boundary, now.boundary = line.type, now.boundary, ""
         if kind == "assistant":
             self._note_assistant(line)
         elif kind == "user":
-            if is_known(line):
-                self._note_user(line, text)
+            self._note_user(line, text)
         elif kind == "progress":
             self._note_progress(line)
+        elif kind == "system":
+            self._note_system(line)
         elif kind in TITLES:
             rank, field = TITLES[kind]
             if (title := getattr(line, field)) and rank >= now.title_rank:
                 now.title, now.title_rank = title, rank
-        elif kind == "attachment" and line.attachment is not None and line.attachment.type == "queued_command":
-            self._count_prompt(_queued_kind(text))
+            if kind == "summary" and boundary:
+                now.summarized.append(boundary)
+                self.tally.prompt(SUMMARY)
+        elif kind == "result" or (
+            kind == "attachment" and line.attachment is not None and line.attachment.type == "queued_command"
+        ):
+            self._count_record(kind, text)
 
     def _note_assistant(self, line: Line) -> None:
         if line.isSidechain is True:
-            self.tally.side = True
-        self.book.add_record(line, line.uuid or f"#{self.tally.records}")
-        for block in line.blocks():
-            if block.type == "tool_use" and block.name:
-                self.tally.tools[block.name] = self.tally.tools.get(block.name, 0) + 1
+            self.counts.side = True
+        body, tally = line.message, self.tally
+        if body is None or body.content is None:
+            return
+        failed, result = line.isApiErrorMessage is True, False
+        for block in (TEXT,) if isinstance(body.content, str) else body.content:
+            said = says(block.type)
+            if said == CALL:
+                tally.call(block.name or "")
+            elif said == RESPONSE:
+                if failed:
+                    tally.error()
+                else:
+                    tally.response(body.model or "")
+            elif said == RESULT:
+                result = True
+        if result:
+            tally.prompt(TOOL_RESULT)
+        count_usage(tally, line)
 
     def _note_user(self, line: Line, text: bytes) -> None:
         if line.isSidechain is True:
-            self.tally.side = True
+            self.counts.side = True
+        if line.isCompactSummary is True and line.parentUuid in self.counts.summarized:
+            # The boundary has a summary of its own after all; what stood behind it was a title.
+            self.counts.summarized.remove(line.parentUuid)
+            self.tally.prompt(SUMMARY, -1)
         results = [block.tool_use_id for block in line.blocks() if block.type == TOOL_RESULT]
-        self._count_prompt(TOOL_RESULT if results else classify(_load(text)))
+        if not results:
+            self._count_record("user", text)
+            return
+        self.tally.prompt(TOOL_RESULT)
         if isinstance(line.toolUseResult, Answer) and line.toolUseResult.agentId:
             for call in filter(None, results):
                 self.calls[line.toolUseResult.agentId] = call
 
-    def _count_prompt(self, kind: str) -> None:
-        name = TOOL_RESULT if kind == TOOL_RESULT else "injected" if kind else "human"
-        self.tally.prompts[name] = self.tally.prompts.get(name, 0) + 1
+    def _count_record(self, kind: str, text: bytes) -> None:
+        """Have the reader say what the record is: who stands in the user's place is not to be found out in passing."""
+        self.tally.record(list(RECORDS[kind](_load(text), b"")))
+
+    def _note_system(self, line: Line) -> None:
+        if line.subtype == BOUNDARY:
+            self.tally.compaction()
+            self.counts.boundary = line.uuid or "?"
+        elif line.subtype == API_ERROR:
+            self.tally.error()
 
     def _note_progress(self, line: Line) -> None:
-        self.book.add_nested(line)
+        count_nested(self.tally, line)
         if line.data is not None and line.data.agentId and line.parentToolUseID:
             self.calls.setdefault(line.data.agentId, line.parentToolUseID)
 
 
-def _load(text: bytes) -> dict[str, object]:
+def _load(text: bytes) -> dict[str, Any]:
     try:
-        value: dict[str, object] = orjson.loads(text)
+        value: dict[str, Any] = orjson.loads(text)
         return value
     except orjson.JSONDecodeError:
         objects, _ = read_objects(text)
         return objects[0][0] if objects else {}
-
-
-def _queued_kind(text: bytes) -> str:
-    """A person's, where it was typed while the agent was at work; else a notice."""
-    data = _load(text).get("attachment")
-    if not isinstance(data, dict):
-        return "queued"
-    fixed = by_fields(data)
-    if fixed is not None:
-        return fixed
-    return "" if data.get("commandMode") in (None, "prompt") else "queued"

@@ -27,7 +27,24 @@ BLOCKS = frozenset(
 )  # fmt: skip
 """The content blocks a message may hold."""
 
+RESPONSE, THINKING, CALL, RESULT = "response", "thinking", "call", "result"
+_SAYS = {
+    "text": RESPONSE,
+    "thinking": THINKING,
+    "redacted_thinking": THINKING,
+    "tool_use": CALL,
+    "server_tool_use": CALL,
+    "mcp_tool_use": CALL,
+}
+
 _KNOWN = SIDE | CONVERSATION | {"system", "attachment", "progress"}
+
+
+def says(block: object) -> str:
+    """What a block of this type is when the model writes it; empty for one that is none of the four."""
+    if not isinstance(block, str):
+        return ""
+    return _SAYS.get(block) or (RESULT if block.endswith("_tool_result") else "")
 
 
 def known_type(name: object) -> bool:

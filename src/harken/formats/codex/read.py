@@ -35,6 +35,8 @@ from .records import (
 from .usage import Meter
 
 _SPOKEN = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
+ERRORS = ("error", "stream_error")
+"""Events that report a failure."""
 _FIRST_OPINION = 4096
 """How much of a text is looked at to tell whether it is said again."""
 
@@ -165,7 +167,7 @@ class _Reader:
             return [] if _SPOKEN[name] in self._roles else self._spoken(name, payload, fields)
         if name == "token_count":
             return self._metric(payload, fields)
-        if name in ("error", "stream_error"):
+        if name in ERRORS:
             return [Error(message=clean(text_of(payload.get("message"))), **fields)]
         if name in ("turn_aborted", "thread_rolled_back"):
             reason = clean(text_of(payload.get("reason")))
@@ -187,17 +189,8 @@ class _Reader:
         if step is None or self._meter.restarts != self._restarts:
             return []
         key, tokens = step
-        return [
-            Metric(
-                input_tokens=tokens.input,
-                output_tokens=tokens.output,
-                cache_read_tokens=tokens.cache_read,
-                cache_write_tokens=tokens.cache_write,
-                model=self._listener.model,
-                request_id=key[1],
-                **{**fields, "api_id": key[0]},
-            )
-        ]
+        metric = Metric(model=self._listener.model, request_id=key[1], **{**fields, "api_id": key[0]})
+        return [metric.with_tokens(tokens)]
 
 
 def speaks(item: Record) -> tuple[str, str]:

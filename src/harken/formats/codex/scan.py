@@ -9,14 +9,15 @@ import msgspec
 from harken import ids
 from harken.clock import parse_instant
 from harken.errors import BadRequest
+from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
-from harken.formats.facts import FileFacts, Tokens
+from harken.formats.facts import FileFacts
 
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
 from .items import name_of, text_in
 from .known import why_unknown
-from .read import is_spawned, speaks, typed_text
-from .records import EVENT, ITEM, SERVED, SESSION_META, Record, iter_lines, kind_of, parse, text_of
+from .read import ERRORS, is_spawned, speaks, typed_text
+from .records import EVENT, ITEM, SERVED, SESSION_META, TURN_CONTEXT, Record, iter_lines, kind_of, parse, text_of
 from .usage import ZERO, Meter, Totals, base_offset
 
 RUNTIME = "codex"
@@ -27,7 +28,7 @@ _REQUEST = "## My request for Codex:"
 """An editor puts what it knows before the user's words, and this line between."""
 
 
-class Counts(msgspec.Struct):
+class ScanCounts(msgspec.Struct):
     """What is known of a file up to a cut; the next scan goes on from it. JSON text through `msgspec.json`."""
 
     rule: str = RULE
@@ -41,25 +42,30 @@ class Counts(msgspec.Struct):
     title: str = ""
     named: bool = False
     """Whether somebody chose the title."""
-    started: int | None = None
-    ended: int | None = None
+    model: str = ""
     records: int = 0
     opaque: int = 0
     items: dict[str, int] = {}
     """Messages by role, as items; the screen's copies of them under `shown_user` and `shown_assistant`."""
-    human: int = 0
-    injected: int = 0
-    results: int = 0
-    tools: dict[str, int] = {}
-    compactions: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
+    doubtful: list[tuple[str, str]] = []
+    """User messages that look injected: the name of their text and what they look like. One that was typed is not."""
+    typed: list[str] = []
+    """The names of texts that a person typed, as far as the screen's events tell."""
     names: list[str] = []
     total: Totals = ZERO
     threads: dict[str, str] = {}
 
-    def copy(self) -> Counts:
+    def copy(self) -> ScanCounts:
         """The same counts, which may then go their own way."""
         return msgspec.structs.replace(
-            self, items=dict(self.items), tools=dict(self.tools), names=list(self.names), threads=dict(self.threads)
+            self,
+            items=dict(self.items),
+            tally=self.tally.without_requests(),
+            doubtful=list(self.doubtful),
+            typed=list(self.typed),
+            names=list(self.names),
+            threads=dict(self.threads),
         )
 
 
@@ -68,11 +74,11 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
     return _Scanner(_decode(state)).run(data)
 
 
-def _decode(state: bytes) -> Counts:
+def _decode(state: bytes) -> ScanCounts:
     if not state:
-        return Counts()
+        return ScanCounts()
     try:
-        counts = msgspec.json.decode(state, type=Counts)
+        counts = msgspec.json.decode(state, type=ScanCounts)
     except msgspec.MsgspecError:
         counts = None
     if counts is None or counts.rule != RULE or counts.offset < 0:
@@ -81,16 +87,13 @@ def _decode(state: bytes) -> Counts:
 
 
 class _Scanner:
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: ScanCounts) -> None:
         self.now = counts
         self.base = counts.offset
         self.cutter = Cutter(counts.offset)
         self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base is not None)
         self.deltas: list[Delta] = []
-        self.usage: dict[str, Tokens] = {}
         self.calls: dict[str, str] = {}
-        self.lately = ""
-        """The last prompt that looked injected; the next event may say that a person typed it."""
         self.low = self.high = ""
         self.closed = counts.copy()
 
@@ -126,10 +129,12 @@ class _Scanner:
             self._note_event(payload)
         elif kind == SESSION_META:
             self._note_meta(payload)
+        elif kind == TURN_CONTEXT:
+            now.model = text_of(payload.get("model")) or now.model
         elif act == HEARD:
-            now.injected += 1
+            now.tally.prompt("agent")
         elif act == BOUNDARY:
-            now.compactions += 1
+            now.tally.compaction()
             if whole and (pair := cutter.after(start, end, act)):
                 self._close(pair)
 
@@ -148,9 +153,7 @@ class _Scanner:
 
     def _widen(self, stamp: str) -> None:
         if (at := parse_instant(stamp)) is not None:
-            now = self.now
-            now.started = at if now.started is None else min(now.started, at)
-            now.ended = at if now.ended is None else max(now.ended, at)
+            self.now.tally.at(at)
 
     def _settle(self) -> None:
         """Bring the counts up to the present line."""
@@ -174,29 +177,31 @@ class _Scanner:
         self.closed.offset = self.cutter.start
 
     def _note_item(self, item: Record, act: str) -> None:
-        now = self.now
+        now, tally = self.now, self.now.tally
         if item.get("type") == "message":
             role = text_of(item.get("role"))
             now.items[role] = now.items.get(role, 0) + 1
-            if act == HEARD and role not in ("developer", "system"):
-                self._note_prompt(text_in(item.get("content")), speaks(item)[0] == "injected")
+            if role == "assistant":
+                tally.response(now.model)
+            elif act == HEARD and role not in ("developer", "system"):
+                self._note_prompt(text_in(item.get("content")), *speaks(item))
         elif act == CALL or text_of(item.get("type")) in SERVED:
-            name = name_of(item)
-            now.tools[name] = now.tools.get(name, 0) + 1
-            now.results += item.get("type") == "image_generation_call"
+            tally.call(name_of(item))
+            if item.get("type") == "image_generation_call":
+                tally.prompt(TOOL_RESULT)
         elif act == OUTPUT:
-            now.results += 1
+            tally.prompt(TOOL_RESULT)
         elif act == HEARD:
-            now.injected += 1
+            tally.prompt("agent")
 
-    def _note_prompt(self, text: str, injected: bool) -> None:
+    def _note_prompt(self, text: str, source: str, origin: str) -> None:
         now = self.now
-        self.lately = text if injected else ""
-        if injected or now.spawned:
-            now.injected += 1
+        if source == "injected":
+            now.doubtful.append((_text_name(text), origin))
         else:
-            now.human += 1
-            self._entitle(text)
+            now.tally.prompt("agent" if now.spawned else "")
+            if not now.spawned:
+                self._entitle(text)
 
     def _note_event(self, payload: Record) -> None:
         now, name = self.now, payload.get("type")
@@ -204,11 +209,12 @@ class _Scanner:
             self._note_tokens(payload)
         elif name == "agent_message":
             now.items["shown_assistant"] = now.items.get("shown_assistant", 0) + 1
+        elif name in ERRORS:
+            now.tally.error()
         elif (text := typed_text(payload)) is not None:
             if name == "user_message":
                 now.items["shown_user"] = now.items.get("shown_user", 0) + 1
-            if text and text == self.lately and not now.spawned:
-                now.human, now.injected, self.lately = now.human + 1, now.injected - 1, ""
+            now.typed.append(_text_name(text))
             if not now.spawned or not now.title:
                 self._entitle(text)
         elif name == "thread_name_updated" and (title := text_of(payload.get("thread_name"))):
@@ -220,9 +226,11 @@ class _Scanner:
         restarts = self.meter.restarts
         step = self.meter.step(payload)
         if self.meter.restarts != restarts:
-            self.usage.clear()
+            self.now.tally.requests.clear()
         if step is not None:
-            self.usage[" ".join(step[0])] = step[1]
+            (family, total), used = step
+            usage = RequestUsage(used.input, used.output, used.cache_read, used.cache_write, self.now.model)
+            self.now.tally.request(family, total, usage)
 
     def _entitle(self, text: str) -> None:
         if not self.now.title and not self.now.named:
@@ -243,13 +251,23 @@ class _Scanner:
             now.forked_from = text_of(base.get("thread_id"))
         now.forked_from = text_of(meta.get("forked_from_id")) or now.forked_from
 
+    def _whole_tally(self) -> Tally:
+        """The tally with what only the whole file can tell: who typed what, and whether the screen's copy is all."""
+        now, tally = self.now, self.now.tally
+        counted = tally.without_requests()
+        counted.requests = tally.requests
+        own, typed = "agent" if now.spawned else "", set(now.typed)
+        for name, origin in now.doubtful:
+            counted.prompt(own if name in typed else origin)
+        if "user" not in now.items:
+            counted.prompt(own, now.items.get("shown_user", 0))
+        if "assistant" not in now.items:
+            counted.responses += now.items.get("shown_assistant", 0)
+        return counted
+
     def _facts(self) -> FileFacts:
         self._settle()
         now, items = self.now, self.now.items
-        human, injected = now.human, now.injected
-        if "user" not in items:
-            shown = items.get("shown_user", 0)
-            human, injected = (human, injected + shown) if now.spawned else (human + shown, injected)
         return FileFacts(
             runtime=RUNTIME,
             session=now.session,
@@ -259,15 +277,11 @@ class _Scanner:
             forked_from=now.forked_from if now.forked_from != now.session else "",
             fork_base=now.fork_base,
             title=now.title,
-            started=now.started,
-            ended=now.ended,
             records=now.records,
             opaque=now.opaque,
             messages=sum(items.get(role, items.get(f"shown_{role}", 0)) for role in ("user", "assistant")),
-            usage=self.usage,
-            prompts={"human": human, "injected": injected, "tool_result": now.results},
-            tools=now.tools,
-            compactions=now.compactions,
+            tally=self._whole_tally(),
+            restarted=self.meter.restarts > 0,
             calls=self.calls,
             sidechain=now.spawned,
             fingerprint=tuple(now.names),
@@ -315,6 +329,11 @@ def _parent(meta: Record) -> str:
     for key in ("subagent", "thread_spawn", "parent_thread_id"):
         node = node.get(key) if isinstance(node, dict) else None
     return text_of(node)
+
+
+def _text_name(text: str) -> str:
+    """A short name by which a text is known again."""
+    return ids.artifact_id(text.encode(errors="replace"))[:16]
 
 
 def _name(line: bytes) -> str:

@@ -7,14 +7,14 @@ has the same key and counts once. A total that falls begins anew: what came befo
 
 from __future__ import annotations
 
-from harken.formats.facts import Tokens
+from harken.events.tally import Tokens, figure
 
 from .records import Record, text_of
 
 Key = tuple[str, str]
 """The family (`codex:` and the thread everything in the file descends from), and the total."""
-Totals = tuple[int, int, int, int]
-"""Input, output, cached input, input written to the cache: the first includes the last two."""
+Totals = tuple[int | None, int | None, int | None, int | None]
+"""Input, output, cached input, input written to the cache: the first includes the last two. None where nobody told."""
 ZERO: Totals = (0, 0, 0, 0)
 _THREADS = 64
 """How many threads one file may name before we stop taking notes."""
@@ -27,15 +27,15 @@ def totals_of(payload: Record, name: str = "total_token_usage") -> Totals | None
     total = info.get(name) if isinstance(info, dict) else None
     if not isinstance(total, dict):
         return None
-    values = [total.get(field) for field in _FIELDS]
-    numbers = [value if isinstance(value, int) and 0 <= value < 2**53 else 0 for value in values]
-    return numbers[0], numbers[1], numbers[2], numbers[3]
+    given, output, read, written = (figure(total.get(field)) for field in _FIELDS)
+    return given, output, read, written
 
 
 def tokens_of(totals: Totals) -> Tokens:
     """The figures as Harken counts them: input without what came from the cache or went into it."""
     given, output, read, written = totals
-    return Tokens(max(given - read - written, 0), output, read, written)
+    fresh = None if given is None else max(given - (read or 0) - (written or 0), 0)
+    return Tokens(input=fresh, output=output, cache_read=read, cache_write=written)
 
 
 class Meter:
@@ -83,18 +83,25 @@ class Meter:
             return None
         before = self._base(payload, total) if self.last == ZERO and self.based else self.last
         self.last = total
-        if any(now < then for now, then in zip(total, before, strict=True)):
+        if any((now or 0) < (then or 0) for now, then in zip(total, before, strict=True)):
             self.restarts += 1
             before = ZERO
-        if total == ZERO:
+        if not any(total):
             return None
-        given, output, read, written = (max(now - then, 0) for now, then in zip(total, before, strict=True))
-        return (self.family, "-".join(map(str, total))), tokens_of((given, output, read, written))
+        key = "-".join(str(number or 0) for number in total)
+        return (self.family, key), tokens_of(_difference(total, before))
 
     def _base(self, payload: Record, total: Totals) -> Totals:
         """The total before the file's first request."""
-        last = totals_of(payload, "last_token_usage") or total
-        return total[0] - last[0], total[1] - last[1], total[2] - last[2], total[3] - last[3]
+        return _difference(total, totals_of(payload, "last_token_usage") or total)
+
+
+def _difference(now: Totals, then: Totals) -> Totals:
+    """How much was added; what is unknown now stays so."""
+    given, output, read, written = (
+        None if one is None else max(one - (other or 0), 0) for one, other in zip(now, then, strict=True)
+    )
+    return given, output, read, written
 
 
 def base_offset(meta: Record) -> int | None:

@@ -1,0 +1,404 @@
+"""Tokens, and the one fold that counts a session: prompts, tools, responses, errors, compactions, requests, times.
+
+`Tally.of` counts any stream of events. A format that has to count without building events, for speed, calls the same
+methods with the same classifier its reader has, so an import and a look at the events cannot come to different numbers.
+
+Rule 1: unknown is not zero. A figure that nobody told is None, and stays None until somebody tells it.
+Rule 2: usage belongs to a request (the API's message id and the request's id) and counts once, over lines, files,
+        forks and sub-agents; of several reports of one request the one with the largest output stands.
+Rule 3: money is added up first and rounded last, to whole millionths of a dollar.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from .base import Event
+from .messages import Prompt, Response, System
+from .runs import Error, Metric, Tokens
+from .session import TranscriptEdit
+from .text import clean
+from .tools import ToolCall, ToolResult
+
+SYNTHETIC = "<synthetic>"
+"""The model of messages that a harness made up; nobody was asked and nothing was used."""
+NESTED = "embedded"
+"""The status of a metric that stands in another agent's record."""
+ATTACHED = "attachment:"
+"""How the origins of texts begin that came along with a prompt instead of standing in its place."""
+BOUNDARY = "compact_boundary"
+TOOL_RESULT = "tool_result"
+MICROS = 1_000_000
+LARGEST = 1 << 53
+"""No count of tokens reaches this; beyond it programs that know only floating numbers lose count."""
+NO_TOKENS = Tokens(input=0, output=0, cache_read=0, cache_write=0)
+
+
+class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
+    """What one request used, as far as anybody told."""
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    model: str = ""
+    cost_usd: float | None = None
+    nested: bool = False
+    """Known only from a record that embeds another agent's: it counts where its id is seen nowhere else."""
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens alone."""
+        return Tokens(input=self.input, output=self.output, cache_read=self.cache_read, cache_write=self.cache_write)
+
+    def beats(self, other: RequestUsage) -> bool:
+        """Whether this report stands where both are of the same request."""
+        if self.nested != other.nested:
+            return other.nested
+        return (-1 if self.output is None else self.output) > (-1 if other.output is None else other.output)
+
+
+Requests = dict[str, RequestUsage]
+"""By `<API message id> <request id>`."""
+
+
+class Prompts(msgspec.Struct, kw_only=True):
+    """What stood in the user's place, by record."""
+
+    human: int = 0
+    """A person wrote it."""
+    injected: int = 0
+    """Another agent or the harness put it there."""
+    tool_result: int = 0
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of a session, or of several: what `import` reports and `stats` prints."""
+
+    usage: Tokens = Tokens()
+    prompts: Prompts = msgspec.field(default_factory=Prompts)
+    injected: dict[str, int] = {}
+    """Injected prompts by what they are."""
+    tools: dict[str, int] = {}
+    """Calls by the tool's name, the most frequent first."""
+    responses: int = 0
+    errors: int = 0
+    compactions: int = 0
+    requests: int = 0
+    """Requests whose usage is known, each once."""
+    models: dict[str, Tokens] = {}
+    """Usage by model, where it is known per request."""
+    cost_usd_micros: int | None = None
+    started: int | None = None
+    ended: int | None = None
+
+
+class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The counts so far. Written as JSON into a session's row."""
+
+    prompts: Prompts = msgspec.field(default_factory=Prompts)
+    origins: dict[str, int] = {}
+    tools: dict[str, int] = {}
+    responses: int = 0
+    errors: int = 0
+    compactions: int = 0
+    requests: Requests = {}
+    unnamed: Tokens = Tokens()
+    """What was used by requests that nothing names: added up as it comes."""
+    unnamed_cost: float | None = None
+    runs: Tokens = Tokens()
+    """What runs say of themselves as a whole."""
+    run_cost: float | None = None
+    """What finished processes cost."""
+    process_cost: float | None = None
+    """What the present process has cost so far: each of its reports includes the ones before."""
+    started: int | None = None
+    ended: int | None = None
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Tally:
+        """The counts of a stream of events."""
+        tally = cls()
+        tally.add(events)
+        return tally
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Count more of the stream. A record counts once, however many things it says."""
+        record: list[Event] = []
+        for event in events:
+            if not event.index and record:
+                self.record(record)
+                record = []
+            record.append(event)
+        if record:
+            self.record(record)
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Count the events of one record."""
+        best: tuple[int, str] | None = None
+        for event in events:
+            if event.time is not None:
+                self.at(event.time)
+            if isinstance(event, Prompt | ToolResult):
+                place = _place(event)
+                if place is not None and (best is None or place[0] > best[0]):
+                    best = place
+            elif isinstance(event, System) and event.subtype == BOUNDARY:
+                self.compaction()
+                return  # what a compaction puts in the place of the conversation was said before
+            else:
+                self._count(event)
+        if best is not None:
+            self.prompt(best[1])
+
+    def _count(self, event: Event) -> None:
+        match event:
+            case ToolCall():
+                self.call(event.name)
+            case Response():
+                self.response(event.model)
+            case Error():
+                self.error()
+            case TranscriptEdit(action="compact"):
+                self.compaction()
+            case Metric():
+                self.metric(event)
+
+    # -- one thing at a time; a scan calls these ----------------------------------------------------------------------
+
+    def at(self, instant: int) -> None:
+        """Something was written down at this instant."""
+        if self.ended is None or instant > self.ended:
+            self.ended = instant
+        if self.started is None or instant < self.started:
+            self.started = instant
+
+    def prompt(self, kind: str, count: int = 1) -> None:
+        """Records in the user's place: a person's where `kind` is empty, else a tool's or injected."""
+        if not kind:
+            self.prompts.human += count
+        elif kind == TOOL_RESULT:
+            self.prompts.tool_result += count
+        elif count:
+            kind = clean(kind)
+            self.prompts.injected += count
+            self.origins[kind] = self.origins.get(kind, 0) + count
+
+    def call(self, name: str) -> None:
+        """The model asked for a tool."""
+        name = clean(name)
+        self.tools[name] = self.tools.get(name, 0) + 1
+
+    def response(self, model: str = "") -> None:
+        """The model said something in words."""
+        self.responses += model != SYNTHETIC
+
+    def error(self) -> None:
+        """The runtime or the provider reported a failure."""
+        self.errors += 1
+
+    def compaction(self) -> None:
+        """The conversation was replaced by a summary of it."""
+        self.compactions += 1
+
+    def request(self, api_id: str, request_id: str, usage: RequestUsage) -> None:
+        """A report of what a request used; without an id it is added up, with one the largest output stands."""
+        if usage.model == SYNTHETIC:
+            return
+        if not api_id:
+            if not usage.nested:
+                self.unnamed += usage.tokens
+                self.unnamed_cost = _plus(self.unnamed_cost, usage.cost_usd)
+            return
+        key = f"{api_id} {request_id}"
+        known = self.requests.get(key)
+        if known is None or usage.beats(known):
+            self.requests[clean(key)] = usage
+
+    def metric(self, metric: Metric) -> None:
+        """What a metric says: of a request, or of a whole run."""
+        if metric.status and metric.status != NESTED:
+            self.run(metric.tokens, metric.cost_usd)
+        else:
+            usage = RequestUsage(
+                metric.input_tokens,
+                metric.output_tokens,
+                metric.cache_read_tokens,
+                metric.cache_write_tokens,
+                metric.model,
+                metric.cost_usd,
+                metric.status == NESTED,
+            )
+            self.request(metric.api_id, metric.request_id, usage)
+
+    def run(self, tokens: Tokens, cost_usd: float | None) -> None:
+        """A run's own total: its tokens are its own, its cost is that of the whole process so far."""
+        self.runs += tokens
+        if cost_usd is None:
+            return
+        if self.process_cost is not None and cost_usd < self.process_cost:
+            self.run_cost = _plus(self.run_cost, self.process_cost)
+        self.process_cost = cost_usd
+
+    # -- several together ---------------------------------------------------------------------------------------------
+
+    def without_requests(self) -> Tally:
+        """A copy that goes its own way, without the requests: those are merged by their ids, not gone on from."""
+        return msgspec.structs.replace(
+            self,
+            prompts=msgspec.structs.replace(self.prompts),
+            origins=dict(self.origins),
+            tools=dict(self.tools),
+            requests={},
+        )
+
+    @classmethod
+    def merge(cls, tallies: Iterable[Tally]) -> Tally:
+        """Several sessions, files or agents as one, in which each request counts once."""
+        merged = cls()
+        for tally in tallies:
+            merged.take(tally)
+        return merged
+
+    def take(self, other: Tally) -> None:
+        """Count another session, file or agent along; a request that both have counts once."""
+        self._take_counts(other)
+        if other._run_stands():
+            # It has no key that another session could share, and stands in for that session's requests.
+            self.unnamed += other.runs
+            self.unnamed_cost = _plus(self.unnamed_cost, other._cost())
+        else:
+            merge_requests(self.requests, other.requests)
+            self.unnamed += other.unnamed
+            self.unnamed_cost = _plus(self.unnamed_cost, other._cost_beside_requests())
+
+    def _take_counts(self, other: Tally) -> None:
+        for name in ("human", "injected", "tool_result"):
+            setattr(self.prompts, name, getattr(self.prompts, name) + getattr(other.prompts, name))
+        for mine, theirs in ((self.origins, other.origins), (self.tools, other.tools)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+        self.responses += other.responses
+        self.errors += other.errors
+        self.compactions += other.compactions
+        for instant in (other.started, other.ended):
+            if instant is not None:
+                self.at(instant)
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def counted(self) -> Requests:
+        """The requests that count: an embedded report does where its message is seen nowhere else."""
+        seen = {key.partition(" ")[0] for key, usage in self.requests.items() if not usage.nested}
+        return {
+            key: usage for key, usage in self.requests.items() if not usage.nested or key.partition(" ")[0] not in seen
+        }
+
+    @property
+    def tokens(self) -> Tokens:
+        """All tokens; zero where no model was asked, unknown where one answered and nobody counted."""
+        if self._run_stands():
+            return self.runs
+        total = self._by_request()
+        if total == Tokens() and not (self.responses or self.tools or self.requests):
+            return NO_TOKENS
+        return total
+
+    @property
+    def cost_usd_micros(self) -> int | None:
+        """What all of it cost in millionths of a dollar; None where nobody said."""
+        cost = self._cost()
+        return None if cost is None or not math.isfinite(cost) else round(cost * MICROS)
+
+    def figures(self) -> Figures:
+        """The numbers as they are handed out."""
+        counted = self.counted()
+        models: dict[str, Tokens] = {}
+        for usage in counted.values():
+            models[usage.model] = models.get(usage.model, Tokens()) + usage.tokens
+        return Figures(
+            usage=self.tokens,
+            prompts=msgspec.structs.replace(self.prompts),
+            injected={kind: count for kind, count in sorted(self.origins.items()) if count},
+            tools=dict(sorted(self.tools.items(), key=lambda item: (-item[1], item[0]))),
+            responses=self.responses,
+            errors=self.errors,
+            compactions=self.compactions,
+            requests=len(counted),
+            models=dict(sorted(models.items())),
+            cost_usd_micros=self.cost_usd_micros,
+            started=self.started,
+            ended=self.ended,
+        )
+
+    def _by_request(self) -> Tokens:
+        return sum((usage.tokens for usage in self.counted().values()), self.unnamed)
+
+    def _run_stands(self) -> bool:
+        """Whether the runs' own totals stand over their requests': while a message streams its output is not known."""
+        return (self.runs.output or 0) > (self._by_request().output or 0)
+
+    def _request_costs(self) -> list[float]:
+        return [usage.cost_usd for usage in self.counted().values() if usage.cost_usd is not None]
+
+    def _cost(self) -> float | None:
+        beside = self._cost_beside_requests()
+        costs = self._request_costs()
+        return math.fsum(costs if beside is None else [*costs, beside]) if costs or beside is not None else None
+
+    def _cost_beside_requests(self) -> float | None:
+        """What is known to have been spent and is in no request: a run's report includes what its requests tell."""
+        process = _plus(self.run_cost, self.process_cost)
+        if process is None:
+            return self.unnamed_cost
+        told = math.fsum(self._request_costs())
+        return max(process - told, self.unnamed_cost or 0.0)
+
+
+def merge_requests(into: Requests, more: Requests) -> None:
+    """Add reports to a table in which each request stands once."""
+    for key, usage in more.items():
+        known = into.get(key)
+        if known is None or usage.beats(known):
+            into[key] = usage
+
+
+def figure(value: object) -> int | None:
+    """A count of tokens as a file tells it; None for what cannot be one."""
+    return value if type(value) is int and 0 <= value < LARGEST else None
+
+
+# Of a record that says several things: a result makes it a tool's, else a person's words make it a person's.
+_INJECTED, _HUMAN, _RESULT = 0, 1, 2
+
+
+def _place(event: Prompt | ToolResult) -> tuple[int, str] | None:
+    """Whose place the record takes as far as this event tells; None for what merely came along."""
+    if isinstance(event, ToolResult):
+        return _RESULT, TOOL_RESULT
+    if event.source != "injected":
+        return _HUMAN, ""
+    return None if event.origin.startswith(ATTACHED) else (_INJECTED, event.origin or "injected")
+
+
+def _plus(one: float | None, other: float | None) -> float | None:
+    return other if one is None else one if other is None else one + other
+
+
+__all__ = [
+    "NESTED",
+    "NO_TOKENS",
+    "SYNTHETIC",
+    "TOOL_RESULT",
+    "Figures",
+    "Prompts",
+    "RequestUsage",
+    "Requests",
+    "Tally",
+    "Tokens",
+    "figure",
+    "merge_requests",
+]

@@ -1,0 +1,229 @@
+"""Tokens, money and prompts: each counted once, however often the records repeat them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harken.events import Error, Event, Metric, Prompt, Response, System, Tokens, ToolCall, ToolResult, TranscriptEdit
+from harken.events.tally import NO_TOKENS, Prompts, Tally
+
+
+def metric(
+    api: str,
+    output: int | None,
+    *,
+    request: str = "r",
+    status: str = "",
+    model: str = "demo",
+    cost: float | None = None,
+) -> Metric:
+    return Metric(
+        api_id=api,
+        request_id=request,
+        output_tokens=output,
+        input_tokens=10,
+        cache_read_tokens=100,
+        cache_write_tokens=1000,
+        status=status,
+        model=model,
+        cost_usd=cost,
+    )
+
+
+def usage(events: Iterable[Event]) -> Tokens:
+    return Tally.of(events).tokens
+
+
+def figures(*metrics: Metric) -> tuple[int | None, int | None]:
+    total = usage(metrics)
+    return total.input, total.output
+
+
+def test_the_lines_of_a_message_count_once_with_the_largest_output() -> None:
+    total = usage([metric("m1", 1), metric("m1", 7), metric("m1", 3), metric("m2", 5)])
+
+    assert Tokens(input=20, output=12, cache_read=200, cache_write=2000) == total
+
+
+def test_the_same_message_asked_for_twice_is_two() -> None:
+    assert (20, 2) == figures(metric("m1", 1, request="a"), metric("m1", 1, request="b"))
+
+
+def test_what_the_harness_made_up_does_not_count() -> None:
+    assert (0, 0) == figures(metric("m1", 9, model="<synthetic>"))
+    assert 0 == Tally.of([Response(content="No response requested.", model="<synthetic>")]).responses
+
+
+def test_an_embedded_figure_counts_only_where_its_message_is_seen_nowhere_else() -> None:
+    embedded = metric("m1", 9, request="other", status="embedded")
+
+    assert (10, 9) == figures(embedded)
+    assert (10, 1) == figures(embedded, metric("m1", 1))
+    assert (10, 1) == figures(metric("m1", 1), embedded)
+
+
+def test_figures_without_a_name_are_added_up() -> None:
+    assert (20, 5) == figures(metric("", 2), metric("", 3))
+
+
+def test_a_runs_total_stands_over_its_messages_where_it_is_larger() -> None:
+    """While a message streams its output is not known; a run that was cut short has no total."""
+    assert (10, 50) == figures(metric("m1", 1), metric("", 50, status="success"))
+    assert (10, 60) == figures(metric("m1", 60), metric("", 50, status="success"))
+
+
+def test_the_cost_of_a_process_is_its_last_and_processes_are_added_up() -> None:
+    turns = [metric("", 1, status="success", cost=cost) for cost in (0.25, 0.5, 0.125, 0.25)]
+
+    assert 750_000 == Tally.of(turns).cost_usd_micros
+
+
+def test_sessions_that_share_messages_are_counted_together() -> None:
+    one, fork = Tally.of([metric("m1", 4), metric("m2", 5)]), Tally.of([metric("m1", 4), metric("m3", 6)])
+
+    assert 15 == Tally.merge([one, fork]).tokens.output == Tally.merge([fork, one]).tokens.output
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.integers(0, 9)), max_size=12), st.randoms())
+def test_the_order_of_records_does_not_matter(rows: list[tuple[str, str, int]], random: object) -> None:
+    metrics = [metric(api, output, request=request) for api, request, output in rows]
+    largest: dict[tuple[str, str], int] = {}
+    for api, request, output in rows:
+        largest[api, request] = max(largest.get((api, request), 0), output)
+
+    assert sum(largest.values()) == usage(metrics).output == usage(reversed(metrics)).output
+
+
+def test_a_record_counts_once_whatever_it_says() -> None:
+    told: list[Event] = [
+        Prompt(content="seen", source="injected", origin="ide", message_id="u1", index=0),
+        Prompt(content="words", message_id="u1", index=1),
+        Prompt(content="note", source="injected", origin="command", message_id="u2"),
+        ToolResult(id="c1", message_id="u3", index=0),
+        ToolResult(id="c2", message_id="u3", index=1),
+        Prompt(content="beside", source="injected", origin="beside_result", message_id="u3", index=2),
+        Prompt(content="told", source="injected", origin="attachment:file", message_id="t1"),
+        Prompt(content="same name again", message_id="u1"),
+    ]
+
+    found = Tally.of(told).figures()
+
+    assert Prompts(human=2, injected=1, tool_result=1) == found.prompts
+    assert {"command": 1} == found.injected
+
+
+def test_the_rest_of_the_figures() -> None:
+    told: list[Event] = [
+        Prompt(content="q", time=5),
+        Response(content="x"),
+        ToolCall(name="Read"),
+        ToolCall(name="Bash"),
+        ToolCall(name="Bash"),
+        Error(message="no"),
+        System(subtype="compact_boundary", time=3),
+        System(subtype="init"),
+    ]
+
+    found = Tally.of(told).figures()
+
+    assert {"Bash": 2, "Read": 1} == found.tools
+    assert (1, 1, 1, 3, 5) == (found.responses, found.errors, found.compactions, found.started, found.ended)
+
+
+# -- unknown is not zero -----------------------------------------------------------------------------------------------
+
+COUNTS = st.none() | st.integers(0, 1000)
+TOKENS = st.builds(Tokens, input=COUNTS, output=COUNTS, cache_read=COUNTS, cache_write=COUNTS)
+
+
+@given(TOKENS, TOKENS, TOKENS)
+def test_adding_tokens_keeps_apart_what_is_none_and_what_is_zero(one: Tokens, two: Tokens, three: Tokens) -> None:
+    assert one + two == two + one
+    assert (one + two) + three == one + (two + three)
+    assert one + Tokens() == one
+    for name in Tokens.__struct_fields__:
+        known = [count for tokens in (one, two) if (count := getattr(tokens, name)) is not None]
+        assert (sum(known) if known else None) == getattr(one + two, name)
+
+
+def test_a_figure_that_nobody_told_is_unknown_and_one_that_was_told_is_not() -> None:
+    told = [Metric(api_id="m1", output_tokens=3, cache_read_tokens=0), Metric(api_id="m2", output_tokens=4)]
+
+    assert Tokens(input=None, output=7, cache_read=0, cache_write=None) == usage(told)
+
+
+def test_an_answer_that_nobody_counted_is_unknown_and_no_answer_costs_nothing() -> None:
+    assert Tokens() == usage([Prompt(content="q"), Response(content="a")])
+    assert NO_TOKENS == usage([Prompt(content="q")])
+    assert NO_TOKENS == usage([])
+
+
+def test_what_nobody_priced_has_no_cost() -> None:
+    assert Tally.of([metric("m1", 1)]).cost_usd_micros is None
+    assert 0 == Tally.of([metric("m1", 1, cost=0.0)]).cost_usd_micros
+
+
+def test_money_is_added_up_before_it_is_rounded() -> None:
+    """#7: a thousand requests of a fifth of a millionth are two hundred millionths, not nothing."""
+    many = [metric(f"m{number}", 1, cost=0.000_000_2) for number in range(1000)]
+
+    assert 200 == Tally.of(many).cost_usd_micros
+    assert 200 == Tally.merge([Tally.of(many[:500]), Tally.of(many[400:])]).cost_usd_micros
+
+
+def test_a_runs_cost_includes_what_its_requests_told() -> None:
+    run = [metric("m1", 5, cost=0.25), metric("", 1, status="success", cost=0.5)]
+
+    assert 500_000 == Tally.of(run).cost_usd_micros == Tally.merge([Tally.of(run)]).cost_usd_micros
+
+
+def test_a_native_log_that_was_folded_counts_a_compaction() -> None:
+    """#7: the edit by which an agent folds its transcript is its compaction."""
+    edits = [TranscriptEdit(action="compact", n=4, content="so far"), TranscriptEdit(action="truncate", n=2)]
+
+    assert 1 == Tally.of(edits).compactions
+
+
+def test_what_a_compaction_puts_in_place_is_not_said_again() -> None:
+    boundary = System(subtype="compact_boundary", message_id="b", index=0)
+    again = [Prompt(content="q", message_id="b", index=1), ToolCall(name="Read", message_id="b", index=2)]
+
+    found = Tally.of([Prompt(content="q", message_id="a"), boundary, *again]).figures()
+
+    assert (1, {}, 1) == (found.prompts.human, found.tools, found.compactions)
+
+
+STREAMS = st.lists(
+    st.one_of(
+        st.builds(metric, st.sampled_from(["", "a", "b"]), COUNTS, request=st.sampled_from("xy")),
+        st.builds(metric, st.sampled_from("ab"), COUNTS, status=st.just("embedded")),
+        st.builds(Prompt, source=st.sampled_from(["user", "injected"]), time=COUNTS),
+        st.builds(ToolCall, name=st.sampled_from(["Read", "Bash"])),
+        st.builds(Response, content=st.just("x")),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(STREAMS, max_size=4))
+def test_merging_is_counting_everything_at_once(streams: list[list[Event]]) -> None:
+    together = Tally.of([event for stream in streams for event in stream])
+    merged = Tally.merge(map(Tally.of, streams))
+
+    assert together.figures() == merged.figures()
+    halves = [Tally.merge(map(Tally.of, streams[:2])), Tally.merge(map(Tally.of, streams[2:]))]
+    assert merged.figures() == Tally.merge(halves).figures()
+
+
+@settings(max_examples=60, deadline=None)
+@given(STREAMS)
+def test_a_tally_survives_a_sessions_row(stream: list[Event]) -> None:
+    tally = Tally.of(stream)
+
+    assert tally == msgspec.json.decode(msgspec.json.encode(tally), type=Tally)
