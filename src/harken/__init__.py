@@ -1,6 +1,6 @@
 """Harken keeps what agents did, what each of them heard and what each of them knew.
 
-The rooms, in the order data meets them. A room may import those after its arrow, and the floor
+The packages, in the order data meets them. A package may import those after its arrow, and the floor
 (`errors`, `ids`, `clock`), which belongs to everybody:
 
     events                                                         what happened, as frozen values
@@ -9,11 +9,12 @@ The rooms, in the order data meets them. A room may import those after its arrow
     agents     <- events log                                       the native runtime: agents, tools, hooks, models
     store                                                          bytes by hash, commits, names; knows no event
     context    <- events formats store                             checkpoint, materialize, fork, compact, translate
-    repo       <- events formats log store context                 the one object callers hold
+    repo       <- events formats log agents store context          every operation as a sentence, for programs
     runtimes   <- events formats store context repo                where sessions lie; import, watch, run, resume
     views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
-    cli        <- events formats log agents store context repo runtimes views analytics   one file per command
+    api        <- events store context repo                        one function per operation, typed request and answer
+    cli        <- events formats log agents store context repo runtimes views analytics api   one file per command
     testing    <- events formats log agents store context repo     contract suites and builders for others
 
 A test reads this map and compares it with the imports.
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Promised names and the room each lives in. They are looked up when first asked for, so that `import harken`
+# Promised names and the package each lives in. They are looked up when first asked for, so that `import harken`
 # costs next to nothing and never pulls in an extra.
 _HOME = {
     "Agent": "agents",
@@ -54,10 +55,10 @@ __all__ = ["__version__", *sorted(_HOME)]
 
 def __getattr__(name: str) -> Any:
     try:
-        room = _HOME[name]
+        package = _HOME[name]
     except KeyError:
         raise AttributeError(f"module 'harken' has no attribute {name!r}") from None
-    value = getattr(importlib.import_module(f".{room}", __name__), name)
+    value = getattr(importlib.import_module(f".{package}", __name__), name)
     globals()[name] = value
     return value
 

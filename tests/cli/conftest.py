@@ -47,6 +47,7 @@ def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "data" / "store.db"
     monkeypatch.setenv("HARKEN_STORE", str(path))
     monkeypatch.setenv("USER", "tester")
+    monkeypatch.delenv("COLUMNS", raising=False)  # a list is cut to a window only where there is one
     return path
 
 

@@ -258,7 +258,7 @@ class TestCheckpoint:
     def test_asks_for_a_format_it_cannot_tell(self, run: Run) -> None:
         done = run("checkpoint", stdin=b"dot dash")
 
-        assert (2, True) == (done.code, "give --format" in done.err)
+        assert (2, True) == (done.code, "name it: " in done.err)
 
     def test_takes_an_artifact(self, repo: Repo, run: Run) -> None:
         artifact = repo.put(encode_events(turn(1)))
@@ -294,7 +294,8 @@ class TestNames:
         assert [f"{first.short}  n"] == run(kind, "n", first.short).lines
         assert 4 == run(kind, "n", second.short).code, "moving takes --move"
         assert 0 == run(kind, "--move", "n", second.short, "--why", "better").code
-        assert [{"name": "n", "kind": kind, "target": second.id}] == run(kind, "--json").json
+        named = {"name": "n", "kind": kind, "target": second.id, "short": second.short}
+        assert [named] == run(kind, "--json").json
         assert 0 == run(kind, "--delete", "n").code
         assert [] == run(kind).lines
         assert ["delete", "better", "new"] == [move["why"] for move in run("moves", "n", "--json").json]
@@ -319,7 +320,7 @@ class TestNames:
         printed = [
             run("undo", "b").lines[0].split()[0],
             run("branch").lines[0].split()[0],
-            run("moves", "b").lines[0].split()[7],
+            run("moves", "b").lines[0].split()[7].strip(":"),
             next(line for line in run("sessions").lines if "  two" in line).split()[0],
             next(line for line in run("show", child.short).lines if line.startswith("parent")).split()[1],
         ]
@@ -465,7 +466,8 @@ class TestTheRest:
 
         rows = run("sessions", "--json").json
 
-        assert ["winter", "summer"] == [row["session"] for row in rows]
+        assert ["summer", "winter"] == [row["session"] for row in rows], "newest first"
+        rows.reverse()
         expected = {"session", "runtime", "title", "tip", "started", "ended", "messages", "parent"}
         assert expected <= rows[0].keys()
         assert (tip.short, 4, None, "claude-code") == tuple(

@@ -17,7 +17,7 @@ Run = Any
 
 
 class TestGc:
-    def test_lets_go_of_what_expired_and_keeps_every_commit(self, repo: Repo, run: Run) -> None:
+    def test_removes_what_expired_and_keeps_every_commit(self, repo: Repo, run: Run) -> None:
         tip = chain(repo, range(3))
         repo.materialize(tip, format="bureau-agent-v1")
         old = repo.put(b"for a day", policy="ephemeral", expires=START)
@@ -26,7 +26,7 @@ class TestGc:
         assert (True, 1) == (would["dry_run"], would["expired"])
         assert repo.store.has(old)
 
-        assert [f"art-{old[:12]} went"] == run("gc").lines
+        assert [f"art-{old[:12]} removed"] == run("gc").lines
         assert not repo.store.has(old)
         assert flat(range(3)) == heard(repo, tip)
 

@@ -6,7 +6,6 @@ import pytest
 
 from harken.context import summary
 from harken.context.counts import count
-from harken.context.graph import draw
 from harken.context.lines import line
 from harken.events import (
     Error,
@@ -21,6 +20,7 @@ from harken.events import (
     ToolResult,
 )
 from harken.store import Commit
+from harken.views.graph import draw
 from support.contexts import chain, flat, keep, memory_repo, turn
 
 

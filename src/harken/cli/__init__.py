@@ -1,6 +1,6 @@
 """The command line: parse, ask, show. One file per command, loaded when it is called.
 
-Only this room reads the arguments, the environment and the home folder. The table below names every command with
+Only this package reads the arguments, the environment and the home folder. The table below names every command with
 its one line, so that `harken --help` loads none of them; a test holds the lines against the commands' own.
 """
 
@@ -21,7 +21,7 @@ from . import ui
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "agents": ("agents", "List the agents of a session"),
-    "annotate": ("annotate", "Say something about a commit"),
+    "annotate": ("annotate", "Add a remark to a commit"),
     "backup": ("backup", "Copy the store while it is in use"),
     "branch": ("branch", "List, make, move or remove branches"),
     "chat": ("chat", "Talk with agents in a session that is kept"),
@@ -30,10 +30,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "Print the completion script for a shell"),
     "current-context": ("current_context", "Print the commit that the running agent stands on"),
     "diff": ("diff", "Say what one context knows that another does not"),
-    "doctor": ("doctor", "Look at the installation and the store, and say what is amiss"),
+    "doctor": ("doctor", "Check the installation and the store, and say what is wrong"),
     "fork": ("fork", "Start a branch from any commit"),
-    "fsck": ("fsck", "Check the store, and mend it on request"),
-    "gc": ("gc", "Let go of what nothing needs"),
+    "fsck": ("fsck", "Check the store, and repair it on request"),
+    "gc": ("gc", "Remove what nothing needs"),
     "import": ("import_", "Take in the sessions of Claude Code and Codex"),
     "log": ("log", "Show the chain of commits behind a commit"),
     "materialize": ("materialize", "Write out the conversation that a commit stands for"),

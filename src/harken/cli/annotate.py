@@ -1,4 +1,4 @@
-"""`harken annotate`: words about a commit, beside it and outside its hash."""
+"""`harken annotate`: remarks about a commit, beside it and outside its hash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .commits import as_data, me
+from .commits import me
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 @json_option
 @pass_repo
 def annotate_command(repo: Repo, ref: str, text: str, key: str, as_json: bool) -> None:
-    """Say something about a commit
+    """Add a remark to a commit
 
     The newest summary is the one that is shown; the older ones stay. TEXT of `-` is read from stdin. For example:
 
         harken annotate ctx-442044fa "found the leak: the cache is never emptied"
     """
-    repo.annotate(ref, sys.stdin.read() if text == "-" else text, key=key, who=me())
+    from harken.api.commits import AnnotateRequest, annotate
+
+    said = sys.stdin.read() if text == "-" else text
+    shown = annotate(repo, AnnotateRequest(ref=ref, text=said, key=key, who=me()))
     if as_json:
-        ui.json_line(as_data(repo.show(ref)))
+        ui.json_line(shown)

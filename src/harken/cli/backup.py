@@ -26,10 +26,10 @@ def backup_command(repo: Repo, file: Path, as_json: bool) -> None:
 
         harken backup /mnt/usb/harken-monday.db
     """
-    from harken.store import backup
+    from harken.api.upkeep import BackupRequest, backup
 
-    size = backup(repo.store, file)
+    done = backup(repo, BackupRequest(path=str(file)))
     if as_json:
-        ui.json_line({"path": str(file.absolute()), "size": size})
+        ui.json_line(done)
     else:
-        ui.note(f"{file}: {size:,} bytes")
+        ui.note(f"{file}: {done.size:,} bytes")

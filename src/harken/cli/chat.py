@@ -137,7 +137,7 @@ class Chat:
             "/dialog": self._dialog,
             "/compact": self._compact,
             "/stop": lambda _: self._stop(),
-            "/help": lambda _: ui.line(HELP),
+            "/help": lambda _: ui.block(HELP),
         }
         session.observers.append(self._overhear)
 
@@ -168,7 +168,8 @@ class Chat:
             try:
                 yield input("you> ")
             except KeyboardInterrupt:
-                ui.note("\n/quit or Ctrl-D leaves")
+                ui.note("")
+                ui.note("/quit or Ctrl-D leaves")
             except EOFError:
                 ui.note("")
                 return
@@ -196,7 +197,7 @@ class Chat:
             ui.failure(problem)
         else:
             if reply is not None:
-                ui.line(str(reply))
+                ui.block(str(reply))
                 sys.stdout.flush()
 
     async def _answer(self, text: str | None) -> str | None:
@@ -227,7 +228,12 @@ class Chat:
         for event in events:
             info = self.session.agents.get(event.agent_id)
             if isinstance(event, Response) and event.content and info is not None and info.role == "child":
-                ui.note(f"  [{info.name or info.agent_id}]: {event.content}")
+                self._say(f"  [{info.name or info.agent_id}]: ", event.content, stderr=True)
+
+    @staticmethod
+    def _say(who: str, text: str, *, stderr: bool = False) -> None:
+        """What an agent said; further lines stand further in, so that none looks like another agent's."""
+        ui.block(who + text.replace("\n", "\n    "), stderr=stderr)
 
     # -- commands ---
 
@@ -257,7 +263,7 @@ class Chat:
         if not words:
             raise BadRequest("whose perspective?", hint="/perspective NAME; /agents lists the names")
         viewer = SessionViewer(self.session.path)
-        ui.line(viewer.extract_agent_perspective(self._id(" ".join(words))))
+        ui.block(viewer.extract_agent_perspective(self._id(" ".join(words))))
 
     def _dialog(self, words: list[str]) -> None:
         from harken.views import SessionViewer
@@ -265,7 +271,7 @@ class Chat:
         everybody = [info.agent_id for info in self.session.agents.values() if info.role != "hook"]
         viewer = SessionViewer(self.session.path)
         for said in viewer.extract_dialog([self._id(word) for word in words] or everybody):
-            ui.line(f"{self._name(said['agent_id'])}: {said['content']}")
+            self._say(f"{self._name(said['agent_id'])}: ", said["content"])
 
     def _compact(self, words: list[str]) -> None:
         try:

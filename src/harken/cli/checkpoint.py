@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harken.store.base import CHECKPOINTS, COMMIT_TYPES
-
 from .commits import print_made
 from .options import json_option, make_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
+
+COMMIT_TYPES = ("delta", "compaction", "snapshot")
+TRIGGERS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
 
 
 @click.command("checkpoint")
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--parent", metavar="REF", help="The commit to go on from; a branch moves along")
 @click.option("--artifact", metavar="ART", help="Bytes that are in the store already, in place of FILE")
 @click.option("--type", "commit_type", type=click.Choice(COMMIT_TYPES), default="delta", show_default=True)
-@click.option("--trigger", "checkpoint", type=click.Choice(CHECKPOINTS), default="explicit", show_default=True)
+@click.option("--trigger", "checkpoint", type=click.Choice(TRIGGERS), default="explicit", show_default=True)
 @click.option("--created-at", metavar="TIME", help="When it was (default: now)")
 @click.option("--template", help="What kind of agent it is")
 @click.option("--principal", help="Who executed it")
@@ -45,11 +46,13 @@ def checkpoint_command(
 
         harken checkpoint turn.cbor --format events-v1 --parent review --summary "read the parser"
     """
+    from harken.api.writing import CheckpointRequest, checkpoint
+
     if artifact is not None and file is not None:
         raise click.UsageError("give FILE or --artifact, not both")
     data = None if artifact is not None else _read(file)
-    commit = repo.checkpoint(data, artifact=artifact, format=format or _detect(data), **facts)
-    print_made(commit, as_json=as_json)
+    request = CheckpointRequest(body=data, artifact=artifact, format=format, **facts)
+    print_made(checkpoint(repo, request), as_json=as_json)
 
 
 def _read(file: str | None) -> bytes:
@@ -60,13 +63,6 @@ def _read(file: str | None) -> bytes:
     try:
         return Path(str(file)).read_bytes()
     except OSError as problem:
-        raise NotFound(f"cannot read {file}: {problem.strerror or problem}") from None
-
-
-def _detect(data: bytes | None) -> str:
-    from harken.formats import detect, names
-
-    found = detect(data[: 64 << 10]) if data else None
-    if found is None:
-        raise click.UsageError("cannot tell the format of these bytes; give --format: " + ", ".join(names()))
-    return found.name
+        raise NotFound(
+            f"cannot read {file}: {problem.strerror or problem}", hint="name a file, or `-` for stdin"
+        ) from None

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from . import ui
 
 if TYPE_CHECKING:
-    from harken.context import Shown
+    from harken.api.base import ApiAnswer
+    from harken.api.values import CommitAnswer, NameAnswer, ShownCommit
     from harken.events.tally import Figures
-    from harken.repo import Repo
-    from harken.store import Commit, Name
 
 
 SUMMARY = 200
-"""Characters of a summary that a line has room for; `harken show` has all of it."""
+"""Characters of a summary that a line shows; `harken show` has all of it."""
 
 
 def me() -> str:
@@ -24,13 +23,9 @@ def me() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or ""
 
 
-def when(instant: int | None) -> str:
-    """An instant for people: UTC, to the second."""
-    from harken import clock
-
-    if instant is None or not clock.in_calendar(instant):
-        return ""
-    return clock.format_seconds(instant).replace("T", " ").removesuffix("Z")
+def when(time: str | None) -> str:
+    """A time for people: UTC, to the second."""
+    return (time or "")[:19].replace("T", " ")
 
 
 def stamp(instant: int | None) -> str | None:
@@ -48,28 +43,15 @@ def figures_line(figures: Figures) -> dict[str, Any]:
     return data | {"started": stamp(figures.started), "ended": stamp(figures.ended)}
 
 
-def as_data(shown: Shown) -> dict[str, Any]:
-    """A commit for `--json`: its fields, and what was said about it."""
-    import msgspec
-
-    from harken import ids
-
-    fields = msgspec.structs.asdict(shown)
-    return fields | {
-        "time": stamp(shown.time),
-        "artifact_ref": ids.artifact_ref(shown.artifact),
-        "names": list(shown.names),
-        "annotations": [
-            {"key": note.key, "value": note.value, "time": stamp(note.time), "who": note.who}
-            for note in shown.annotations
-        ],
-    }
+def excerpt(text: str, limit: int = SUMMARY) -> str:
+    """The beginning of a text with its white space made single, for a line of a list."""
+    # The cut comes first: a text may be very long, and only its beginning matters.
+    short = " ".join(text[: limit * 4].split())
+    return short if len(short) <= limit and len(text) <= limit * 4 else short[: limit - 1].rstrip() + "…"
 
 
-def one_line(shown: Shown) -> str:
+def commit_cells(shown: ShownCommit) -> list[str]:
     """A commit on one line, however much somebody wrote about it."""
-    from harken.context.summary import excerpt
-
     facts = [shown.short, when(shown.time)]
     if shown.commit_type != "delta":
         facts.append(f"[{shown.commit_type}]")
@@ -77,35 +59,27 @@ def one_line(shown: Shown) -> str:
         facts.append("(" + ", ".join(shown.names) + ")")
     if shown.superseded:
         facts.append("[superseded]")
-    return "  ".join([*facts, excerpt(shown.summary, SUMMARY)])
+    return [*facts, excerpt(shown.summary)]
 
 
-def print_made(commit: Commit, *, as_json: bool, **more: Any) -> None:
+def print_made(commit: CommitAnswer, *, as_json: bool) -> None:
     """A commit that was just made: its short name alone, so that a script can use it."""
     if as_json:
-        import msgspec
-
-        fields = msgspec.structs.asdict(commit)
-        ui.json_line(fields | {"time": stamp(commit.time)} | more)
+        ui.json_line(commit)
     else:
         ui.line(commit.short)
 
 
-def short_of(repo: Repo, commit: str) -> str:
-    """The name of a commit as people see it: as many digits as tell it from all others."""
-    from harken import ids
-    from harken.errors import NotFound
-
-    try:
-        return repo.store.get_commit(commit).short
-    except NotFound:
-        return ids.commit_ref(commit)
+def print_json(answers: Iterable[ApiAnswer]) -> None:
+    """Answers, one per line."""
+    for answer in answers:
+        ui.json_line(answer)
 
 
-def print_names(repo: Repo, names: Iterable[Name], *, as_json: bool) -> None:
+def print_names(names: Iterable[NameAnswer], *, as_json: bool) -> None:
     """Branches or tags, one per line."""
     for name in names:
         if as_json:
-            ui.json_line({"name": name.name, "kind": name.kind, "target": name.target})
+            ui.json_line(name)
         else:
-            ui.line(f"{short_of(repo, name.target)}  {name.name}")
+            ui.row(name.short, name.name)

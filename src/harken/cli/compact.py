@@ -32,25 +32,20 @@ def compact_command(repo: Repo, ref: str, summary: str | None, model: str | None
 
         harken materialize review --stop root
     """
-    from harken.context import find
+    from harken.api.writing import CompactRequest, compact
 
     if summary is not None and model is not None:
         raise click.UsageError("give --summary or --model, not both")
-    text: str | None = None
-    if summary is not None:
-        text = _read(summary)
-    elif model is not None:
-        text = _ask(repo, ref, model)
-    branch = find(repo.store, ref).branch
-    commit = repo.compact(ref, text, who=me())
-    print_made(commit, as_json=as_json, summary=repo.show(commit).summary)
-    if branch is None:
+    text = _read(summary) if summary is not None else None
+    made = compact(repo, CompactRequest(ref=ref, summary=text, model=model or "", who=me()))
+    print_made(made, as_json=as_json)
+    if not made.branch:
         ui.note(
-            f"{ref} stays where it was, without the summary; go on from {commit.short}, "
-            f"or give it a name: harken fork {commit.short} --name NAME"
+            f"{ref} stays where it was, without the summary; go on from {made.short}, "
+            f"or give it a name: harken fork {made.short} --name NAME"
         )
     if not as_json:
-        ui.note(f"the whole of it: harken materialize {commit.short} --stop root")
+        ui.note(f"the whole of it: harken materialize {made.short} --stop root")
 
 
 def _read(name: str) -> str:
@@ -61,24 +56,6 @@ def _read(name: str) -> str:
     try:
         return Path(name).read_text(encoding="utf-8", errors="replace")
     except OSError as problem:
-        raise NotFound(f"cannot read {name}: {problem.strerror or problem}") from None
-
-
-def _ask(repo: Repo, ref: str, model: str) -> str:
-    import asyncio
-
-    from harken.agents.models import ModelError, Request, open_model
-    from harken.context.compaction import events_at, foundation
-    from harken.context.summary import request
-    from harken.errors import ModelFailed
-
-    asked = open_model(model)
-    _, base = foundation(repo.store, ref)
-    messages = [{"role": "user", "content": request(events_at(repo.store, base))}]
-    try:
-        reply = asyncio.run(asked.complete(Request(messages=messages, path=("compact",))))
-    except ModelError as problem:
-        raise ModelFailed(f"{asked.name} gave no summary: {problem}", hint="try again, or give --summary") from None
-    if not (reply.content or "").strip():
-        raise ModelFailed(f"{asked.name} gave an empty summary", hint="try again, or give --summary")
-    return str(reply.content)
+        raise NotFound(
+            f"cannot read {name}: {problem.strerror or problem}", hint="name a file, or `-` for stdin"
+        ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,6 @@ from . import ui
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
-    from harken.events import Event
     from harken.repo import Repo
 
 
@@ -27,23 +25,17 @@ def diff_command(repo: Repo, a: str, b: str, as_json: bool) -> None:
 
         harken diff review finding-1
     """
-    found = repo.diff(a, b)
-    if as_json:
-        ui.json_line({"ancestor": found.ancestor.id if found.ancestor else None, "unread": found.unread})
-    else:
-        ui.line(f"common ancestor: {found.ancestor.short if found.ancestor else 'none'}")
-    _side("-", "here", found.here, as_json=as_json)
-    _side("+", "there", found.there, as_json=as_json)
-    if found.unread:
-        ui.warn(f"{found.unread} commits are in formats that nobody here can read")
+    from harken.api.commits import DiffRequest, DiffStart, diff
 
-
-def _side(sign: str, side: str, events: Sequence[Event], *, as_json: bool) -> None:
-    from harken.context.lines import line
-    from harken.events.wire import to_wire
-
-    for event in events:
+    unread = 0
+    for one in diff(repo, DiffRequest(a=a, b=b)):
         if as_json:
-            ui.json_line({"side": side, "event": to_wire(event)})
+            ui.json_line(one)
+        elif isinstance(one, DiffStart):
+            ui.line(f"common ancestor: {one.ancestor_short or 'none'}")
         else:
-            ui.line(f"{sign} {line(event)}")
+            ui.line(f"{'-' if one.side == 'here' else '+'} {one.line}")
+        if isinstance(one, DiffStart):
+            unread = one.unread
+    if unread:
+        ui.warn(f"{unread} commits are in formats that cannot be read here")

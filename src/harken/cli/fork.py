@@ -28,8 +28,10 @@ def fork_command(repo: Repo, ref: str, name: str, why: str, as_json: bool) -> No
 
         harken fork ctx-442044fa --name finding-1
     """
-    made = repo.fork(ref, name, who=me(), why=why)
+    from harken.api.names import ForkRequest, fork
+
+    made = fork(repo, ForkRequest(ref=ref, name=name, who=me(), why=why))
     if as_json:
-        ui.json_line({"name": made.name, "kind": made.kind, "target": made.target})
+        ui.json_line(made)
     else:
         ui.line(made.name)

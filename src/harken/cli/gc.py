@@ -1,4 +1,4 @@
-"""`harken gc`: let go of what nothing needs; commits and what they hold are never among it."""
+"""`harken gc`: remove what nothing needs; commits and their bytes always stay."""
 
 from __future__ import annotations
 
@@ -10,36 +10,34 @@ from . import ui
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
+    from harken.api.upkeep import GcAnswer
     from harken.repo import Repo
-    from harken.store import GcReport
 
 
 @click.command("gc")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing")
-@click.option("--keep-cache", is_flag=True, help="Leave the remembered conversations alone")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing")
+@click.option("--keep-cache", is_flag=True, help="Leave the cache alone")
 @json_option
 @pass_repo
 def gc_command(repo: Repo, dry_run: bool, keep_cache: bool, as_json: bool) -> None:
-    """Let go of what nothing needs
+    """Remove what nothing needs
 
-    Remembered conversations (they are made again when asked for), ephemeral artifacts past their time, and the room
-    that packing left. Every commit stays, with its bytes. For example:
+    The cache (its conversations are made again when asked for), ephemeral artifacts past their time, and the empty
+    space that packing left. Every commit stays, with its bytes. For example:
 
         harken gc --dry-run
     """
-    from harken.store import gc
+    from harken.api.upkeep import GcRequest, gc
 
-    report = gc(repo.store, dry_run=dry_run, keep_cache=keep_cache, now=repo.clock())
+    report = gc(repo, GcRequest(dry_run=dry_run, keep_cache=keep_cache))
     if as_json:
-        import msgspec
-
-        ui.json_line(msgspec.structs.asdict(report))
+        ui.json_line(report)
     else:
         _print(report)
 
 
-def _print(report: GcReport) -> None:
-    verb = "would go" if report.dry_run else "went"
+def _print(report: GcAnswer) -> None:
+    verb = "would be removed" if report.dry_run else "removed"
     for name in report.names:
         ui.line(f"{name} {verb}")
     ui.note(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .options import json_option, pass_repo
+from .options import json_option, named, pass_repo
 
 if TYPE_CHECKING:
-    from harken.context import Materialized
+    from harken.api.writing import MaterializeAnswer
     from harken.repo import Repo
 
 
@@ -40,27 +40,19 @@ def materialize_command(
 
         harken materialize review --format codex-v1 -o rollout.jsonl
     """
-    made = repo.materialize(ref, format=format, stop=stop)
+    from harken.api.writing import MaterializeRequest, materialize
+
+    made = materialize(repo, MaterializeRequest(ref=named(ref), format=format, stop=stop))
     if output is not None:
-        _write(output, made.bytes)
+        _write(output, made.body)
     if as_json:
-        ui.json_line(facts(made))
+        ui.json_line(made)
         return
     if output is None:
-        if ui.is_terminal() and not _is_text(made.bytes):
+        if ui.is_terminal() and not _is_text(made.body):
             raise click.UsageError(f"{made.format} is not text; write it to a file with -o FILE")
-        ui.raw(made.bytes)
+        ui.raw(made.body)
     _remark(made)
-
-
-def facts(made: Materialized) -> dict[str, object]:
-    """How the conversation was made, without the conversation."""
-    import msgspec
-
-    fields = msgspec.structs.asdict(made)
-    del fields["bytes"]
-    fields["losses"] = [msgspec.structs.asdict(loss) for loss in made.losses]
-    return fields | {"size": len(made.bytes)}
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -69,7 +61,9 @@ def _write(path: Path, data: bytes) -> None:
     try:
         _replace(path.resolve(), data)
     except OSError as problem:
-        raise HarkenError(f"cannot write {path}: {problem.strerror or problem}") from None
+        raise HarkenError(
+            f"cannot write {path}: {problem.strerror or problem}", hint="name a file in a folder that you may write to"
+        ) from None
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -98,7 +92,7 @@ def _is_text(data: bytes) -> bool:
     return b"\0" not in data[:4096]
 
 
-def _remark(made: Materialized) -> None:
+def _remark(made: MaterializeAnswer) -> None:
     about = "about " if made.approximate else ""
     ui.note(
         f"{made.format}, tier {made.tier} ({made.tier_name}): {made.message_count} messages, "

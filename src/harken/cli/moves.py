@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .commits import short_of, stamp, when
+from .commits import when
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -15,32 +15,22 @@ if TYPE_CHECKING:
 
 
 @click.command("moves")
-@click.argument("name", required=False)
+@click.argument("name", default="")
 @click.option("-n", "limit", type=click.IntRange(min=0), help="Show at most N moves")
 @json_option
 @pass_repo
-def moves_command(repo: Repo, name: str | None, limit: int | None, as_json: bool) -> None:
+def moves_command(repo: Repo, name: str, limit: int | None, as_json: bool) -> None:
     """List where branches and tags have been moved
 
     Newest first, of one NAME or of all. Branches that advance with a checkpoint are not listed. For example:
 
         harken moves review
     """
-    for move in repo.store.moves(name, limit=limit):
+    from harken.api.names import MovesRequest, moves
+
+    for move in moves(repo, MovesRequest(name=name, limit=limit)):
         if as_json:
-            ui.json_line(
-                {
-                    "number": move.number,
-                    "name": move.name,
-                    "kind": move.kind,
-                    "before": move.before,
-                    "after": move.after,
-                    "time": stamp(move.time),
-                    "who": move.who,
-                    "why": move.why,
-                }
-            )
+            ui.json_line(move)
             continue
-        before, after = (short_of(repo, end) if end else "nothing" for end in (move.before, move.after))
-        about = "  ".join(part for part in (move.who, move.why) if part)
-        ui.line(f"{move.number:>4}  {when(move.time)}  {move.kind} {move.name}: {before} → {after}  {about}".rstrip())
+        ends = f"{move.before_short or 'nothing'} → {move.after_short or 'nothing'}"
+        ui.row(f"{move.number:>4}", when(move.time), f"{move.kind} {move.name}: {ends}", move.who, move.why)

@@ -33,29 +33,22 @@ def run(
     repo: Repo, kind: str, name: str | None, ref: str | None, *, move: bool, delete: bool, why: str, as_json: bool
 ) -> None:
     """Do what the arguments say."""
+    from harken.api.names import DeleteNameRequest, NamesRequest, SetNameRequest, delete_name, names, set_name
+
     if name is None:
         if move or delete:
             raise click.UsageError(f"which {kind}? Give its NAME.")
-        print_names(repo, repo.store.names(kind), as_json=as_json)
+        print_names(names(repo, NamesRequest(kind=kind)), as_json=as_json)
         return
     if delete:
         if move or ref:
             raise click.UsageError("--delete takes a NAME and nothing else.")
-        repo.move(name, None, kind=kind, who=me(), why=why or "delete")
+        gone = delete_name(repo, DeleteNameRequest(name=name, kind=kind, who=me(), why=why))
+        if as_json:
+            ui.json_line(gone)
         ui.note(f"removed {kind} {name}; `harken undo {name}` brings it back")
         return
     if ref is None:
         raise click.UsageError(f"where to? `harken {kind} {name} REF`")
-    expect = _target(repo, kind, name) if move else ""
-    repo.move(name, ref, kind=kind, expect=expect, who=me(), why=why or ("move" if move else "new"))
-    found = repo.store.find_name(name)
-    print_names(repo, [found] if found else [], as_json=as_json)
-
-
-def _target(repo: Repo, kind: str, name: str) -> str:
-    """Where the name points now."""
-    from harken.errors import NotFound
-
-    if (found := repo.store.find_name(name)) is None:
-        raise NotFound(f"no {kind} {name!r} to move", hint=f"`harken {kind} {name} REF` makes it")
-    return found.target
+    made = set_name(repo, SetNameRequest(name=name, kind=kind, ref=ref, move=move, who=me(), why=why))
+    print_names([made], as_json=as_json)

@@ -18,6 +18,15 @@ T = TypeVar("T")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line")
 
 
+def named(ref: str) -> str:
+    """A REF that has to name something: to a request an empty one may mean that none was given."""
+    from harken.errors import BadRequest
+
+    if not ref:
+        raise BadRequest("an empty REF names nothing", hint="a commit, a branch, a tag or a session id")
+    return ref
+
+
 def pass_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
     """Give the command its store, which has to be there: looking for something never makes one."""
     return _passing(function, lambda ctx: _open(ctx, create=False))

@@ -1,4 +1,4 @@
-"""`harken pin`: bytes that no clean-up may let go."""
+"""`harken pin`: bytes that no clean-up may remove."""
 
 from __future__ import annotations
 
@@ -26,14 +26,11 @@ def pin_command(repo: Repo, ref: str, off: bool, only: bool, as_json: bool) -> N
 
         harken pin before-the-rewrite
     """
-    commit = repo.commit(ref)
-    artifacts = [commit.artifact] if only else [link.artifact for link in repo.store.walk(commit.id)]
-    policy = "default" if off else "pin"
-    with repo.store.write() as writer:
-        for artifact in dict.fromkeys(artifacts):
-            writer.set_policy(artifact, policy)
-    count = len(set(artifacts))
+    from harken.api.names import PinRequest, pin
+
+    done = pin(repo, PinRequest(ref=ref, off=off, only=only))
     if as_json:
-        ui.json_line({"id": commit.id, "short": commit.short, "policy": policy, "artifacts": count})
+        ui.json_line(done)
     else:
-        ui.note(f"{count} artifacts of {commit.short} are {'kept as others are' if off else 'kept for ever'}")
+        how = "are no longer pinned" if off else "are kept for ever"
+        ui.note(f"{done.artifacts} artifacts of {done.short} {how}")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
-from .commits import as_data
+from .commits import print_made
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -26,15 +25,7 @@ def resolve_command(repo: Repo, principal: str, time: str, as_json: bool) -> Non
 
         harken resolve claude-code:3f2a91bc 2026-11-15T10:30:00+01:00
     """
-    from harken.errors import NotFound
+    from harken.api.commits import ResolveRequest, resolve
 
-    commit = repo.resolve(principal, None if time == "now" else time)
-    if commit is None:
-        raise NotFound(
-            f"{principal!r} has no commit at or before {time}",
-            hint="`harken log --json` shows the principals; they are written like claude-code:SESSION",
-        )
-    if as_json:
-        ui.json_line(as_data(repo.show(commit)))
-    else:
-        ui.line(commit.short)
+    found = resolve(repo, ResolveRequest(principal=principal, time=None if time == "now" else time))
+    print_made(found, as_json=as_json)

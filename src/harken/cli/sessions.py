@@ -2,67 +2,77 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from . import ui
-from .commits import short_of, stamp, when
+from .commits import excerpt, when
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
+    from harken.api.sessions import SessionAnswer
     from harken.repo import Repo
-    from harken.store import SessionRow
+
+NARROW = 100
+"""Columns under which ids are shortened and less is shown."""
+SHORT_ID = 8
+TITLE = 60
 
 
 @click.command("sessions")
 @click.argument("prefix", default="")
-@click.option("--runtime", metavar="R", help="Only those of this runtime")
+@click.option("--runtime", default="", metavar="R", help="Only those of this runtime")
 @click.option("--top", is_flag=True, help="Leave out the sessions of sub-agents")
 @json_option
 @pass_repo
-def sessions_command(repo: Repo, prefix: str, runtime: str | None, top: bool, as_json: bool) -> None:
+def sessions_command(repo: Repo, prefix: str, runtime: str, top: bool, as_json: bool) -> None:
     """List the sessions in the store
 
-    Oldest first; those whose id begins with PREFIX, or all. For example:
+    Newest first; those whose id begins with PREFIX, or all. A sub-agent's session stands below its parent's. In a
+    narrow window an id is shortened to a beginning that no other session has. For example:
 
         harken sessions --runtime claude-code --top
     """
-    rows = [
-        row for row in repo.sessions(prefix) if (runtime is None or row.runtime == runtime) and not (top and row.parent)
-    ]
-    for row in sorted(rows, key=lambda row: (row.started or 0, row.session)):
-        if as_json:
-            ui.json_line(as_data(repo, row))
-        else:
-            _print(repo, row)
-    if not rows and not as_json:
-        ui.note("no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` takes some in"))
+    from harken.api.sessions import SessionsRequest, sessions
+
+    found = sessions(repo, SessionsRequest(prefix=prefix, runtime=runtime, top=top))
+    if as_json:
+        for one in found:
+            ui.json_line(one)
+        return
+    rows = list(found)
+    narrow = 0 < ui.width() < NARROW
+    short = _shortened([row.session for row in rows if not row.parent]) if narrow else {}
+    for row in rows:
+        ui.row(*(_narrow(row, short) if narrow else _wide(row)))
+    if not rows:
+        ui.note("no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` imports some"))
 
 
-def as_data(repo: Repo, row: SessionRow) -> dict[str, Any]:
-    """A session for `--json`."""
-    return {
-        "session": row.session,
-        "runtime": row.runtime,
-        "title": row.title,
-        "tip": repo.store.get_commit(row.tip).short if row.tip else None,
-        "tip_id": row.tip or None,
-        "started": stamp(row.started),
-        "ended": stamp(row.ended),
-        "messages": row.messages,
-        "parent": row.parent or None,
-        "agent": row.agent or None,
-        "source": row.source or None,
-    }
+def _wide(row: SessionAnswer) -> list[str]:
+    inset = "└ " if row.parent else ""
+    title = excerpt(row.title, TITLE)
+    started, counted = f"{when(row.started):<19}", f"{row.messages:>5} messages"
+    return [row.tip or "(empty)     ", started, counted, f"{row.runtime:<11}", inset + row.session, title]
 
 
-def _print(repo: Repo, row: SessionRow) -> None:
-    from harken.context.summary import excerpt
+def _narrow(row: SessionAnswer, short: dict[str, str]) -> list[str]:
+    """The same in a narrow window: no year, no seconds, no runtime."""
+    name = "└ " + (row.agent or row.session) if row.parent else short[row.session]
+    return [row.tip or "(empty)     ", f"{when(row.started)[5:16]:<11}", f"{row.messages:>4}", name, row.title]
 
-    tip = short_of(repo, row.tip) if row.tip else "(empty)     "
-    inset = "  └ " if row.parent else ""
-    ui.line(
-        f"{tip}  {when(row.started):<19}  {row.messages:>5} messages  {row.runtime:<12}  "
-        f"{inset}{row.session}  {excerpt(row.title, 60)}".rstrip()
-    )
+
+def _shortened(sessions: list[str]) -> dict[str, str]:
+    """For each id the shortest beginning, of at least eight characters, that no other has."""
+    ordered = sorted(sessions)
+    found = {}
+    for before, one, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
+        shared = max(_shared(one, before), _shared(one, after))
+        found[one] = one[: max(SHORT_ID, shared + 1)]
+    return found
+
+
+def _shared(one: str, other: str) -> int:
+    """How many first characters two ids have in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -24,4 +24,6 @@ def snapshot_command(repo: Repo, ref: str, as_json: bool) -> None:
 
         harken snapshot review
     """
-    print_made(repo.snapshot(ref, who=me()), as_json=as_json)
+    from harken.api.writing import SnapshotRequest, snapshot
+
+    print_made(snapshot(repo, SnapshotRequest(ref=ref, who=me())), as_json=as_json)

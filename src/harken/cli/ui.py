@@ -1,7 +1,9 @@
 """The only file that prints. Data goes to stdout, remarks to stderr, and nothing from a transcript is trusted.
 
-A transcript may hold escape sequences that set a window title, fill the clipboard or hide text; `safe` makes every
-control character visible before it reaches a terminal. JSON output escapes them by itself.
+A transcript may hold escape sequences that set a window title, fill the clipboard or hide text, and newlines that
+would make one line look like two. `safe` makes every control character visible, `one_line` newlines too; `line`, `note`
+and `warn` print exactly one line whatever they are given. Text of several lines goes through `block`, where no line
+can look like one of ours. JSON output escapes everything by itself.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
 # C0 and C1 controls except tab and newline, and the characters that reorder text.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+# What a terminal, or a program that reads lines, may take for the end of one.
+_BREAK = re.compile("[\n\u2028\u2029]")
+_BREAKS = {"\n": "\\n", "\u2028": "\\x2028", "\u2029": "\\x2029"}
+
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
 
@@ -34,9 +42,16 @@ def safe(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
+def one_line(text: str) -> str:
+    """The text with every control character and every line break made visible."""
+    return _BREAK.sub(lambda found: _BREAKS[found[0]], safe(text))
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
-        return msgspec.structs.asdict(value)
+        fields = msgspec.structs.asdict(value)
+        fields.pop("body", None)  # the bytes of an answer go to a file or a pipe, never into its JSON
+        return fields
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     if isinstance(value, bytes):
@@ -65,7 +80,55 @@ def speaks_unicode() -> bool:
 
 def line(text: str = "") -> None:
     """A line of plain data on stdout."""
-    sys.stdout.write(safe(text) + "\n")
+    sys.stdout.write(one_line(text) + "\n")
+
+
+def row(*cells: str) -> None:
+    """A line of a list, cut where the window ends; into a pipe or a file it goes whole."""
+    text = one_line("  ".join(cell for cell in cells if cell))
+    sys.stdout.write((fit(text, wide) if (wide := width()) else text) + "\n")
+
+
+def block(text: str, indent: str = "", *, stderr: bool = False) -> None:
+    """Text of several lines; each begins with the indent."""
+    stream = sys.stderr if stderr else sys.stdout
+    for part in safe(text).split("\n"):
+        stream.write(f"{indent}{part}\n")
+
+
+def width() -> int:
+    """The columns of the window; 0 where stdout is none, unless COLUMNS says how wide to write."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+        return max(20, shutil.get_terminal_size().columns)
+    return 0
+
+
+def fit(text: str, columns: int) -> str:
+    """As much of the text as the columns hold; an ellipsis tells where something is missing."""
+    if len(text) <= columns and text.isascii():
+        return text
+    used = 0
+    for at, character in enumerate(text):
+        used += _cells(character)
+        if used > columns:
+            return _cut(text[:at], columns)
+    return text
+
+
+def _cut(text: str, columns: int) -> str:
+    more = "…" if speaks_unicode() else "..."
+    while text and sum(map(_cells, text)) + len(more) > columns:
+        text = text[:-1]
+    return text.rstrip() + more
+
+
+def _cells(character: str) -> int:
+    """The columns a character takes: none for a combining one, two for a wide one."""
+    if character.isascii():
+        return 1
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def raw(data: bytes) -> None:
@@ -97,7 +160,7 @@ def is_terminal() -> bool:
 
 def note(text: str) -> None:
     """A remark, on stderr."""
-    sys.stderr.write(safe(text) + "\n")
+    sys.stderr.write(one_line(text) + "\n")
 
 
 def warn(text: str) -> None:

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .commits import me, short_of
+from .commits import me
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
-
-
-DIGITS = 19
-"""A longer number is no move's."""
 
 
 @click.command("undo")
@@ -37,12 +33,12 @@ def undo_command(repo: Repo, name: str | None, number: int | None, as_json: bool
     """
     if name is not None and number is not None:
         raise click.UsageError("give a NAME or a move, not both.")
-    if name is not None and name.isdecimal() and len(name) < DIGITS and not repo.store.moves(name, limit=1):
-        number, name = int(name), None
-    back = repo.undo(name, number=number, who=me())
+    from harken.api.names import UndoRequest, undo
+
+    back = undo(repo, UndoRequest(name=name or "", number=number, who=me()))
     if as_json:
-        ui.json_line({"name": back.name, "kind": back.kind, "target": back.target})
+        ui.json_line(back)
     elif back.target:
-        ui.line(f"{short_of(repo, back.target)}  {back.name}")
+        ui.row(back.short, back.name)
     else:
-        ui.note(f"{back.kind} {back.name} is gone again")
+        ui.note(f"{back.kind} {back.name} is removed again")

@@ -1,4 +1,4 @@
-"""`Repo`: the one object callers hold. Each method is a sentence about contexts; the rooms below do the work.
+"""`Repo`: the one object that programs hold. Each method is a sentence; the packages below do the work.
 
 A REF is a commit (`ctx-…`), a branch, a tag, a session id or `SESSION@MESSAGE`; wherever one is asked for, the value
 that another method returned will do as well.
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from harken import clock as clocks
 from harken import context, ids
-from harken.context import Diff, Materialized, Ref, SessionTracker, Shown
-from harken.context.agents import RUNTIME
+from harken.context import Diff, Materialized, Ref, Shown, listing, names
 from harken.context.checkpoint import (
     Time,
     advance_session,
@@ -25,35 +24,23 @@ from harken.context.checkpoint import (
     check_origin,
     take_artifact,
 )
+from harken.context.compaction import events_at, foundation
+from harken.context.family import Family, family
 from harken.context.materialize import remake
 from harken.context.remember import Recipe, note_recipe
 from harken.context.spawned import settle
-from harken.errors import BadRequest, Conflict, Evicted, NotFound
+from harken.context.summary import request as summary_request
+from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
-from harken.events.cbor import encode_event
-from harken.log import Session
-from harken.store import Commit, Draft, Move, Name, SessionRow, Store, open_store
-from harken.store import undo as undo_move
+from harken.formats import detect
+from harken.formats import find as find_format
+from harken.formats import names as format_names
+from harken.store import Commit, Draft, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc
+
+from .agents import SessionAgent, agents_in_log, agents_in_store
+from .live import KeptSession
 
 _STOPS = ("compaction", "root")
-
-
-def default_location() -> Path:
-    """Where the store lies unless somebody says otherwise: in the user's data folder."""
-    data = os.environ.get("XDG_DATA_HOME", "")
-    # The specification of these folders has relative paths ignored.
-    base = Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
-    return base / "harken" / "store.db"
-
-
-def open(
-    path_or_url: str | os.PathLike[str] | None = None, *, create: bool = True, clock: clocks.Clock = clocks.now
-) -> Repo:
-    """Open the store at a path or URL; without one, the user's own.
-
-    One that is not there is made, or with `create=False` is `NotFound`."""
-    where = default_location() if path_or_url is None else path_or_url
-    return Repo(open_store(where, create=create), clock=clock)
 
 
 class Repo:
@@ -70,7 +57,7 @@ class Repo:
         self,
         data: bytes | None = None,
         *,
-        format: str,
+        format: str | None = None,
         parent: Ref | None = None,
         commit_type: str = "delta",
         checkpoint: str = "explicit",
@@ -88,12 +75,13 @@ class Repo:
         spawned_from: dict[str, Any] | None = None,
         forked_from: Ref | None = None,
     ) -> Commit:
-        """Make a commit of new bytes, or of an artifact that is there already.
+        """Make a commit of new bytes, or of an artifact that is there already. Without a format, what they look like.
 
         With a branch as `parent` the branch moves along: `Conflict` if somebody else moved it meanwhile."""
         if (data is None) == (artifact is None):
             raise BadRequest("a checkpoint has either data or an artifact", hint="give exactly one of the two")
         check_origin(spawned_from)
+        format = format or _detected(data)
         counted = None not in (check_count("messages", message_count), check_count("tokens", token_count))
         known = None if artifact is None else context.get_artifact(self.store, artifact)
         if known is not None:
@@ -196,6 +184,49 @@ class Repo:
         """What one context knows that the other does not."""
         return context.diff(self.store, self.commit(a), self.commit(b))
 
+    def delta(self, ref: Ref) -> list[Event]:
+        """What a commit adds to the conversation, as events."""
+        commit = self.commit(ref)
+        known = find_format(commit.format)
+        if known is None or "read" not in known.can:
+            raise BadRequest(
+                f"{commit.format} is in no format that can be read here",
+                hint=f"`harken materialize {commit.short}` writes its bytes as they are",
+            )
+        return known.read(self.store.get(commit.artifact))
+
+    def log(self, ref: Ref | None = None, *, limit: int | None = None, superseded: bool = False) -> Iterator[Shown]:
+        """The chain behind a commit (without one, every commit), newest first, with summaries and names. Tails that
+        a grown file has superseded are left out unless asked for."""
+        if ref is None:
+            return listing.newest(self.store, limit=limit, superseded=superseded)
+        return listing.chain(self.store, self.commit(ref), limit=limit, superseded=superseded)
+
+    def family(self, ref: Ref | None = None, *, limit: int | None = None, superseded: bool = False) -> Family:
+        """The tree a commit stands in (without one, all trees), with the sub-agents that were spawned in it."""
+        of = self.commit(ref).id if ref is not None else ""
+        return family(self.store, of=of, limit=limit, superseded=superseded)
+
+    def children(self, ref: Ref) -> list[Commit]:
+        """The commits that were made on top of a commit."""
+        return self.store.children(self.commit(ref).id)
+
+    def shorts(self, commits: Iterable[str]) -> dict[str, str]:
+        """The shown names of commits given by their full names; of one that is not here, its usual short form."""
+        found = {}
+        for commit in commits:
+            try:
+                found[commit] = self.store.get_commit(commit).short
+            except NotFound:
+                found[commit] = ids.commit_ref(commit)
+        return found
+
+    def agents(self, session: str | os.PathLike[str]) -> list[SessionAgent]:
+        """The agents of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
+        if isinstance(session, str):
+            return agents_in_store(self.store, session)
+        return agents_in_log(self.store, Path(session))
+
     def events(self, session: str) -> list[Event]:
         """Everything the agents of a session said, heard and did, as one stream in the order of time."""
         row = context.get_session(self.store, session)
@@ -238,43 +269,60 @@ class Repo:
     def undo(self, name: str | None = None, *, number: int | None = None, who: str = "") -> Name:
         """Take back the newest deliberate move of a name (or of any), or the move of that number, which is one more
         move. `Conflict` if the name has gone on since."""
-        moves = self.store.moves(name, limit=None if number else 1)
-        move = next((move for move in moves if number in (None, move.number)), None)
-        if move is None:
-            which = f"no move {number}" if number else f"no move of {name!r}" if name else "there is no move"
-            raise NotFound(f"{which} to undo", hint="`harken moves` lists them")
-        try:
-            back = undo_move(self.store, move.number, time=self.clock(), who=who)
-        except Conflict as problem:
-            raise Conflict(str(problem), hint=self._instead(move) or problem.hint) from problem
-        return Name(name=back.name, kind=back.kind, target=back.after)
+        return names.undo(self.store, name, number, time=self.clock(), who=who)
 
-    def _instead(self, move: Move) -> str:
-        """What to do where a move cannot be taken back because the name is not where the move left it."""
-        now = self.store.find_name(move.name)
-        if now is None or now.target == move.after:
-            return ""
-        last = self.store.moves(move.name, limit=1)[0]
-        if last.after == now.target:
-            return f"it was moved again since; take that back first: `harken undo {last.number}`"
-        here = self.commit(now.target).short
-        there = self.commit(move.before).short if move.before else ""
-        to = (
-            f"`harken {move.kind} --move {move.name} {there}`"
-            if there
-            else f"`harken {move.kind} --delete {move.name}`"
-        )
-        return f"it has gone on to {here} by itself since; {to} does it all the same, and {here} stays in the store"
+    def names(self, kind: str | None = None) -> list[Name]:
+        """The branches and tags, or those of one kind."""
+        return self.store.names(kind)
+
+    def find_name(self, name: str) -> Name | None:
+        """The branch or tag of exactly this name."""
+        return self.store.find_name(name)
+
+    def moves(self, name: str | None = None, *, limit: int | None = None) -> list[Move]:
+        """Where names were moved on purpose, newest first."""
+        return self.store.moves(name, limit=limit)
+
+    def pin(self, ref: Ref, *, off: bool = False, only: bool = False) -> int:
+        """Keep a commit's bytes for ever (`off`: no longer), with the chain behind it unless `only`. The answer is
+        the number of artifacts."""
+        return names.set_pin(self.store, self.commit(ref), pinned=not off, only=only)
 
     # -- commits that stand for more ---------------------------------------------------------------------------
 
-    def compact(self, ref: Ref, summary: str | None = None, *, created_at: Time = None, who: str = "") -> Commit:
-        """Fold a chain into a summary; without one, a summary made of the conversation's own words."""
+    def compact(
+        self, ref: Ref, summary: str | None = None, *, model: str = "", created_at: Time = None, who: str = ""
+    ) -> Commit:
+        """Fold a chain into a summary: yours, one the model writes, or one made of the conversation's own words."""
+        if summary is not None and model:
+            raise BadRequest("a compaction has a summary or a model, not both", hint="give one of the two")
+        if model:
+            summary = self._ask_for_summary(ref, model)
         return context.compact(self.store, ref, summary, time=context.instant(created_at, self.clock), who=who)
 
     def snapshot(self, ref: Ref, *, created_at: Time = None, who: str = "") -> Commit:
         """Store a commit's whole conversation, so that the walk is short."""
         return context.snapshot(self.store, ref, time=context.instant(created_at, self.clock), who=who)
+
+    def _ask_for_summary(self, ref: Ref, model: str) -> str:
+        from harken.agents.models.ask import ask
+
+        _, base = foundation(self.store, ref)
+        return ask(model, summary_request(events_at(self.store, base)), purpose="compact")
+
+    # -- looking after the store -------------------------------------------------------------------------------
+
+    def gc(self, *, dry_run: bool = False, keep_cache: bool = False) -> GcReport:
+        """Remove what nothing needs: the cache, expired artifacts, empty space. Commits and their bytes stay."""
+        return gc(self.store, dry_run=dry_run, keep_cache=keep_cache, now=self.clock())
+
+    def fsck(self, *, read_data: bool = False, repair: bool = False) -> Report:
+        """Check that everything is what it says it is; `read_data` reads every byte, `repair` sets damage aside."""
+        return fsck(self.store, read_data=read_data, repair=repair, now=self.clock())
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copy the store into a new file while others use it; the answer is the size in bytes."""
+        return backup(self.store, path)
 
     # -- live sessions -----------------------------------------------------------------------------------------
 
@@ -300,7 +348,7 @@ class Repo:
         )
 
     def close(self) -> None:
-        """Let go of the store; one left without this is still whole."""
+        """Close the store; one that was not closed is still whole."""
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -312,67 +360,8 @@ class Repo:
         self.close()
 
 
-class KeptSession(Session):
-    """A session log with a chain of commits for each of its agents.
-
-    A log that is opened again is read once, and what the store does not have of it yet is made up for."""
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        repo: Repo,
-        session_id: str | None = None,
-        frequency: str = "turn",
-        principal: str = "",
-        on_warning: context.tracker.Warn | None = None,
-        **options: Any,
-    ) -> None:
-        self.tracker: SessionTracker | None = None
-        """None until something is logged: a session is named after the first event in its log."""
-        self._repo = repo
-        self._chosen_id = session_id or ""
-        self._settings: dict[str, Any] = {"frequency": frequency, "principal": principal, "on_warning": on_warning}
-        super().__init__(path, **options)
-        self._catch_up()
-        self.observers.insert(0, self._keep)
-
-    @property
-    def session_id(self) -> str:
-        """The name its chains go by in the store; empty while nothing is logged."""
-        return self.tracker.session if self.tracker else self._chosen_id
-
-    def checkpoint(self, reason: str = "explicit") -> None:
-        """Keep what is pending, of every agent."""
-        if self.tracker is not None:
-            self.tracker.checkpoint(reason)
-
-    def close(self) -> None:
-        """Checkpoint the end of the session, then close the log."""
-        if self.tracker is not None and not self.readonly:
-            self.tracker.close()
-        super().close()
-
-    def _catch_up(self) -> None:
-        events = self.events()
-        if (first := next(events, None)) is not None:
-            self._follow(first).observe((first, *events))
-
-    def _keep(self, events: list[Event]) -> None:
-        self._follow(events[0]).observe(events)
-
-    def _follow(self, first: Event) -> SessionTracker:
-        if self.tracker is None:
-            self.tracker = SessionTracker(
-                self._repo,
-                session_id=self._chosen_id or session_name(self.path, first),
-                source=str(self.path),
-                template=RUNTIME,
-                **self._settings,
-            )
-        return self.tracker
-
-
-def session_name(path: Path, first: Event) -> str:
-    """The id of a session log: what its file is called, and a few digits of its first event."""
-    return f"{path.stem}-{ids.artifact_id(encode_event(first))[:8]}"
+def _detected(data: bytes | None) -> str:
+    found = detect(data[: 64 << 10]) if data else None
+    if found is None:
+        raise BadRequest("the format of these bytes cannot be told", hint=f"name it: {', '.join(format_names())}")
+    return found.name

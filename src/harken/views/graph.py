@@ -8,10 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-
-import msgspec
-
-from harken.store.base import Commit
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 MARKS = {"delta": "●", "compaction": "◆", "snapshot": "■"}
 PLAIN = str.maketrans("●◆■│├┼┴╯─…", "*#@|+++'-.")
@@ -20,64 +17,83 @@ WIDTH = 24
 """Columns drawn at most; a wider tree loses its lines at the right, never its commits."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class GraphCommit(Protocol):
+    """What a drawing needs to know of a commit."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def parent(self) -> str: ...
+
+    @property
+    def commit_type(self) -> str: ...
+
+    @property
+    def time(self) -> Any:
+        """Something to sort by: an instant, or its text."""
+
+
+C = TypeVar("C", bound=GraphCommit)
+
+
+class GraphRow(NamedTuple, Generic[C]):
     """A line of the drawing; without a commit it only joins columns."""
 
     lines: str
-    commit: Commit | None = None
+    commit: C | None = None
 
 
 def draw(
-    commits: Iterable[Commit],
+    commits: Iterable[C],
     links: Mapping[str, str] | None = None,
     *,
     beyond: Container[str] = (),
     limit: int | None = None,
     marks: str = "unicode",
-) -> list[Row]:
+) -> list[GraphRow[C]]:
     """The rows for these commits, at most `limit` of them. `links` maps a chain's first commit to the commit it was
     spawned at; lines to the commits `beyond` go on to the end. `marks` is `unicode` or `ascii`."""
     below = _parents(list(commits), links or {}, beyond)
     columns: list[str] = []
-    rows: list[Row] = []
+    rows: list[GraphRow[C]] = []
     for commit in islice(_order(below), limit):
         place = columns.index(commit.id) if commit.id in columns else len(columns)
         if place == len(columns):
             columns.append(commit.id)
         joining = [n for n, waiting in enumerate(columns) if waiting == commit.id and n != place]
         if joining:
-            rows.append(Row(lines=_join(columns, place, joining)))
+            rows.append(GraphRow(lines=_join(columns, place, joining)))
             columns = [waiting for n, waiting in enumerate(columns) if n not in joining]
         cells = [MARKS.get(commit.commit_type, "●") if n == place else "│" for n in range(len(columns))]
-        rows.append(Row(lines=_clip(cells), commit=commit))
+        rows.append(GraphRow(lines=_clip(cells), commit=commit))
         parent = below[commit.id][1]
         if parent:
             columns[place] = parent
         else:
             columns.pop(place)
     if marks == "ascii":
-        return [msgspec.structs.replace(row, lines=row.lines.translate(PLAIN)) for row in rows]
+        return [row._replace(lines=row.lines.translate(PLAIN)) for row in rows]
     return rows
 
 
-def _parents(
-    commits: Sequence[Commit], links: Mapping[str, str], beyond: Container[str]
-) -> dict[str, tuple[Commit, str]]:
+def _parents(commits: Sequence[C], links: Mapping[str, str], beyond: Container[str]) -> dict[str, tuple[C, str]]:
     known = {commit.id for commit in commits}
-    found: dict[str, tuple[Commit, str]] = {}
+    found: dict[str, tuple[C, str]] = {}
     for commit in commits:
         parent = commit.parent or links.get(commit.id, "")
         found[commit.id] = (commit, parent if parent in known or parent in beyond else "")
     return found
 
 
-def _order(below: Mapping[str, tuple[Commit, str]]) -> Iterator[Commit]:
+def _order(below: Mapping[str, tuple[C, str]]) -> Iterator[C]:
     """Children before parents, and among those that may come next the newest first, keeping a line together."""
     waiting = dict.fromkeys(below, 0)
     for _, parent in below.values():
         if parent in waiting:
             waiting[parent] += 1
-    age = {id: (-commit.time, number) for number, (id, (commit, _)) in enumerate(below.items())}
+    newest_first = sorted(below, key=lambda id: below[id][0].time, reverse=True)
+    age = {id: number for number, id in enumerate(newest_first)}
     ready = [(age[id], id) for id, children in waiting.items() if not children]
     heapq.heapify(ready)
     while ready:

@@ -1,0 +1,24 @@
+"""One question to a model, outside any session."""
+
+from __future__ import annotations
+
+import asyncio
+
+from harken.errors import ModelFailed
+
+from . import open_model
+from .base import ModelError, Request
+
+
+def ask(model: str, question: str, *, purpose: str) -> str:
+    """What the model of that name answers; `ModelFailed` where it answers nothing. `purpose` names the question in
+    a script."""
+    asked = open_model(model)
+    request = Request(messages=[{"role": "user", "content": question}], path=(purpose,))
+    try:
+        reply = asyncio.run(asked.complete(request))
+    except ModelError as problem:
+        raise ModelFailed(f"{asked.name} did not answer: {problem}", hint="try again, or another model") from None
+    if not (reply.content or "").strip():
+        raise ModelFailed(f"{asked.name} gave an empty answer", hint="try again, or another model")
+    return str(reply.content)

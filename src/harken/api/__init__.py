@@ -1,0 +1,49 @@
+"""One function per operation: a typed request in, a typed answer out.
+
+The command line is a shell around these functions, and so will be HTTP and MCP. A function takes the `Repo` and a
+request; it gives one answer, or an iterator of them where there may be many. Requests and answers are frozen values
+that can cross a wire: a REF is text, a time is RFC 3339 text (in requests also an integer of microseconds), and a field
+of bytes called `body` is what a shell carries beside the JSON (a file, the body of an HTTP message). Nothing here
+prints, or reads arguments or the environment. Errors are those of `harken.errors`, each with a code.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+OPERATIONS: dict[str, str] = {
+    "agents": "sessions",
+    "annotate": "commits",
+    "backup": "upkeep",
+    "checkpoint": "writing",
+    "compact": "writing",
+    "delete_name": "names",
+    "describe": "commits",
+    "diff": "commits",
+    "doctor": "upkeep",
+    "fork": "names",
+    "fsck": "upkeep",
+    "gc": "upkeep",
+    "graph": "commits",
+    "history": "commits",
+    "log": "commits",
+    "materialize": "writing",
+    "moves": "names",
+    "names": "names",
+    "pin": "names",
+    "resolve": "commits",
+    "sessions": "sessions",
+    "set_name": "names",
+    "show": "commits",
+    "snapshot": "writing",
+    "undo": "names",
+}
+"""Every operation and the module it is in; modules are loaded when they are needed."""
+
+
+def operation(name: str) -> Callable[..., Any]:
+    """The function of that operation."""
+    found: Callable[..., Any] = getattr(importlib.import_module(f".{OPERATIONS[name]}", __name__), name)
+    return found

@@ -1,0 +1,241 @@
+"""Looking at commits: log, history, graph, show, diff, resolve; and saying something about one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from harken.context.lines import line
+from harken.errors import BadRequest, Evicted, NotFound
+from harken.events import Event
+from harken.events.wire import to_wire
+from harken.repo import Repo
+
+from .base import ApiAnswer, ApiRequest
+from .values import CommitAnswer, ShownCommit, commit_answer, shown_commit, shown_fields
+
+
+class LogRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which commits to list."""
+
+    ref: str = ""
+    """The commit whose chain is listed; empty for every commit of the store."""
+    limit: int | None = None
+    """At most so many."""
+    superseded: bool = False
+    """Whether to list tails that a grown file has superseded, too."""
+
+
+def log(repo: Repo, request: LogRequest) -> Iterator[ShownCommit]:
+    """The chain of commits behind a commit, newest first, past every compaction."""
+    found = repo.log(request.ref or None, limit=_limit(request.limit), superseded=request.superseded)
+    return (shown_commit(shown) for shown in found)
+
+
+class HistoryRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which chain to list."""
+
+    ref: str
+    """The commit whose chain is listed."""
+    limit: int | None = None
+    """At most so many."""
+
+
+def history(repo: Repo, request: HistoryRequest) -> Iterator[CommitAnswer]:
+    """The chain behind a commit without summaries and names, which is quicker than `log`."""
+    return (commit_answer(commit) for commit in repo.history(request.ref, limit=_limit(request.limit)))
+
+
+class GraphRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which tree of commits to give."""
+
+    ref: str = ""
+    """A commit of the tree; empty for every tree of the store."""
+    limit: int | None = None
+    """At least so many commits, newest first, if there are; the tree below them is left out."""
+    superseded: bool = False
+    """Whether to give tails that a grown file has superseded, too."""
+
+
+class GraphAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """A tree of commits, to be drawn."""
+
+    commits: list[CommitAnswer]
+    """The commits, newest first."""
+    spawned: dict[str, str]
+    """From the first commit of a sub-agent's chain to the commit it was spawned at."""
+    beyond: list[str]
+    """Parents that are there and were left out."""
+
+
+def graph(repo: Repo, request: GraphRequest) -> GraphAnswer:
+    """The tree a commit stands in: the branches beside it, and the sub-agents that were spawned in it."""
+    found = repo.family(request.ref or None, limit=_limit(request.limit), superseded=request.superseded)
+    return GraphAnswer(
+        commits=[commit_answer(commit) for commit in found.commits],
+        spawned=found.spawned,
+        beyond=sorted(found.beyond),
+    )
+
+
+class EventLine(ApiAnswer, frozen=True, kw_only=True):
+    """An event of a conversation."""
+
+    event: dict[str, Any]
+    """The event as `events-v1` has it (docs/FORMAT.md)."""
+    line: str
+    """The same on one line, for people."""
+
+
+class ShowRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which commit to show."""
+
+    ref: str
+    """The commit."""
+    content: bool = True
+    """Whether to give what it adds to the conversation, too."""
+
+
+class ShowAnswer(ShownCommit, frozen=True, kw_only=True):
+    """A commit with everything around it."""
+
+    parent_short: str
+    """The short name of its parent; empty for a root."""
+    children: list[str]
+    """The full names of the commits made on top of it."""
+    children_short: list[str]
+    """The short names of these."""
+    content: list[EventLine]
+    """What it adds to the conversation."""
+    unread: str
+    """Why the content is missing, where it could not be read; empty otherwise."""
+
+
+def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
+    """One commit, with what it adds and what was said about it."""
+    shown = repo.show(request.ref)
+    children = repo.children(shown)
+    content, unread = _content(repo, shown.id) if request.content else ([], "")
+    return ShowAnswer(
+        **shown_fields(shown),
+        parent_short=repo.shorts([shown.parent])[shown.parent] if shown.parent else "",
+        children=[child.id for child in children],
+        children_short=[child.short for child in children],
+        content=content,
+        unread=unread,
+    )
+
+
+def _content(repo: Repo, commit: str) -> tuple[list[EventLine], str]:
+    try:
+        return [_event_line(event) for event in repo.delta(commit)], ""
+    except (BadRequest, Evicted) as problem:
+        return [], f"{problem}; {problem.hint}" if problem.hint else str(problem)
+
+
+def _event_line(event: Event) -> EventLine:
+    return EventLine(event=to_wire(event), line=line(event))
+
+
+class DescribeRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which commits to describe."""
+
+    refs: list[str]
+    """The commits."""
+
+
+def describe(repo: Repo, request: DescribeRequest) -> Iterator[ShownCommit]:
+    """Commits with their summaries and names, in the order asked."""
+    return (shown_commit(shown) for shown in repo.describe(repo.commit(ref) for ref in request.refs))
+
+
+class DiffRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which two contexts to compare."""
+
+    a: str
+    """The first commit."""
+    b: str
+    """The second commit."""
+
+
+class DiffStart(ApiAnswer, frozen=True, kw_only=True):
+    """The first line of a comparison."""
+
+    ancestor: str | None
+    """The full name of the newest commit both stand on."""
+    ancestor_short: str | None
+    """Its short name."""
+    unread: int
+    """Commits whose format cannot be read here; they are on neither side."""
+
+
+class DiffLine(EventLine, frozen=True, kw_only=True):
+    """An event that only one of the two contexts has."""
+
+    side: str
+    """`here` where only the first has it, `there` where only the second has."""
+
+
+def diff(repo: Repo, request: DiffRequest) -> Iterator[DiffStart | DiffLine]:
+    """What one context knows that another does not."""
+    found = repo.diff(request.a, request.b)
+    ancestor = found.ancestor
+    yield DiffStart(
+        ancestor=ancestor.id if ancestor else None,
+        ancestor_short=ancestor.short if ancestor else None,
+        unread=found.unread,
+    )
+    yield from _side("here", found.here)
+    yield from _side("there", found.there)
+
+
+def _side(side: str, events: Iterable[Event]) -> Iterator[DiffLine]:
+    for event in events:
+        yield DiffLine(side=side, event=to_wire(event), line=line(event))
+
+
+class ResolveRequest(ApiRequest, frozen=True, kw_only=True):
+    """Whose context, and when."""
+
+    principal: str
+    """Who, like `claude-code:SESSION`."""
+    time: str | int | None = None
+    """When; None for now."""
+
+
+def resolve(repo: Repo, request: ResolveRequest) -> ShownCommit:
+    """The principal's newest commit at or before a time."""
+    commit = repo.resolve(request.principal, request.time)
+    if commit is None:
+        when = "now" if request.time is None else request.time
+        raise NotFound(
+            f"{request.principal!r} has no commit at or before {when}",
+            hint="`harken log --json` shows the principals; they are written like claude-code:SESSION",
+        )
+    return shown_commit(repo.show(commit))
+
+
+class AnnotateRequest(ApiRequest, frozen=True, kw_only=True):
+    """What to say about which commit."""
+
+    ref: str
+    """The commit."""
+    text: str
+    """The remark."""
+    key: str = "summary"
+    """What kind of remark it is; the newest summary is shown in lists."""
+    who: str = ""
+    """Who says so."""
+
+
+def annotate(repo: Repo, request: AnnotateRequest) -> ShownCommit:
+    """Add a remark to a commit; the older ones stay."""
+    commit = repo.commit(request.ref)
+    repo.annotate(commit, request.text, key=request.key, who=request.who)
+    return shown_commit(repo.show(commit))
+
+
+def _limit(limit: int | None) -> int | None:
+    if limit is not None and limit < 0:
+        raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")
+    return limit

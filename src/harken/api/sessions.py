@@ -1,0 +1,130 @@
+"""The sessions in the store, and the agents that took part in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harken.errors import BadRequest
+from harken.repo import Repo
+from harken.store import SessionRow
+
+from .base import ApiAnswer, ApiRequest, stamp
+
+
+class SessionsRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which sessions to list."""
+
+    prefix: str = ""
+    """Those whose id begins like this; empty for all."""
+    runtime: str = ""
+    """Those of this runtime; empty for all."""
+    top: bool = False
+    """Whether to leave out the sessions of sub-agents."""
+
+
+class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """A session."""
+
+    session: str
+    """Its id."""
+    runtime: str
+    """The program that held it."""
+    title: str
+    """What it is called, or its first words; empty where nobody knows."""
+    tip: str | None
+    """The short name of its newest commit."""
+    tip_id: str | None
+    """The full name of that commit."""
+    started: str | None
+    """When it began."""
+    ended: str | None
+    """When its newest record was written."""
+    messages: int
+    """Messages in it."""
+    parent: str | None
+    """The session that spawned it, for a sub-agent."""
+    agent: str | None
+    """The agent it belongs to, for a sub-agent."""
+    source: str | None
+    """The file it was read from."""
+
+
+def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
+    """The sessions in the store, newest first; a sub-agent's stands behind its parent's."""
+    rows = repo.sessions(request.prefix)
+    begun = {row.session: row.started or 0 for row in rows}
+
+    def place(row: SessionRow) -> tuple[int, str, bool, int, str]:
+        top = row.parent if row.parent in begun else row.session
+        return (-begun[top], top, top != row.session, -begun[row.session], row.session)
+
+    rows = [row for row in sorted(rows, key=place) if request.runtime in ("", row.runtime)]
+    rows = [row for row in rows if not (request.top and row.parent)]
+    shorts = repo.shorts({row.tip for row in rows if row.tip})
+    for row in rows:
+        yield SessionAnswer(
+            session=row.session,
+            runtime=row.runtime,
+            title=row.title,
+            tip=shorts.get(row.tip),
+            tip_id=row.tip or None,
+            started=stamp(row.started),
+            ended=stamp(row.ended),
+            messages=row.messages,
+            parent=row.parent or None,
+            agent=row.agent or None,
+            source=row.source or None,
+        )
+
+
+class AgentsRequest(ApiRequest, frozen=True, kw_only=True):
+    """Whose agents to list: those of a session in the store, or of a log file."""
+
+    session: str = ""
+    """The id of a session in the store, or a unique beginning of one."""
+    file: str = ""
+    """The path of a session log, in place of an id."""
+
+
+class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """An agent of a session."""
+
+    agent: str
+    """Its id."""
+    name: str
+    """What it is called."""
+    session: str | None
+    """The name of its chain in the store."""
+    tip: str | None
+    """The short name of its newest commit."""
+    parent: str | None
+    """The agent that made it."""
+    messages: int
+    """Messages in its transcript."""
+    role: str
+    """`root`, `child` or `hook`, as far as a log says."""
+    language_model: str
+    """The model it speaks with, as far as a log says."""
+    terminated: bool
+    """Whether it was terminated."""
+
+
+def agents(repo: Repo, request: AgentsRequest) -> Iterator[AgentAnswer]:
+    """The agents of a session, its own first."""
+    if bool(request.session) == bool(request.file):
+        raise BadRequest("agents are of a session or of a file", hint="give exactly one of the two")
+    found = repo.agents(Path(request.file) if request.file else request.session)
+    shorts = repo.shorts({each.tip for each in found if each.tip})
+    for each in found:
+        yield AgentAnswer(
+            agent=each.agent,
+            name=each.name,
+            session=each.session or None,
+            tip=shorts.get(each.tip),
+            parent=each.parent or None,
+            messages=each.messages,
+            role=each.role,
+            language_model=each.language_model,
+            terminated=each.terminated,
+        )

@@ -1,0 +1,45 @@
+"""Names on purpose: taking a move back, and keeping a chain's bytes for ever."""
+
+from __future__ import annotations
+
+from harken.errors import Conflict, NotFound
+from harken.store import undo as undo_move
+from harken.store.base import Commit, Move, Name, Store
+
+
+def undo(store: Store, name: str | None, number: int | None, *, time: int, who: str = "") -> Name:
+    """Take back the newest deliberate move of a name (or of any), or the move of that number. It is one more move."""
+    moves = store.moves(name, limit=None if number else 1)
+    move = next((move for move in moves if number in (None, move.number)), None)
+    if move is None:
+        which = f"no move {number}" if number else f"no move of {name!r}" if name else "there is no move"
+        raise NotFound(f"{which} to undo", hint="`harken moves` lists them")
+    try:
+        back = undo_move(store, move.number, time=time, who=who)
+    except Conflict as problem:
+        raise Conflict(str(problem), hint=_instead(store, move) or problem.hint) from problem
+    return Name(name=back.name, kind=back.kind, target=back.after)
+
+
+def _instead(store: Store, move: Move) -> str:
+    """What to do where a move cannot be taken back because the name is not where the move left it."""
+    now = store.find_name(move.name)
+    if now is None or now.target == move.after:
+        return ""
+    last = store.moves(move.name, limit=1)[0]
+    if last.after == now.target:
+        return f"it was moved again since; take that back first: `harken undo {last.number}`"
+    here = store.get_commit(now.target).short
+    there = store.get_commit(move.before).short if move.before else ""
+    to = f"`harken {move.kind} --move {move.name} {there}`" if there else f"`harken {move.kind} --delete {move.name}`"
+    return f"it has gone on to {here} by itself since; {to} does it all the same, and {here} stays in the store"
+
+
+def set_pin(store: Store, commit: Commit, *, pinned: bool, only: bool) -> int:
+    """Keep the bytes of a commit (and, unless `only`, of the chain behind it) for ever, or stop doing so. The answer
+    is how many artifacts that concerns."""
+    artifacts = [commit.artifact] if only else [link.artifact for link in store.walk(commit.id)]
+    with store.write() as writer:
+        for artifact in dict.fromkeys(artifacts):
+            writer.set_policy(artifact, "pin" if pinned else "default")
+    return len(set(artifacts))

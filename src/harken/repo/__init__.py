@@ -1,0 +1,10 @@
+"""`Repo`: the one object that programs hold. Every operation of Harken is one of its sentences."""
+
+from __future__ import annotations
+
+from .agents import SessionAgent
+from .live import KeptSession, session_name
+from .opening import default_location, open
+from .repo import Repo
+
+__all__ = ["KeptSession", "Repo", "SessionAgent", "default_location", "open", "session_name"]

@@ -1,0 +1,110 @@
+"""Is the installation whole, and does the store lie as it should? Looking changes nothing."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from harken import __version__, formats
+from harken.errors import HarkenError
+from harken.store.opening import locate
+
+from .opening import default_location, open
+
+EXTRAS = {"agents": "litellm"}
+LOW_SPACE = 1 << 30
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at."""
+
+    check: str
+    status: str = "ok"
+    """`ok`, `warning` or `failure`."""
+    detail: str
+    hint: str = ""
+
+
+def diagnose(location: str | os.PathLike[str] | None = None) -> Iterator[Check]:
+    """Look at the installation, the formats and the store at that place (without one, the user's own)."""
+    yield from _installation()
+    yield from _formats()
+    yield from _store(default_location() if location is None else location)
+
+
+def _installation() -> Iterator[Check]:
+    system = f"Python {platform.python_version()}, {platform.system()}"
+    yield Check(check="harken", detail=f"{__version__} on {system}")
+    yield Check(check="sqlite", detail=sqlite3.sqlite_version)
+    for extra, module in EXTRAS.items():
+        there = importlib.util.find_spec(module) is not None
+        detail = "installed" if there else f"not installed (pip install 'harken[{extra}]')"
+        yield Check(check=f"extra {extra}", detail=detail)
+
+
+def _formats() -> Iterator[Check]:
+    for name in formats.names():
+        try:
+            found = formats.find(name)
+        except Exception as problem:  # noqa: BLE001  a format of somebody else may break in any way
+            why = f"{type(problem).__name__}: {problem}"
+            yield Check(check=f"format {name}", status="failure", detail=why, hint="install it again, or remove it")
+            continue
+        can = ", ".join(sorted(found.can)) if found else "missing"
+        yield Check(check=f"format {name}", detail=can or "neither read nor write")
+
+
+def _store(where: str | os.PathLike[str]) -> Iterator[Check]:
+    try:
+        path = locate(where)
+    except HarkenError as problem:
+        yield Check(check="store", status="failure", detail=str(problem), hint=problem.hint or "")
+        return
+    if path is None:
+        yield Check(check="store", detail="in memory, gone with the program")
+    elif not path.exists():
+        yield Check(check="store", detail=f"{path} is not there yet; the first command that writes makes it")
+    else:
+        yield Check(check="store", detail=str(path))
+        yield from _modes(path)
+        yield from _space(path)
+        yield from _opens(path)
+
+
+def _modes(path: Path) -> Iterator[Check]:
+    files = sorted(path.parent.glob(glob.escape(path.name) + "*"))
+    for each, wanted in ((path.parent, 0o700), *((file, 0o600) for file in files)):
+        mode = stat.S_IMODE(each.stat().st_mode)
+        if mode & ~wanted:
+            detail = f"{each} has mode {mode:04o}: others on this machine may read what agents knew"
+            yield Check(check="permissions", status="warning", detail=detail, hint=f"chmod {wanted:o} {each}")
+        else:
+            yield Check(check="permissions", detail=f"{each} has mode {mode:04o}")
+
+
+def _space(path: Path) -> Iterator[Check]:
+    free = shutil.disk_usage(path.parent).free
+    status = "ok" if free > LOW_SPACE else "warning"
+    yield Check(check="disk", status=status, detail=f"{free / 1e9:.1f} GB free")
+
+
+def _opens(path: Path) -> Iterator[Check]:
+    try:
+        with open(path, create=False) as repo:
+            newest = repo.store.commits(limit=1)
+            sessions = len(repo.sessions())
+    except HarkenError as problem:
+        hint = problem.hint or "`harken fsck` says more"
+        yield Check(check="opens", status="failure", detail=str(problem), hint=hint)
+        return
+    last = f", the last commit {newest[0].short} of {newest[0].created_at}" if newest else ""
+    yield Check(check="opens", detail=f"{sessions} sessions{last}")

@@ -1,0 +1,83 @@
+"""A session log whose agents are checkpointed as they speak."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken import context, ids
+from harken.context import SessionTracker
+from harken.context.agents import RUNTIME
+from harken.events import Event
+from harken.events.cbor import encode_event
+from harken.log import Session
+
+if TYPE_CHECKING:
+    from .repo import Repo
+
+
+class KeptSession(Session):
+    """A session log with a chain of commits for each of its agents.
+
+    A log that is opened again is read once, and what the store does not have of it yet is made up for."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        repo: Repo,
+        session_id: str | None = None,
+        frequency: str = "turn",
+        principal: str = "",
+        on_warning: context.tracker.Warn | None = None,
+        **options: Any,
+    ) -> None:
+        self.tracker: SessionTracker | None = None
+        """None until something is logged: a session is named after the first event in its log."""
+        self._repo = repo
+        self._chosen_id = session_id or ""
+        self._settings: dict[str, Any] = {"frequency": frequency, "principal": principal, "on_warning": on_warning}
+        super().__init__(path, **options)
+        self._catch_up()
+        self.observers.insert(0, self._keep)
+
+    @property
+    def session_id(self) -> str:
+        """The name its chains go by in the store; empty while nothing is logged."""
+        return self.tracker.session if self.tracker else self._chosen_id
+
+    def checkpoint(self, reason: str = "explicit") -> None:
+        """Keep what is pending, of every agent."""
+        if self.tracker is not None:
+            self.tracker.checkpoint(reason)
+
+    def close(self) -> None:
+        """Checkpoint the end of the session, then close the log."""
+        if self.tracker is not None and not self.readonly:
+            self.tracker.close()
+        super().close()
+
+    def _catch_up(self) -> None:
+        events = self.events()
+        if (first := next(events, None)) is not None:
+            self._follow(first).observe((first, *events))
+
+    def _keep(self, events: list[Event]) -> None:
+        self._follow(events[0]).observe(events)
+
+    def _follow(self, first: Event) -> SessionTracker:
+        if self.tracker is None:
+            self.tracker = SessionTracker(
+                self._repo,
+                session_id=self._chosen_id or session_name(self.path, first),
+                source=str(self.path),
+                template=RUNTIME,
+                **self._settings,
+            )
+        return self.tracker
+
+
+def session_name(path: Path, first: Event) -> str:
+    """The id of a session log: what its file is called, and a few digits of its first event."""
+    return f"{path.stem}-{ids.artifact_id(encode_event(first))[:8]}"

@@ -1,0 +1,100 @@
+"""Lists at any width: one line per row, nothing forged by what a transcript says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from harken.cli import ui
+from harken.events import Prompt, Response, ToolCall
+from harken.repo import Repo
+from harken.store import SessionRow
+from support.contexts import keep, turn
+
+Run = Any
+WIDTHS = (60, 80, 120)
+UUIDS = ("3f2a91bc-0000-4000-8000-000000000001", "3f2a91bc-7777-4000-8000-000000000002")
+
+
+def cells(text: str) -> int:
+    return sum(map(ui._cells, text))
+
+
+@pytest.fixture
+def full(repo: Repo) -> Repo:
+    """Sessions with long ids, long texts, wide characters, sub-agents, names and moves."""
+    for number, session in enumerate(UUIDS):
+        tip = keep(repo, turn(number), session_id=session, template="claude-code", principal="somebody " * 9)
+        said = [Prompt(content="漢字 and more words than any window holds " * 9), Response(content="é" * 300)]
+        keep(repo, said, tip, session_id=session, template="claude-code")
+    agent = keep(repo, turn(7), template="claude-code")
+    row = SessionRow(session=UUIDS[0] + "/agent-1", runtime="claude-code", parent=UUIDS[0], agent="agent-1")
+    with repo.store.write() as writer:
+        writer.save_session(msgspec.structs.replace(row, tip=agent.id))
+    repo.fork(tip, "a-branch-with-a-rather-long-name/" + "x" * 40, why="because " * 20)
+    return repo
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("args", [["sessions"], ["log"], ["log", "--graph"], ["moves"], ["branch"]], ids=" ".join)
+def test_a_row_never_wraps(full: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, args: list[str], width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    lines = run(*args).lines
+
+    assert lines
+    assert [] == [line for line in lines if cells(line) > width]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_narrow_list_still_tells_sessions_apart(
+    full: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    words = {word for line in run("sessions").lines for word in line.split() if word.startswith("3f2a91bc")}
+
+    tops = {word for word in words if "/" not in word}
+    assert 2 == len(tops)
+    assert all(0 == run("log", word).code for word in tops), "what is shown can be typed"
+
+
+def test_into_a_pipe_a_row_goes_whole(full: Repo, run: Run) -> None:
+    assert {*UUIDS, UUIDS[0] + "/agent-1"} <= {word for line in run("sessions").lines for word in line.split()}
+
+
+FORGED = "quiet\nctx-00000000  forged\rerror: forged\u2028forged\x1b[2K"
+
+
+class TestForging:
+    """#48: newlines from transcripts forged lines of output."""
+
+    @pytest.mark.parametrize(
+        "args",
+        [["sessions"], ["log"], ["log", "--graph"], ["show", "--no-content", "b"], ["agents", "s"], ["moves"]],
+        ids=" ".join,
+    )
+    def test_a_newline_in_a_transcript_begins_no_line(self, repo: Repo, run: Run, args: list[str]) -> None:
+        plain = keep(repo, turn(1), session_id="s", template="t", principal="p")
+        repo.fork(plain, "b", why="why")
+        expected = len(run(*args).lines)
+
+        with repo.store.write() as writer:
+            (row,) = repo.sessions("s")
+            writer.save_session(msgspec.structs.replace(row, title=FORGED, runtime=FORGED, agent=FORGED))
+        repo.annotate(plain, FORGED)
+        extra = 1 if args[0] == "show" else 0  # the remark itself is a line of `show`
+
+        lines = run(*args).lines
+        assert expected + extra == len(lines)
+        assert [] == [line for line in lines if line.startswith(("forged", "error:", "ctx-00000000"))]
+
+    def test_content_and_errors_stay_on_their_lines(self, repo: Repo, run: Run) -> None:
+        tip = keep(repo, [Prompt(content=FORGED), ToolCall(id="c", name=FORGED, input=b"{}")], session_id="s")
+
+        shown, missing = run("show", tip.short), run("log", FORGED)
+
+        assert 2 == len([line for line in shown.lines if "forged" in line and not line.startswith("summary")])
+        assert not [line for line in missing.err.splitlines() if line.startswith(("forged", "ctx-00000000"))]
