@@ -1,13 +1,14 @@
 """Every error Harken raises on purpose, and what each means to a program that called us.
 
 The drawing is compared with the classes by a test. The command line exits with the first number, the service
-will answer with the second, so the two cannot disagree.
+will answer with the second, so the two cannot disagree. Programs tell errors apart by their `code`, which is the
+class's name in small letters (`not_found`); under `--json` it is printed with the sentence and the hint.
 
 * HarkenError             exit 1  http 500   the disk's fault, or a bug of ours
   + BadRequest           exit 2  http 400   the question makes no sense as it was asked
     + Ambiguous          exit 2  http 400   a prefix that names several things
   + NotFound             exit 3  http 404   a well-formed question about something that is not there
-    + Evicted            exit 3  http 404   the commit is known, its bytes have been let go
+    + Evicted            exit 3  http 404   the commit is known, its bytes were removed
   + Conflict             exit 4  http 409   somebody else was faster, or holds what we need
     + Locked             exit 4  http 409   another process is the writer
   + BadRecord            exit 5  http 422   a record that could not be read, where the caller asked to be strict
@@ -18,12 +19,21 @@ will answer with the second, so the two cannot disagree.
 
 from __future__ import annotations
 
+import re
+
+_WORD = re.compile(r"(?<!^)(?=[A-Z])")
+
 
 class HarkenError(Exception):
     """The base: a sentence about what happened, and a hint about what to do next."""
 
     exit_code = 1
     http_status = 500
+    code = "harken_error"
+    """What programs know it by; never changes."""
+
+    def __init_subclass__(cls) -> None:
+        cls.code = _WORD.sub("_", cls.__name__).lower()
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -49,7 +59,7 @@ class NotFound(HarkenError):
 
 
 class Evicted(NotFound):
-    """The commit is known, its bytes have been let go."""
+    """The commit is known, its bytes were removed."""
 
 
 class Conflict(HarkenError):

@@ -34,3 +34,26 @@ def test_an_error_carries_a_hint_for_the_reader() -> None:
     problem = errors.NotFound("no commit 'x'", hint="`harken log --all` lists every commit")
 
     assert ("no commit 'x'", "`harken log --all` lists every commit") == (str(problem), problem.hint)
+
+
+def test_a_code_never_changes() -> None:
+    """Programs rely on these; a new error adds a line."""
+    codes = {
+        value.__name__: value.code
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, HarkenError)
+    }
+
+    assert {
+        "HarkenError": "harken_error",
+        "BadRequest": "bad_request",
+        "Ambiguous": "ambiguous",
+        "NotFound": "not_found",
+        "Evicted": "evicted",
+        "Conflict": "conflict",
+        "Locked": "locked",
+        "BadRecord": "bad_record",
+        "Poisoned": "poisoned",
+        "ModelFailed": "model_failed",
+        "Corrupt": "corrupt",
+    }.items() <= codes.items()

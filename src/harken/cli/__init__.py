@@ -116,8 +116,9 @@ def _keep_examples(command: click.Command) -> None:
 def harken(ctx: click.Context, location: str | None) -> None:
     """Keep what agents did, what each of them heard and what each of them knew
 
-    Data is printed on stdout, remarks on stderr; `--json` prints one object per line. Exit codes: 0 ok, 1 failure,
-    2 usage, 3 not found, 4 conflict, 5 bad record under --strict, 9 corrupt.
+    Data is printed on stdout, remarks on stderr; `--json` prints one object per line (docs/API.md lists the keys), and
+    an error as {"error": {"code", "message", "hint"}} on stderr. Exit codes: 0 ok, 1 failure, 2 usage, 3 not found,
+    4 conflict, 5 bad record under --strict, 9 corrupt.
     """
     ctx.obj = location
 
@@ -125,22 +126,46 @@ def harken(ctx: click.Context, location: str | None) -> None:
 def main(args: Sequence[str] | None = None) -> None:
     """The entry point: runs a command and turns what went wrong into an exit code."""
     ui.be_lenient()
+    words = list(sys.argv[1:] if args is None else args)
+    sys.exit(_run(words, as_json=_wants_json(words)))
+
+
+def _wants_json(words: list[str]) -> bool:
+    """Whether errors are for a program too; what stands behind `--` is for somebody else."""
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
+def _run(words: list[str], *, as_json: bool) -> int:
+    """The exit code of a command; whatever went wrong is said on stderr."""
     try:
-        result = harken.main(args=args, prog_name="harken", standalone_mode=False)
+        result = harken.main(args=words, prog_name="harken", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as problem:
-        problem.show()
-        sys.exit(problem.exit_code)
+        if as_json:
+            usage = problem.ctx.get_usage() if isinstance(problem, click.UsageError) and problem.ctx else None
+            ui.json_failure("bad_request", problem.format_message(), usage)
+        else:
+            problem.show()
+        return problem.exit_code
     except HarkenError as problem:
-        ui.failure(problem)
-        sys.exit(problem.exit_code)
+        return _fail(problem, as_json=as_json)
     except (KeyboardInterrupt, click.Abort):
-        ui.note("interrupted")
-        sys.exit(130)
+        if as_json:
+            ui.json_failure("interrupted", "interrupted")
+        else:
+            ui.note("interrupted")
+        return 130
     except BrokenPipeError:
         ui.detach_stdout()
-        sys.exit(0)
+        return 0
     except OSError as problem:
-        ui.failure(HarkenError(str(problem), hint=_DISK_HINTS.get(problem.errno or 0)))
-        sys.exit(1)
-    sys.exit(result if isinstance(result, int) else 0)
+        return _fail(HarkenError(str(problem), hint=_DISK_HINTS.get(problem.errno or 0)), as_json=as_json)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(problem: HarkenError, *, as_json: bool) -> int:
+    if as_json:
+        ui.json_failure(problem.code, str(problem), problem.hint)
+    else:
+        ui.failure(problem)
+    return problem.exit_code

@@ -61,6 +61,10 @@ def _plain(value: Any) -> Any:
 
 def json_line(value: Any) -> None:
     """One JSON object on a line of stdout."""
+    sys.stdout.write(_json(value) + "\n")
+
+
+def _json(value: Any) -> str:
     try:
         text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
     except TypeError:
@@ -70,7 +74,7 @@ def json_line(value: Any) -> None:
     text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not speaks_unicode():
         text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
-    sys.stdout.write(text + "\n")
+    return text
 
 
 def speaks_unicode() -> bool:
@@ -173,6 +177,11 @@ def failure(problem: HarkenError) -> None:
     note(f"error: {problem}")
     if problem.hint:
         note(f"hint: {problem.hint}")
+
+
+def json_failure(code: str, message: str, hint: str | None = None) -> None:
+    """An error for programs: one JSON object on a line of stderr."""
+    sys.stderr.write(_json({"error": {"code": code, "message": message, "hint": hint}}) + "\n")
 
 
 def console(*, stderr: bool = False) -> Console:
