@@ -13,7 +13,7 @@ The packages, in the order data meets them. A package may import those after its
     runtimes   <- events formats store context repo                where sessions lie; import, watch, run, resume
     views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
-    api        <- events store context repo                        one function per operation, typed request and answer
+    api        <- events formats store context repo                one function per operation, typed request and answer
     cli        <- events formats log agents store context repo runtimes views analytics api   one file per command
     testing    <- events formats log agents store context repo     contract suites and builders for others
 

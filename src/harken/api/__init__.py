@@ -24,6 +24,7 @@ OPERATIONS: dict[str, str] = {
     "diff": "commits",
     "doctor": "upkeep",
     "fork": "names",
+    "formats": "catalog",
     "fsck": "upkeep",
     "gc": "upkeep",
     "graph": "commits",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .options import json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("agents")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @json_option
 @pass_repo_or_file
 def agents_command(repo: Repo, session: str, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .commits import me
 from .options import json_option, pass_repo
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("annotate")
-@click.argument("ref")
+@click.argument("ref", shell_complete=completing.refs)
 @click.argument("text")
 @click.option("--key", default="summary", show_default=True, help="What kind of remark it is")
 @json_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from . import completing
 from .commits import print_made
 from .options import json_option, make_repo
 
@@ -20,8 +21,16 @@ TRIGGERS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit
 
 @click.command("checkpoint")
 @click.argument("file", required=False)
-@click.option("--format", "format", metavar="F", help="The format of the bytes (default: what they look like)")
-@click.option("--parent", metavar="REF", help="The commit to go on from; a branch moves along")
+@click.option(
+    "--format",
+    "format",
+    metavar="F",
+    help="The format of the bytes (default: what they look like)",
+    shell_complete=completing.formats,
+)
+@click.option(
+    "--parent", metavar="REF", help="The commit to go on from; a branch moves along", shell_complete=completing.refs
+)
 @click.option("--artifact", metavar="ART", help="Bytes that are in the store already, in place of FILE")
 @click.option("--type", "commit_type", type=click.Choice(COMMIT_TYPES), default="delta", show_default=True)
 @click.option("--trigger", "checkpoint", type=click.Choice(TRIGGERS), default="explicit", show_default=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .commits import me, print_made
 from .options import json_option, pass_repo
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compact")
-@click.argument("ref")
+@click.argument("ref", shell_complete=completing.refs)
 @click.option("--summary", metavar="FILE", help="The summary to use, from FILE or from stdin (-)")
 @click.option("--model", metavar="M", help="Ask this model for the summary")
 @json_option

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @click.command("diff")
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", shell_complete=completing.refs)
+@click.argument("b", shell_complete=completing.refs)
 @json_option
 @pass_repo
 def diff_command(repo: Repo, a: str, b: str, as_json: bool) -> None:

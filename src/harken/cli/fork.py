@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .commits import me
 from .options import json_option, pass_repo
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("fork")
-@click.argument("ref")
+@click.argument("ref", shell_complete=completing.refs)
 @click.option("--name", required=True, help="What the branch is called")
 @click.option("--why", default="", metavar="TEXT", help="The reason, for `harken moves`")
 @json_option

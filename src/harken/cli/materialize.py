@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .options import json_option, named, pass_repo
 
 if TYPE_CHECKING:
@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 
 @click.command("materialize")
-@click.argument("ref")
-@click.option("--format", "format", metavar="F", help="The format to write (default: that of the newest commit)")
+@click.argument("ref", shell_complete=completing.refs)
+@click.option(
+    "--format",
+    "format",
+    metavar="F",
+    help="The format to write (default: that of the newest commit)",
+    shell_complete=completing.formats,
+)
 @click.option(
     "--stop",
     default="compaction",

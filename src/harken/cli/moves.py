@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .commits import when
 from .options import json_option, pass_repo
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("moves")
-@click.argument("name", default="")
+@click.argument("name", default="", shell_complete=completing.names)
 @click.option("-n", "limit", type=click.IntRange(min=0), help="Show at most N moves")
 @json_option
 @pass_repo

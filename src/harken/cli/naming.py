@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from . import ui
+from . import completing, ui
 from .commits import me, print_names
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def name_options(function: F) -> F:
         click.option("--why", default="", metavar="TEXT", help="The reason, for `harken moves`"),
         click.option("--delete", is_flag=True, help="Remove the name; the commits stay"),
         click.option("--move", is_flag=True, help="Move a name that is there already"),
-        click.argument("ref", required=False),
-        click.argument("name", required=False),
+        click.argument("ref", required=False, shell_complete=completing.refs),
+        click.argument("name", required=False, shell_complete=completing.names),
     ):
         function = decorate(function)
     return function

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command("pin")
-@click.argument("ref")
+@click.argument("ref", shell_complete=completing.refs)
 @click.option("--off", is_flag=True, help="Stop keeping them for ever")
 @click.option("--only", is_flag=True, help="This commit's bytes alone, not those of the chain behind it")
 @json_option

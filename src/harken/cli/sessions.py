@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .commits import excerpt, when
 from .options import json_option, pass_repo
 
@@ -21,7 +21,7 @@ TITLE = 60
 
 
 @click.command("sessions")
-@click.argument("prefix", default="")
+@click.argument("prefix", default="", shell_complete=completing.sessions)
 @click.option("--runtime", default="", metavar="R", help="Only those of this runtime")
 @click.option("--top", is_flag=True, help="Leave out the sessions of sub-agents")
 @json_option

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .commits import when
 from .options import json_option, pass_repo
 
@@ -18,7 +18,7 @@ _FACTS = ("template", "principal", "machine", "session_id", "ticket_id", "thread
 
 
 @click.command("show")
-@click.argument("ref")
+@click.argument("ref", shell_complete=completing.refs)
 @click.option("--no-content", is_flag=True, help="Leave out what the commit adds to the conversation")
 @json_option
 @pass_repo

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import completing
 from .commits import me, print_made
 from .options import json_option, pass_repo
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("snapshot")
-@click.argument("ref")
+@click.argument("ref", shell_complete=completing.refs)
 @json_option
 @pass_repo
 def snapshot_command(repo: Repo, ref: str, as_json: bool) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import click
 
+from . import completing
 from .opening import open_session
 from .options import json_option
 
 
 @click.command("trace")
-@click.argument("words", nargs=-1, required=True, metavar="[SESSION] MESSAGE")
+@click.argument(
+    "words", nargs=-1, required=True, metavar="[SESSION] MESSAGE", shell_complete=completing.session_or_file
+)
 @click.option("--session", metavar="SESSION", help="The session, where it is not the first argument")
 @click.option("--full", is_flag=True, help="Show texts whole instead of one line of each")
 @json_option

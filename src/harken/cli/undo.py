@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .commits import me
 from .options import json_option, pass_repo
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("undo")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.names)
 @click.option(
     "--move", "number", type=click.IntRange(min=1), help="The move to take back, as `harken moves` numbers it"
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from . import ui
+from . import completing, ui
 from .opening import open_session
 from .options import json_option
 
@@ -53,7 +53,7 @@ def _chosen(viewer: SessionViewer, agents: tuple[str, ...]) -> list[str]:
 
 
 @view_command.command("dialog")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...")
 @json_option
 def dialog(session: str, agents: tuple[str, ...], as_json: bool) -> None:
@@ -72,7 +72,7 @@ def dialog(session: str, agents: tuple[str, ...], as_json: bool) -> None:
 
 
 @view_command.command("perspective")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
 @click.option("--system", is_flag=True, help="Show the instructions too")
 @click.option("--short", is_flag=True, help="Show one line of each text")
@@ -96,7 +96,7 @@ def perspective(session: str, agents: tuple[str, ...], system: bool, short: bool
 
 
 @view_command.command("flow")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...")
 @full_option
 @json_option
@@ -116,7 +116,7 @@ def flow(session: str, agents: tuple[str, ...], full: bool, as_json: bool) -> No
 
 
 @view_command.command("tree")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @json_option
 def tree(session: str, as_json: bool) -> None:
     """Show the agents and who made whom
@@ -133,7 +133,7 @@ def tree(session: str, as_json: bool) -> None:
 
 
 @view_command.command("timeline")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...")
 @full_option
 @json_option
@@ -152,7 +152,7 @@ def timeline(session: str, agents: tuple[str, ...], full: bool, as_json: bool) -
 
 
 @view_command.command("sequence")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @click.argument("agents", nargs=-1, metavar="[AGENT]...")
 @full_option
 @json_option
@@ -171,7 +171,7 @@ def sequence(session: str, agents: tuple[str, ...], full: bool, as_json: bool) -
 
 
 @view_command.command("heard")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @click.argument("message")
 @json_option
 def heard(session: str, message: str, as_json: bool) -> None:
@@ -190,7 +190,7 @@ def heard(session: str, message: str, as_json: bool) -> None:
 
 
 @view_command.command("interventions")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @json_option
 def interventions(session: str, as_json: bool) -> None:
     """Show every delivery that was changed or blocked on its way
@@ -208,7 +208,7 @@ def interventions(session: str, as_json: bool) -> None:
 
 
 @view_command.command("knows")
-@click.argument("session")
+@click.argument("session", shell_complete=completing.session_or_file)
 @click.argument("agent")
 @click.argument("what", metavar="MESSAGE|TEXT")
 @click.option("--at", metavar="TIME|MESSAGE", help="What counts is what had happened by then (see above)")

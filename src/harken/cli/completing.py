@@ -1,0 +1,85 @@
+"""What a shell offers when Tab is pressed: REFs, sessions, names, formats. Nothing here fails or makes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from harken.errors import HarkenError
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+COMMITS = 50
+"""The newest commits are offered, and no more than these."""
+
+
+def _completing(offer: Callable[[Repo, str], Iterable[CompletionItem]]) -> Complete:
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            with _store(ctx) as repo:
+                return [item for item in offer(repo, incomplete) if item.value.startswith(incomplete)]
+        except (HarkenError, OSError, ValueError):
+            return []
+
+    return complete
+
+
+@contextmanager
+def _store(ctx: click.Context) -> Iterator[Repo]:
+    import harken
+
+    # The group's function has not run: what it would have kept is among its parameters.
+    with harken.open(ctx.find_root().params.get("location"), create=False) as repo:
+        yield repo
+
+
+def _names(repo: Repo, incomplete: str, kind: str = "") -> Iterator[CompletionItem]:
+    from harken.api.names import NamesRequest, names
+
+    for name in names(repo, NamesRequest(kind=kind)):
+        yield CompletionItem(name.name, help=f"{name.kind} at {name.short}")
+
+
+def _sessions(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
+    from harken.api.sessions import SessionsRequest, sessions
+
+    for one in sessions(repo, SessionsRequest(prefix=incomplete, top="/" not in incomplete)):
+        yield CompletionItem(one.session, help=" ".join(f"{one.runtime} {one.title}".split())[:60])
+
+
+def _refs(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
+    from harken.api.commits import GraphRequest, graph
+
+    yield from _names(repo, incomplete)
+    yield from _sessions(repo, incomplete)
+    if "ctx-".startswith(incomplete[:4]):
+        for commit in graph(repo, GraphRequest(limit=COMMITS)).commits[:COMMITS]:
+            yield CompletionItem(commit.short, help=commit.created_at)
+
+
+def _session_or_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [*sessions(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
+
+
+def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from harken.api.catalog import FormatsRequest
+    from harken.api.catalog import formats as known
+
+    return [
+        CompletionItem(one.name, help=one.description)
+        for one in known(None, FormatsRequest())
+        if one.name.startswith(incomplete)
+    ]
+
+
+refs = _completing(_refs)
+names = _completing(_names)
+sessions = _completing(_sessions)
+session_or_file: Complete = _session_or_file
+formats: Complete = _formats
