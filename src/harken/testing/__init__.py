@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .formats import FormatContract as FormatContract
+    from .repo import RepoContract as RepoContract
     from .store import StoreContract as StoreContract
 
-_HOME = {"FormatContract": "formats", "StoreContract": "store"}
+_HOME = {"FormatContract": "formats", "RepoContract": "repo", "StoreContract": "store"}
 
-__all__ = ["FormatContract", "StoreContract"]
+__all__ = ["FormatContract", "RepoContract", "StoreContract"]
 
 
 def __getattr__(name: str) -> Any:

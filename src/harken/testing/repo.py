@@ -1,0 +1,271 @@
+"""What every `Repo` must do, whether its store lies in this process, in a file or behind a wire.
+
+    class TestMyRepo(RepoContract):
+        @pytest.fixture
+        def repo(self):
+            with my_package.connect() as repo:
+                yield repo
+
+The suite calls methods of `Repo` and nothing else, hands over values that can cross a wire (text, numbers, bytes), and
+tells errors apart by their class.
+"""
+# ruff: noqa: SIM300  (what is expected stands on the left)
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from harken.errors import Ambiguous, BadRecord, BadRequest, Conflict, NotFound
+from harken.events import Event, Prompt, Response, ToolCall, ToolResult
+from harken.events.cbor import decode_events, encode_events
+from harken.repo import Repo
+from harken.store import Commit
+
+
+def talk(number: int) -> list[Event]:
+    """A turn: a prompt, a call with its result, an answer."""
+    return [
+        Prompt(content=f"question {number}", message_id=f"m{number}a"),
+        ToolCall(id=f"c{number}", name="Read", input=b'{"path":"x"}', message_id=f"m{number}b"),
+        ToolResult(id=f"c{number}", output=f"result {number}", message_id=f"m{number}c"),
+        Response(content=f"answer {number}", message_id=f"m{number}d"),
+    ]
+
+
+def keep(repo: Repo, number: int, parent: str | None = None, **facts: Any) -> Commit:
+    """A commit of one turn."""
+    facts.setdefault("created_at", f"2026-02-22T10:{20 + number:02}:00Z")
+    return repo.checkpoint(encode_events(talk(number)), format="events-v1", parent=parent, **facts)
+
+
+def grow(repo: Repo, count: int, **facts: Any) -> list[Commit]:
+    """A chain of turns, oldest first."""
+    made: list[Commit] = []
+    for number in range(count):
+        made.append(keep(repo, number, made[-1].id if made else None, **facts))
+    return made
+
+
+def events_of(repo: Repo, ref: str, stop: str = "compaction") -> list[Event]:
+    """The conversation at a commit."""
+    return list(decode_events(repo.materialize(ref, format="events-v1", stop=stop).bytes))
+
+
+class RepoContract:
+    """Subclass it, and give it a fixture called `repo` that yields a `Repo` on an empty store."""
+
+    # -- keeping and asking ------------------------------------------------------------------------------------
+
+    def test_what_was_kept_is_materialized_again(self, repo: Repo) -> None:
+        tip = grow(repo, 3)[-1]
+
+        assert [event for number in range(3) for event in talk(number)] == events_of(repo, tip.id)
+        assert [event for number in (2,) for event in talk(number)] == repo.delta(tip.id)
+
+    def test_the_same_commit_twice_is_one(self, repo: Repo) -> None:
+        assert keep(repo, 1, machine="m") == keep(repo, 1, machine="m")
+        assert 1 == len(list(repo.log()))
+
+    def test_bytes_come_back_by_their_name(self, repo: Repo) -> None:
+        artifact = repo.put(b"some bytes")
+        made = repo.materialize(grow(repo, 2)[-1].id)
+
+        assert b"some bytes" == repo.get(artifact) == repo.get(f"art-{artifact[:12]}")
+        assert made.bytes == repo.get(made.artifact)
+
+    def test_nothing_is_the_empty_conversation(self, repo: Repo) -> None:
+        assert [] == decode_events(repo.materialize(None).bytes)
+
+    def test_the_format_is_told_from_the_bytes(self, repo: Repo) -> None:
+        assert "events-v1" == repo.checkpoint(encode_events(talk(1))).format
+        with pytest.raises(BadRequest):
+            repo.checkpoint(b"dot dash")
+
+    def test_a_commit_goes_by_many_names(self, repo: Repo) -> None:
+        commit = keep(repo, 1, session_id="winter")
+        repo.fork(commit.id, "review")
+        repo.tag("review", "v1")
+
+        for ref in (commit.id, commit.short, commit.id[:12], "review", "v1", "winter", "winter@m1a"):
+            assert commit == repo.commit(ref)
+
+    def test_history_and_log_are_newest_first(self, repo: Repo) -> None:
+        chain = grow(repo, 4)
+
+        newest = [commit.id for commit in reversed(chain)]
+        assert newest == [commit.id for commit in repo.history(chain[-1].id)]
+        assert newest == [shown.id for shown in repo.log(chain[-1].id)] == [shown.id for shown in repo.log()]
+        assert newest[:2] == [shown.id for shown in repo.log(limit=2)]
+        assert [chain[1]] == repo.children(chain[0].id)
+        assert set(newest) == {commit.id for commit in repo.family(chain[0].id).commits}
+
+    def test_a_principal_is_found_at_a_time(self, repo: Repo) -> None:
+        first, second = keep(repo, 0, principal="me"), keep(repo, 5, principal="me")
+
+        assert first == repo.resolve("me", "2026-02-22T10:22:00Z")
+        assert second == repo.resolve("me")
+        assert None is repo.resolve("me", "2026-02-22T10:00:00Z")
+        assert None is repo.resolve("nobody")
+
+    def test_a_diff_names_what_each_side_has(self, repo: Repo) -> None:
+        base = keep(repo, 0)
+        here, there = keep(repo, 1, base.id), keep(repo, 2, base.id)
+
+        found = repo.diff(here.id, there.id)
+
+        assert (base, tuple(talk(1)), tuple(talk(2))) == (found.ancestor, found.here, found.there)
+
+    def test_sessions_and_their_agents_are_listed(self, repo: Repo) -> None:
+        tip = grow(repo, 2, session_id="winter", template="claude-code")[-1]
+
+        (row,) = repo.sessions()
+        (agent,) = repo.agents("win")
+
+        assert ("winter", "claude-code", tip.id, 8) == (row.session, row.runtime, row.tip, row.messages)
+        assert ("winter", tip.id) == (agent.session, agent.tip)
+        assert [row] == repo.sessions("win")
+        assert [] == repo.sessions("summer")
+        assert 8 == len([event for event in repo.events("winter") if event.message_id[:1] == "m"])
+
+    # -- names and words ---------------------------------------------------------------------------------------
+
+    def test_a_branch_moves_along_and_a_tag_stays(self, repo: Repo) -> None:
+        first = keep(repo, 0)
+        repo.fork(first.id, "review")
+        repo.tag(first.id, "v1")
+
+        second = keep(repo, 1, "review")
+
+        assert (second, first) == (repo.commit("review"), repo.commit("v1"))
+        assert ["review"] == [name.name for name in repo.names("branch")]
+        assert {"review", "v1"} == {name.name for name in repo.names()}
+
+    def test_moves_are_listed_and_taken_back(self, repo: Repo) -> None:
+        first, second = keep(repo, 0), keep(repo, 1)
+        repo.fork(first.id, "review", who="me", why="a try")
+        repo.move("review", second.id, kind="branch", expect=first.id)
+
+        assert [(first.id, second.id), ("", first.id)] == [(m.before, m.after) for m in repo.moves("review")]
+        assert ("me", "a try") == (repo.moves()[-1].who, repo.moves()[-1].why)
+        assert first.id == repo.undo("review").target
+        assert first == repo.commit("review")
+
+    def test_a_name_that_was_removed_comes_back(self, repo: Repo) -> None:
+        first = keep(repo, 0)
+        repo.tag(first.id, "v1")
+        repo.move("v1", None, kind="tag")
+
+        assert None is repo.find_name("v1")
+        assert first.id == repo.undo("v1").target
+
+    def test_the_newest_summary_is_shown_and_the_older_stay(self, repo: Repo) -> None:
+        commit = keep(repo, 0, summary="first")
+        repo.annotate(commit.id, "second", who="me")
+
+        shown = repo.show(commit.id)
+
+        assert ("second", False) == (shown.summary, shown.derived)
+        assert ["first", "second"] == [note.value for note in shown.annotations]
+        assert repo.show(keep(repo, 1).id).derived
+
+    # -- compaction --------------------------------------------------------------------------------------------
+
+    def test_a_compaction_hides_and_never_loses(self, repo: Repo) -> None:
+        tip = grow(repo, 2)[-1]
+        repo.fork(tip.id, "b")
+
+        made = repo.compact("b", "in short")
+
+        assert ("compaction", made) == (made.commit_type, repo.commit("b"))
+        assert ["in short"] == [getattr(event, "content", "") for event in events_of(repo, "b")]
+        assert talk(0) + talk(1) == events_of(repo, "b", "root")
+        assert repo.compact(tip.id).id
+
+    def test_a_snapshot_says_the_same(self, repo: Repo) -> None:
+        tip = grow(repo, 3)[-1]
+
+        made = repo.snapshot(tip.id)
+
+        assert "snapshot" == made.commit_type
+        assert events_of(repo, tip.id) == events_of(repo, made.id)
+
+    # -- looking after the store -------------------------------------------------------------------------------
+
+    def test_a_store_is_sound_and_pins_its_bytes(self, repo: Repo) -> None:
+        tip = grow(repo, 3)[-1]
+
+        assert 3 == repo.pin(tip.id)
+        assert 1 == repo.pin(tip.id, off=True, only=True)
+        report = repo.fsck(read_data=True)
+        assert (True, 3) == (report.ok, report.commits)
+
+    # -- errors ------------------------------------------------------------------------------------------------
+
+    def test_what_is_not_there_is_not_found(self, repo: Repo) -> None:
+        for call in (repo.commit, repo.show, repo.history, repo.materialize, repo.children, repo.pin, repo.delta):
+            with pytest.raises(NotFound) as problem:
+                call("nowhere")
+            assert problem.value.hint
+        with pytest.raises(NotFound):
+            repo.get("ab" * 32)
+        with pytest.raises(NotFound):
+            repo.agents("nowhere")
+        with pytest.raises(NotFound):
+            repo.undo()
+
+    def test_a_beginning_that_several_have_is_ambiguous(self, repo: Repo) -> None:
+        for session in ("winter-1", "winter-2"):
+            keep(repo, 0, session_id=session)
+
+        with pytest.raises(Ambiguous):
+            repo.agents("winter")
+
+    def test_whoever_comes_second_has_a_conflict(self, repo: Repo) -> None:
+        first, second = keep(repo, 0), keep(repo, 1)
+        repo.fork(first.id, "b")
+
+        with pytest.raises(Conflict):
+            repo.fork(second.id, "b")
+        with pytest.raises(Conflict):
+            repo.move("b", first.id, kind="branch", expect=second.id)
+
+    def test_nonsense_is_a_bad_request_and_changes_nothing(self, repo: Repo) -> None:
+        commit = keep(repo, 0)
+        for call in (
+            lambda: repo.checkpoint(format="events-v1"),
+            lambda: repo.checkpoint(b"x", artifact="y", format="events-v1"),
+            lambda: repo.checkpoint(b"x", format="blob-v1", commit_type="guess"),
+            lambda: repo.checkpoint(b"x", format="blob-v1", created_at="yesterday"),
+            lambda: repo.checkpoint(b"", format="blob-v1"),
+            lambda: repo.annotate(commit.id, "  "),
+            lambda: repo.fork(commit.id, ""),
+            lambda: repo.history(commit.id, limit=-1),
+            lambda: repo.commit(""),
+        ):
+            with pytest.raises(BadRequest):
+                call()
+        with pytest.raises(BadRecord):
+            repo.checkpoint(b"no cbor", format="events-v1")
+        assert ([], 1) == (repo.names(), len(list(repo.log())))
+
+    # -- the wire ----------------------------------------------------------------------------------------------
+
+    def test_what_is_answered_can_cross_a_wire(self, repo: Repo) -> None:
+        tip = grow(repo, 2, session_id="s", principal="me")[-1]
+        repo.fork(tip.id, "b", why="a try")
+        repo.annotate(tip.id, "a remark")
+        answers: list[msgspec.Struct] = [
+            repo.commit("b"),
+            repo.show("b"),
+            repo.materialize("b"),
+            *repo.names(),
+            *repo.moves(),
+            *repo.sessions(),
+            *repo.agents("s"),
+        ]
+
+        for answer in answers:
+            assert answer == msgspec.json.decode(msgspec.json.encode(answer), type=type(answer))
