@@ -28,11 +28,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .agents import Agent as Agent
     from .agents import load_session as load_session
+    from .context import Diff as Diff
+    from .context import Materialized as Materialized
+    from .context import Shown as Shown
+    from .context import Tracker as Tracker
+    from .errors import Ambiguous as Ambiguous
+    from .errors import BadRecord as BadRecord
+    from .errors import BadRequest as BadRequest
+    from .errors import Conflict as Conflict
+    from .errors import Corrupt as Corrupt
+    from .errors import Evicted as Evicted
     from .errors import HarkenError as HarkenError
+    from .errors import Locked as Locked
+    from .errors import ModelFailed as ModelFailed
+    from .errors import NotFound as NotFound
+    from .errors import Poisoned as Poisoned
+    from .events import Event as Event
+    from .events import Prompt as Prompt
+    from .events import Response as Response
+    from .events import Thinking as Thinking
+    from .events import ToolCall as ToolCall
+    from .events import ToolResult as ToolResult
     from .log import LoggedString as LoggedString
     from .log import Session as Session
     from .repo import Repo as Repo
+    from .repo import default_location as default_location
     from .repo import open as open
+    from .store import Commit as Commit
+    from .store import Name as Name
     from .views import SessionViewer as SessionViewer
 
 __version__ = "0.1.0"
@@ -40,13 +63,36 @@ __version__ = "0.1.0"
 # Promised names and the package each lives in. They are looked up when first asked for, so that `import harken`
 # costs next to nothing and never pulls in an extra.
 _HOME = {
+    "Repo": "repo",
+    "default_location": "repo",
+    "open": "repo",
+    "Tracker": "context",
+    "Diff": "context",
+    "Materialized": "context",
+    "Shown": "context",
+    "Commit": "store",
+    "Name": "store",
+    "Event": "events",
+    "Prompt": "events",
+    "Response": "events",
+    "Thinking": "events",
+    "ToolCall": "events",
+    "ToolResult": "events",
+    "HarkenError": "errors",
+    "BadRequest": "errors",
+    "Ambiguous": "errors",
+    "NotFound": "errors",
+    "Evicted": "errors",
+    "Conflict": "errors",
+    "Locked": "errors",
+    "BadRecord": "errors",
+    "Poisoned": "errors",
+    "ModelFailed": "errors",
+    "Corrupt": "errors",
     "Agent": "agents",
     "load_session": "agents",
-    "HarkenError": "errors",
     "LoggedString": "log",
     "Session": "log",
-    "Repo": "repo",
-    "open": "repo",
     "SessionViewer": "views",
 }
 

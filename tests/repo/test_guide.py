@@ -1,4 +1,4 @@
-"""What the guide shows works as it stands there."""
+"""What the guides show works as it stands there, and they explain every name that is promised."""
 
 from __future__ import annotations
 
@@ -7,17 +7,45 @@ from pathlib import Path
 
 import pytest
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "context.md"
+import harken
+
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+
+
+def blocks(name: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (GUIDES / name).read_text("utf-8"), re.S)
 
 
 def test_the_first_example_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    code = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)[0]
     names: dict[str, object] = {}
 
-    exec(compile(code, str(GUIDE), "exec"), names)
+    exec(compile(blocks("context.md")[0], "context.md", "exec"), names)
 
     repo = names["repo"]
     assert 3 == len(repo.store.commits())  # type: ignore[attr-defined]
     assert 3 == repo.materialize("review", stop="root").message_count  # type: ignore[attr-defined]
     repo.close()  # type: ignore[attr-defined]
+
+
+def test_the_guide_for_programs_runs_from_its_first_line_to_its_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "guide"}
+
+    for number, code in enumerate(blocks("embedding.md")):
+        exec(compile(code, f"embedding.md, block {number}", "exec"), names)
+
+    assert "not_found" in capsys.readouterr().out
+
+
+def test_the_guide_for_programs_needs_no_inner_module() -> None:
+    imported = set(re.findall(r"^ *(?:from|import) (harken[\w.]*)", "\n".join(blocks("embedding.md")), re.M))
+
+    assert {"harken"} == imported
+
+
+@pytest.mark.parametrize("name", sorted(set(harken.__all__) - {"__version__"}))
+def test_every_promised_name_is_explained(name: str) -> None:
+    assert re.search(rf"\b{name}\b", (GUIDES / "embedding.md").read_text("utf-8"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harken.context import find
-from harken.repo import Repo
+from harken.repo import CommitFacts, Repo
 
 from .base import ApiAnswer, ApiRequest
 from .values import CommitAnswer, commit_answer, commit_fields
@@ -54,8 +54,9 @@ class CheckpointRequest(ApiRequest, frozen=True, kw_only=True):
 
 def checkpoint(repo: Repo, request: CheckpointRequest) -> CommitAnswer:
     """Make a commit of new bytes, or of an artifact that is there already."""
-    facts = {name: getattr(request, name) for name in CheckpointRequest.__struct_fields__ if name != "body"}
-    return commit_answer(repo.checkpoint(request.body, **facts))
+    own = {name: getattr(request, name) for name in ("format", "parent", "artifact", "summary", "created_at")}
+    facts: CommitFacts = {name: getattr(request, name) for name in CommitFacts.__annotations__}  # type: ignore[assignment]
+    return commit_answer(repo.checkpoint(request.body, **own, **facts))
 
 
 class CompactRequest(ApiRequest, frozen=True, kw_only=True):

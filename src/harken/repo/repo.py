@@ -8,36 +8,28 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from harken import clock as clocks
 from harken import context, ids
-from harken.context import Diff, Materialized, Ref, Shown, listing, names
-from harken.context.checkpoint import (
-    Time,
-    advance_session,
-    check_content,
-    check_count,
-    check_origin,
-    take_artifact,
-)
+from harken.context import Diff, Materialized, Ref, Shown, Tracker, listing, names
+from harken.context.checkpoint import Time
 from harken.context.compaction import events_at, foundation
 from harken.context.family import Family, family
 from harken.context.materialize import remake
 from harken.context.remember import Recipe, note_recipe
-from harken.context.spawned import settle
 from harken.context.summary import request as summary_request
 from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
-from harken.formats import detect
+from harken.events.cbor import decode_events
 from harken.formats import find as find_format
-from harken.formats import names as format_names
-from harken.store import Commit, Draft, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc
+from harken.store import Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc
 
 from .agents import SessionAgent, agents_in_log, agents_in_store
+from .checkpoint import EVENTS, CommitFacts, NewCommit, make_commit
 from .live import KeptSession
 
 _STOPS = ("compaction", "root")
@@ -55,72 +47,22 @@ class Repo:
 
     def checkpoint(
         self,
-        data: bytes | None = None,
+        data: bytes | Sequence[Event] | None = None,
         *,
         format: str | None = None,
         parent: Ref | None = None,
-        commit_type: str = "delta",
-        checkpoint: str = "explicit",
-        created_at: Time = None,
-        template: str | None = None,
-        principal: str | None = None,
-        machine: str | None = None,
-        session_id: str | None = None,
-        ticket_id: str | None = None,
-        thread_id: str | None = None,
-        summary: str | None = None,
-        message_count: int | None = None,
-        token_count: int | None = None,
         artifact: str | None = None,
-        spawned_from: dict[str, Any] | None = None,
-        forked_from: Ref | None = None,
+        summary: str | None = None,
+        created_at: Time = None,
+        **facts: Unpack[CommitFacts],
     ) -> Commit:
-        """Make a commit of new bytes, or of an artifact that is there already. Without a format, what they look like.
+        """Make a commit of new bytes, of events, or of an artifact that is there already.
 
-        With a branch as `parent` the branch moves along: `Conflict` if somebody else moved it meanwhile."""
-        if (data is None) == (artifact is None):
-            raise BadRequest("a checkpoint has either data or an artifact", hint="give exactly one of the two")
-        check_origin(spawned_from)
-        format = format or _detected(data)
-        counted = None not in (check_count("messages", message_count), check_count("tokens", token_count))
-        known = None if artifact is None else context.get_artifact(self.store, artifact)
-        if known is not None:
-            counts = take_artifact(self.store, known, format, counted=counted)
-        else:
-            check_content(format, data or b"")
-            counts = context.Counts() if counted else context.measure(format, data or b"")
-        above = self._parent(parent)
+        Without a format it is what the bytes look like; `CommitFacts` lists what else may be said. With a branch as
+        `parent` the branch moves along: `Conflict` if somebody else moved it meanwhile."""
+        new = NewCommit(data=data, artifact=artifact, format=format, summary=summary or "", facts=facts)
         time = context.instant(created_at, self.clock)
-        draft = Draft(
-            artifact=known or "",
-            format=format,
-            parent=above.commit.id if above else "",
-            commit_type=commit_type,
-            checkpoint=checkpoint,
-            time=time,
-            template=template or "",
-            principal=principal or "",
-            machine=self.machine if machine is None else machine,
-            session_id=session_id or "",
-            ticket_id=ticket_id or "",
-            thread_id=thread_id or "",
-            message_count=counts.messages if message_count is None else message_count,
-            token_count=counts.tokens if token_count is None else token_count,
-            approximate=token_count is None and counts.approximate,
-            spawned_from=spawned_from if above else settle(self.store, spawned_from, time),
-            forked_from=context.get_commit(self.store, forked_from).id if forked_from else "",
-        )
-        return context.checkpoint(
-            self.store,
-            draft,
-            data=data,
-            summary=summary or "",
-            branch=above.branch if above else None,
-            advance=advance_session(template or "") if session_id else None,
-        )
-
-    def _parent(self, parent: Ref | None) -> context.Found | None:
-        return context.find(self.store, parent) if parent else None
+        return make_commit(self.store, new, parent=parent, time=time, machine=self.machine)
 
     def put(self, data: bytes, *, policy: str = "default", expires: int | None = None) -> str:
         """Keep bytes; the answer is the full name of the artifact."""
@@ -157,6 +99,10 @@ class Repo:
             recipe = Recipe(tip=tip.id, format=format or "", stop=stop)
         note_recipe(self.store, made.artifact, recipe)
         return made
+
+    def conversation(self, ref: Ref | None, *, stop: Ref = "compaction") -> list[Event]:
+        """`materialize`, as events."""
+        return list(decode_events(self.materialize(ref, format=EVENTS, stop=stop).bytes))
 
     def commit(self, ref: Ref) -> Commit:
         """The commit a REF names."""
@@ -347,6 +293,10 @@ class Repo:
             **options,
         )
 
+    def track(self, **settings: Any) -> Tracker:
+        """A tracker that makes commits of a live agent's events as they are fed to it; see `Tracker` for settings."""
+        return Tracker(self, **settings)
+
     def close(self) -> None:
         """Close the store; one that was not closed is still whole."""
         self.store.close()
@@ -358,10 +308,3 @@ class Repo:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _detected(data: bytes | None) -> str:
-    found = detect(data[: 64 << 10]) if data else None
-    if found is None:
-        raise BadRequest("the format of these bytes cannot be told", hint=f"name it: {', '.join(format_names())}")
-    return found.name

@@ -1,0 +1,140 @@
+"""A commit from what a caller says of it: bytes, events or an artifact, and any number of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypedDict
+
+from harken import context
+from harken.context import Counts, Ref
+from harken.context.checkpoint import advance_session, check_content, check_count, check_origin, take_artifact
+from harken.context.spawned import settle
+from harken.errors import BadRequest
+from harken.events import Event
+from harken.events.cbor import encode_events
+from harken.formats import detect, names
+from harken.store import Commit, Draft, Store
+
+EVENTS = "events-v1"
+HEAD = 64 << 10
+"""Bytes from which a format is told."""
+
+
+class CommitFacts(TypedDict, total=False):
+    """The keywords that `Repo.checkpoint` takes besides its own; a dict of them serves many commits."""
+
+    commit_type: str
+    """`delta` (the default), `compaction` or `snapshot`."""
+    checkpoint: str
+    """Why it is made: `explicit` (the default), `turn_boundary`, `tool_call`, `compaction`, `session_end`."""
+    template: str | None
+    """What kind of agent it is; for an import, the runtime."""
+    principal: str | None
+    """Who executed it."""
+    machine: str | None
+    """Where it ran; None for this machine."""
+    session_id: str | None
+    """The session it belongs to, which moves along."""
+    ticket_id: str | None
+    """The ticket that was worked on."""
+    thread_id: str | None
+    """The thread it is part of."""
+    message_count: int | None
+    """How many messages; None: counted."""
+    token_count: int | None
+    """How many tokens; None: what the model counted, or an estimate."""
+    spawned_from: dict[str, Any] | None
+    """For the first commit of a sub-agent: `session`, `call_id` and `inherits` of where it was spawned."""
+    forked_from: Ref | None
+    """The commit of another session that this chain goes on from."""
+
+
+class NewCommit(NamedTuple):
+    """What a caller hands over: `data` or `artifact`, and what is said of it."""
+
+    data: bytes | Sequence[Event] | None
+    artifact: str | None
+    format: str | None
+    summary: str
+    facts: CommitFacts
+
+
+def make_commit(store: Store, new: NewCommit, *, parent: Ref | None, time: int, machine: str) -> Commit:
+    """The commit, with its session and the branch it was put on moved along."""
+    _check_facts(new.facts)
+    data, format = _content(new)
+    artifact = None if new.artifact is None else context.get_artifact(store, new.artifact)
+    messages, tokens = new.facts.get("message_count"), new.facts.get("token_count")
+    counts = _counts(store, data, artifact, format, counted=_counted(messages, tokens))
+    above = context.find(store, parent) if parent else None
+    origin, fork = new.facts.get("spawned_from"), new.facts.get("forked_from")
+    check_origin(origin)
+    draft = Draft(
+        artifact=artifact or "",
+        format=format,
+        time=time,
+        parent=above.commit.id if above else "",
+        **_said(new.facts, machine),
+        message_count=counts.messages if messages is None else messages,
+        token_count=counts.tokens if tokens is None else tokens,
+        approximate=tokens is None and counts.approximate,
+        spawned_from=origin if above else settle(store, origin, time),
+        forked_from=context.get_commit(store, fork).id if fork else "",
+    )
+    return context.checkpoint(
+        store,
+        draft,
+        data=data,
+        summary=new.summary,
+        branch=above.branch if above else None,
+        advance=advance_session(draft.template) if draft.session_id else None,
+    )
+
+
+def _content(new: NewCommit) -> tuple[bytes | None, str]:
+    """The bytes, if they are new, and their format."""
+    data, format = new.data, new.format
+    if (data is None) == (new.artifact is None):
+        raise BadRequest("a checkpoint has either data or an artifact", hint="give exactly one of the two")
+    if data is not None and not isinstance(data, bytes):
+        data, format = encode_events(data), format or EVENTS
+    if not format:
+        found = detect(data[:HEAD]) if data else None
+        if found is None:
+            raise BadRequest("the format of these bytes cannot be told", hint=f"name it: {', '.join(names())}")
+        format = found.name
+    return data, format
+
+
+def _counted(messages: int | None, tokens: int | None) -> bool:
+    """Whether the caller has counted everything."""
+    return None not in (check_count("messages", messages), check_count("tokens", tokens))
+
+
+def _counts(store: Store, data: bytes | None, artifact: str | None, format: str, *, counted: bool) -> Counts:
+    """What the content amounts to; refused where a chain could not be joined from it."""
+    if artifact is not None:
+        return take_artifact(store, artifact, format, counted=counted)
+    check_content(format, data or b"")
+    return Counts() if counted else context.measure(format, data or b"")
+
+
+def _said(facts: CommitFacts, machine: str) -> dict[str, Any]:
+    """The facts that go into the commit as they are."""
+    texts = ("template", "principal", "session_id", "ticket_id", "thread_id")
+    given = facts.get("machine")
+    return {
+        "commit_type": facts.get("commit_type", "delta"),
+        "checkpoint": facts.get("checkpoint", "explicit"),
+        "machine": machine if given is None else given,
+        **{name: facts.get(name) or "" for name in texts},
+    }
+
+
+def _check_facts(facts: CommitFacts) -> None:
+    """Refuse a keyword that is none of these; a misspelt fact must not be lost."""
+    if unknown := facts.keys() - CommitFacts.__annotations__.keys():
+        raise BadRequest(
+            f"a commit has no {', '.join(map(repr, sorted(unknown)))}",
+            hint="it has: " + ", ".join(CommitFacts.__annotations__),
+        )
