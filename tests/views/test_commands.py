@@ -307,7 +307,7 @@ class TestMistakes:
 
             assert (3, "") == (code, out)
             assert "no event of a session log" in err
-            assert "\nhint: " in err
+            assert ('"hint":' if "--json" in words else "\nhint: ") in err
 
     @pytest.mark.parametrize("content", ["", "\n\n"])
     def test_a_session_in_which_nothing_has_happened_yet_is_one(self, harken, tmp_path, content):
