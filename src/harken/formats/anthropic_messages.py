@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import orjson
-
 from harken.errors import BadRecord
 from harken.events import Event, Output, System
 from harken.events.text import clean
 
 from .base import Format, Written
-from .claude_code.grammar import encode, parse_object
 from .claude_code.read import assistant_event, user_events
 from .claude_code.turns import Block, Said, arrange
+from .kit.jsonl import NotJson, encode, parse_document
 
 Record = dict[str, Any]
 INSTRUCTIONS = "instructions"
@@ -85,9 +83,9 @@ def join(deltas: Iterable[bytes]) -> bytes:
 
 def _load(data: bytes) -> Record | None:
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        value = parse_object(data)
+        value = parse_document(data)
+    except NotJson:
+        return None
     if isinstance(value, list):
         return {"messages": value}
     if isinstance(value, dict):

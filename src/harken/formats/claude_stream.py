@@ -17,9 +17,8 @@ from harken.events.text import clean
 
 from .base import Format
 from .claude_code.classify import by_fields, has_result
-from .claude_code.grammar import NotJson, encode, parse_at
 from .claude_code.read import assistant_event, metric_of, run_metric, tool_result, user_events
-from .claude_code.records import lines, read_objects
+from .kit.jsonl import SPACE, NotJson, encode, lines, parse_document, take_apart
 
 Record = dict[str, Any]
 QUIET = frozenset(
@@ -45,15 +44,12 @@ class StreamReader:
         """The events on the next line, which may lack its newline."""
         place = self._offset
         self._offset += len(line) + (not line.endswith(b"\n"))
-        if not line.strip():
-            return []
-        objects, end = read_objects(line)
+        objects, rest = take_apart(line, 0, len(line))
         events: list[Event] = []
         for value, first, last in objects:
-            events += self.record(value, f"@{place + first}", line[first:last].strip())
-        if rest := line[end:].strip():
-            why = "something stands behind the record" if objects else "the line is not a JSON object"
-            events.append(Output(message_id=f"@{place + end}", raw=rest, why=why))
+            events += self.record(value, f"@{place + first}", line[first:last].strip(SPACE))
+        if rest is not None:
+            events.append(Output(message_id=f"@{place + rest.start}", raw=rest.raw, why=rest.why))
         return events
 
     def record(self, record: Record, place: str, raw: bytes) -> list[Event]:
@@ -195,10 +191,10 @@ def read(data: bytes) -> Iterable[Event]:
     reader = StreamReader()
     if data.lstrip()[:1] == b"[":
         try:
-            items, end = parse_at(data, 0)
+            items = parse_document(data)
         except NotJson:
-            items, end = None, 0
-        if isinstance(items, list) and not data[end:].strip():
+            items = None
+        if isinstance(items, list):
             return [event for number, item in enumerate(items) for event in _item(reader, item, number)]
     return [event for start, end in lines(data) for event in reader.feed(data[start:end])]
 

@@ -14,8 +14,9 @@ from harken.events import Error, Event, Metric, Output, Response, System, Thinki
 from harken.events.text import clean
 
 from .codex.items import dump
-from .codex.records import Record, parse, text_of
+from .codex.records import Record, text_of
 from .codex.usage import tokens_of, totals_of
+from .kit.jsonl import lines, parse, take_apart
 
 Fields = dict[str, Any]
 
@@ -31,14 +32,21 @@ class StreamReader:
 
     def feed(self, line: bytes | str, *, time: int | None = None) -> list[Event]:
         """The events of one line; what cannot be read is kept with the reason. An empty line says nothing."""
-        raw = (line.encode(errors="surrogatepass") if isinstance(line, str) else line).strip()
-        if not raw:
-            return []
+        raw = line.encode(errors="surrogatepass") if isinstance(line, str) else line
+        objects, rest = take_apart(raw, 0, len(raw))
+        events: list[Event] = []
+        for record, start, end in objects:
+            events += self._record(record, raw[start:end].rstrip(b"\r\n"), self._next(time))
+        if rest is not None:
+            events.append(Output(raw=rest.raw, why=rest.why, **self._next(time)))
+        return events
+
+    def _next(self, time: int | None) -> Fields:
+        """The envelope of the next record."""
         self._line += 1
-        fields: Fields = {"message_id": self._name(f"line_{self._line}"), "time": time}
-        record = parse(raw)
-        if record is None:
-            return [Output(raw=raw, why="not one JSON object", **fields)]
+        return {"message_id": self._name(f"line_{self._line}"), "time": time}
+
+    def _record(self, record: Record, raw: bytes, fields: Fields) -> list[Event]:
         handler = _HANDLERS.get(text_of(record.get("type")))
         if handler is None:
             return [Output(raw=raw, why=f"unknown line {text_of(record.get('type'))[:80]!r}", **fields)]
@@ -180,7 +188,7 @@ _ITEMS: dict[str, Callable[[StreamReader, Record, Fields, str, bool], list[Event
 def read_stream(data: bytes) -> list[Event]:
     """The events of a whole stream."""
     reader = StreamReader()
-    return [event for line in data.splitlines() for event in reader.feed(line)]
+    return [event for start, end in lines(data) for event in reader.feed(data[start:end])]
 
 
 def looks_like_stream(head: bytes) -> bool:

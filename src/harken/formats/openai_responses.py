@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import orjson
-
 from harken.clock import SECOND, in_calendar
 from harken.errors import BadRecord
 from harken.events import Event, Metric, Output, System
@@ -20,7 +18,8 @@ from harken.events.tally import figure
 from .base import Format, Written
 from .codex.compose import to_items
 from .codex.items import Speaker, item_events
-from .codex.records import ITEMS, Record, encode, text_of
+from .codex.records import ITEMS, Record, text_of
+from .kit.jsonl import NotJson, encode, parse_document
 
 _ITEM_KEY = re.compile(rb'"(?:input|output)"\s*:\s*\[\s*\{\s*"(?:type|role|id)"')
 
@@ -57,8 +56,8 @@ def _read(data: bytes) -> list[Event]:
 
 def _document(data: bytes) -> Record:
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as problem:
+        value = parse_document(data)
+    except NotJson as problem:
         raise BadRecord(f"not a Responses document: {problem}") from None
     if isinstance(value, list):
         value = {"input": value}

@@ -162,11 +162,11 @@ def test_every_record_is_among_the_events_under_its_own_name() -> None:
     assert len(lines) == len({event.message_id for event in events})
     opaque = [event for event in events if isinstance(event, Output) and event.why]
     assert [
-        "not one JSON object",
+        "the line is not a JSON object",
         "unknown item 'telepathy'",
         "unknown event 'premonition'",
         "unknown record 'seance'",
-        "not one JSON object",
+        "the line is not a JSON object",
     ] == [event.why for event in opaque]
     assert b"{broken" == opaque[0].raw
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.analytics import stats
-from harken.errors import BadRecord, BadRequest
+from harken.errors import BadRequest
 from harken.events import Output
 from harken.events.tally import Prompts
 from harken.formats import Delta
-from harken.formats.codex import read, record_names, scan, split, unpack
+from harken.formats.codex import read, record_names, scan, split
 from support.rollouts import THREAD, Rollout, message
 
 BUSY = (
@@ -133,23 +132,3 @@ def test_the_title_is_what_the_person_asked_for(typed: str, title: str) -> None:
 
 def test_a_title_somebody_chose_stands() -> None:
     assert "My thread" == scan(Rollout().turn("a").event("thread_name_updated", thread_name="My thread").data).title
-
-
-class TestColdFiles:
-    """Codex compresses what has not been touched for a while."""
-
-    def test_the_lines_come_back(self) -> None:
-        packed = zstandard.ZstdCompressor().compress(BUSY.data)
-
-        assert BUSY.data == unpack(packed) == unpack(BUSY.data)
-        assert BUSY.data * 2 == unpack(packed + packed)
-
-    def test_a_bomb_is_refused(self) -> None:
-        packed = zstandard.ZstdCompressor().compress(b"\0" * (8 << 20))
-
-        with pytest.raises(BadRecord):
-            unpack(packed, limit=1 << 20)
-
-    def test_a_torn_file_is_refused(self) -> None:
-        with pytest.raises(BadRecord):
-            unpack(b"\x28\xb5\x2f\xfd" + b"\xff" * 40)

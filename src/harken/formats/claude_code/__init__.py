@@ -1,6 +1,5 @@
 """`claude-code-v1`: Claude Code's own JSONL, one file per session or sub-agent.
 
-grammar   JSON without a depth limit, for the lines that the fast path cannot take
 records   the fields of a line that anything is decided by
 cut       where a file falls into commits (`cut-1`)
 scan      one pass for the importer

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .grammar import encode
+from harken.formats.kit.jsonl import encode
 
 Block = dict[str, Any]
 Data = dict[str, Any]

@@ -28,8 +28,9 @@ from itertools import accumulate
 import msgspec
 
 from harken.clock import SECOND, parse_instant
+from harken.formats.kit.jsonl import is_overlong, lines, read_objects
 
-from .records import GRAPH, Line, lines, read_objects, soften, take
+from .records import GRAPH, Line, soften, take
 
 GAP = 5 * SECOND
 """How much older the stand-in for a lost parent may be."""
@@ -99,6 +100,8 @@ def survey(data: bytes) -> Survey:
     places: dict[str, int] = {}
     boundary: Node | None = None
     for start, end in lines(data):
+        if is_overlong(end - start):
+            continue
         for number, record in enumerate(_records(data[start:end])):
             if record.uuid and record.type in GRAPH and _has_substance(record):
                 node = Node(start, end, record, number == 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .records import lines, take
+from harken.formats.kit.jsonl import lines
+
+from .records import take
 from .types import CONVERSATION, known_type
 
 LOOK = 64 * 1024

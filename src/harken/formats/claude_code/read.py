@@ -27,11 +27,11 @@ from harken.events import (
 )
 from harken.events.tally import NESTED, SYNTHETIC, figure
 from harken.events.text import clean
+from harken.formats.kit.jsonl import encode, lines, take_apart
 
 from .attachments import render
 from .classify import HUMAN, by_fields, by_text, has_result, texts
-from .grammar import encode
-from .records import lines, read_objects, real, take
+from .records import real, take
 from .types import BLOCKS, CALL, RESPONSE, RESULT, THINKING, known_type, says
 
 Record = dict[str, Any]
@@ -43,13 +43,11 @@ def read(data: bytes) -> Iterator[Event]:
     """Every event of the file, in its order."""
     reader = RecordReader(_summarized(data))
     for start, end in lines(data):
-        text = data[start:end]
-        objects, behind = read_objects(text)
+        objects, rest = take_apart(data, start, end)
         for value, first, last in objects:
-            yield from reader.record(value, f"@{start + first}", text[first:last].rstrip(b"\r\n"))
-        if rest := text[behind:].strip():
-            why = "something stands behind the record" if objects else "the line is not a JSON object"
-            yield Output(message_id=f"@{start + behind}", raw=rest, why=why)
+            yield from reader.record(value, f"@{first}", data[first:last].rstrip(b"\r\n"))
+        if rest is not None:
+            yield Output(message_id=f"@{rest.start}", raw=rest.raw, why=rest.why)
 
 
 class RecordReader:

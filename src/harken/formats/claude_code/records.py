@@ -1,19 +1,17 @@
 """Lines and records: the little of each line that cuts, counts and branches are decided by.
 
 A line is taken apart once, by a typed decoder that skips over what nobody asks for. What it cannot take (a field of
-an unexpected type, a lone surrogate, two objects on one line) goes to the slow parser in `grammar.py`, which says
+an unexpected type, a lone surrogate, two objects on one line) goes to the judge in `kit/jsonl.py`, which says
 exactly whether the line is one JSON object; the two never disagree about a line that both can read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import orjson
 
-from .grammar import parse_object, parse_several
+from harken.formats.kit.jsonl import SHORT, parse_slowly, refusal
 
 GRAPH = frozenset({"user", "assistant", "system", "attachment", "progress"})
 """The types that stand in the tree of `uuid` and `parentUuid`."""
@@ -147,11 +145,13 @@ def real(value: object) -> float | None:
 
 
 def take(line: bytes) -> Line | None:
-    """The record, if the line is exactly one JSON object; else None."""
+    """The record, if the line is exactly one JSON object within the limits; else None."""
+    if len(line) > SHORT and refusal(line):
+        return None
     try:
         return _decode(line)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        value = parse_object(line)
+        value = parse_slowly(line)
         return None if value is None else soften(value)
 
 
@@ -159,27 +159,6 @@ def soften(value: dict[str, Any]) -> Line:
     """The record with every field that has an unexpected type left out."""
     line: Line = _fit(value, Line)
     return line
-
-
-def read_objects(line: bytes) -> tuple[list[tuple[dict[str, Any], int, int]], int]:
-    """Every object on the line in full, each with its place, and where the last one ends.
-
-    One object for almost every line; none where the line is not JSON; several where newlines were lost.
-    """
-    try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return parse_several(line)
-    return ([(value, 0, len(line))], len(line)) if isinstance(value, dict) else ([], 0)
-
-
-def lines(data: bytes, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Where each line begins and ends; the newline belongs to the line, and the last line may lack one."""
-    size = len(data)
-    while start < size:
-        end = data.find(b"\n", start) + 1 or size
-        yield start, end
-        start = end
 
 
 _NESTED: dict[tuple[type, str], type] = {

@@ -19,11 +19,10 @@ from typing import Any
 import msgspec
 
 from harken.formats.base import Loss, Written
+from harken.formats.kit.jsonl import encode, take_apart
 
 from .attachments import Turns, remind, render
 from .branch import Node, choose, survey
-from .grammar import encode
-from .records import read_objects
 
 Block = dict[str, Any]
 UNANSWERED = "No response requested."
@@ -123,7 +122,7 @@ def _turns(data: bytes) -> list[Turn]:
 
 
 def _record(data: bytes, start: int, end: int) -> dict[str, Any]:
-    objects, _ = read_objects(data[start:end])
+    objects, _ = take_apart(data, start, end)
     return objects[0][0] if objects else {}
 
 

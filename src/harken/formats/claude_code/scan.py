@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import orjson
 
 from harken.clock import parse_instant
 from harken.events.tally import BOUNDARY, TOOL_RESULT, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
+from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
 
 from .cut import CutState, Splitter
 from .read import API_ERROR, RECORDS
-from .records import Answer, Block, Line, lines, read_objects, soften, take
+from .records import Answer, Block, Line, soften, take
 from .types import CALL, RESPONSE, RESULT, is_known, says
 from .usage import count_nested, count_usage
 
@@ -65,7 +65,10 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
     """The facts of a file, or of what was added since `state`: `data` then begins at the last closed cut."""
     scanner = _Scanner(msgspec.json.decode(state, type=ScanState) if state else ScanState())
     for start, end in lines(data):
-        scanner.take(data[start:end])
+        if is_overlong(end - start):
+            scanner.take_overlong(end - start)
+        else:
+            scanner.take(data[start:end])
     return scanner.facts()
 
 
@@ -123,16 +126,18 @@ class _Scanner:
 
     def _take_broken(self, text: bytes) -> None:
         """A line that is not one object: it never cuts, but what can be recovered from it counts."""
-        if not text.strip():
-            self.splitter.feed(None, len(text), records=0)
-            return
-        found, end = read_objects(text)
+        found, rest = take_apart(text, 0, len(text))
         for value, first, last in found:
             record = soften(value)
             self.waiting.append((record, parse_instant(record.timestamp), text[first:last]))
-        if rest := text[end:].strip():
-            self.waiting.append((None, None, rest))
-        self.splitter.feed(None, len(text), records=len(found) + bool(rest))
+        if rest is not None:
+            self.waiting.append((None, None, b""))
+        self.splitter.feed(None, len(text), records=len(found) + (rest is not None))
+
+    def take_overlong(self, size: int) -> None:
+        """A line that is kept as bytes and not looked at."""
+        self.waiting.append((None, None, b""))
+        self.splitter.feed(None, size)
 
     def _close(self, deltas: list[Delta]) -> None:
         counts, tally = self.counts, self.tally
@@ -233,9 +238,4 @@ class _Scanner:
 
 
 def _load(text: bytes) -> dict[str, Any]:
-    try:
-        value: dict[str, Any] = orjson.loads(text)
-        return value
-    except orjson.JSONDecodeError:
-        objects, _ = read_objects(text)
-        return objects[0][0] if objects else {}
+    return parse(text) or {}

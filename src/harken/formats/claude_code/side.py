@@ -6,7 +6,9 @@ side-chain record begins an agent, and everything below it is that agent's.
 
 from __future__ import annotations
 
-from .records import lines, take
+from harken.formats.kit.jsonl import is_overlong, lines
+
+from .records import take
 
 
 def side_chains(data: bytes) -> dict[str, bytes]:
@@ -14,6 +16,8 @@ def side_chains(data: bytes) -> dict[str, bytes]:
     agents: dict[str, list[bytes]] = {}
     owner: dict[str, str] = {}
     for start, end in lines(data):
+        if is_overlong(end - start):
+            continue
         text = data[start:end]
         line = take(text)
         if line is None or line.isSidechain is not True or not (line.agentId or line.uuid):

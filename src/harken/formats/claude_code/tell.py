@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.formats.kit.jsonl import take_apart
 
 from .branch import Node, choose, survey
 from .read import RecordReader
-from .records import read_objects
 
 ATTACHED = "attachment:"
 """How the origin of a prompt begins that is an attachment."""
@@ -63,8 +63,7 @@ def _together(events: Iterable[Event]) -> list[Event]:
 def _events(reader: RecordReader, data: bytes, node: Node) -> Iterator[Event]:
     places = [(node.start, node.end)] if node.summary is None else [(node.start, node.end), node.summary]
     for place in places:
-        for value, first, last in read_objects(data[place[0] : place[1]])[0]:
+        for value, start, end in take_apart(data, *place)[0]:
             # Of two objects on one line each is a record of its own, and told where it belongs.
             if place == node.summary or value.get("uuid") == node.line.uuid:
-                start, end = place[0] + first, place[0] + last
                 yield from reader.record(value, f"@{start}", data[start:end].rstrip(b"\r\n"))

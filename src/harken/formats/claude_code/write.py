@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
 from harken.clock import to_datetime
 from harken.events import Event, Response
 from harken.formats.base import Written
+from harken.formats.kit.jsonl import encode, lines, parse
 from harken.ids import artifact_id
 
-from .grammar import encode, parse_object
-from .records import lines, take
+from .records import take
 from .turns import Said, arrange
 
 VERSION = "2.1.325"
@@ -121,11 +119,8 @@ def rewrite(data: bytes, *, session_id: str, cwd: str) -> bytes:
 
 
 def _moved(text: bytes, session_id: str, cwd: str, *, lift: bool) -> bytes:
-    try:
-        record = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        record = parse_object(text)
-    if not isinstance(record, dict):
+    record = parse(text)
+    if record is None:
         return text if text.endswith(b"\n") else text + b"\n"
     if "sessionId" in record:
         record["sessionId"] = session_id

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from harken.formats.base import Format
 
-from .archive import unpack
 from .context import context
 from .cut import Splitter, split
 from .detect import detect
@@ -43,7 +42,6 @@ __all__ = [
     "rewrite",
     "scan",
     "split",
-    "unpack",
     "with_base",
     "write",
     "write_session",

@@ -13,10 +13,11 @@ from typing import Any
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.text import clean
 from harken.formats.base import Loss
+from harken.formats.kit.jsonl import parse
 
 from .items import SCREEN, dump
 from .pictures import picture_part, url_of
-from .records import SEALED, Record, parse, text_of
+from .records import SEALED, Record, text_of
 from .request import ABORTED
 
 Timed = tuple[int | None, Record]

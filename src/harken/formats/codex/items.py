@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from harken.events import Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.formats.kit.jsonl import encode
 
 from .pictures import image_of
-from .records import Record, encode, parts_of, text_of
+from .records import Record, parts_of, text_of
 
 _NAMED = {
     "local_shell_call": "local_shell",

@@ -9,11 +9,12 @@ repeats as its `substance`, where that message is in the file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from harken.clock import parse_instant
 from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking
 from harken.events.text import clean
+from harken.formats.kit.jsonl import Unread, take_apart
 
 from .classify import origin_of, provenance_of
 from .context import message_between_agents
@@ -43,9 +44,27 @@ _FIRST_OPINION = 4096
 
 def read(data: bytes) -> list[Event]:
     """Every event of the file, in its order."""
-    lines = list(iter_lines(data))
-    reader = _Reader(lines)
-    return [event for line in lines if not line.blank for event in reader.line(line, data[line.start : line.end])]
+    found = [record for line in iter_lines(data) for record in _records(data, line)]
+    reader = _Reader(found)
+    return [event for record in found for event in reader.record(record, data)]
+
+
+class _Found(NamedTuple):
+    """A record of the file, or what is none."""
+
+    start: int
+    end: int
+    record: Record
+    unread: Unread | None = None
+
+
+def _records(data: bytes, line: Line) -> list[_Found]:
+    """Every record on the line, and what on it is none."""
+    if line.record is not None:
+        return [_Found(line.start, line.end, line.record)]
+    objects, rest = ([], None) if line.blank else take_apart(data, line.start, line.end)
+    found = [_Found(start, end, record) for record, start, end in objects]
+    return [*found, _Found(rest.start, line.end, {}, rest)] if rest is not None else found
 
 
 class _Listener(Speaker):
@@ -65,16 +84,15 @@ class _Listener(Speaker):
 
 
 class _Reader:
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, found: list[_Found]) -> None:
         self._listener = _Listener()
         self._roles: set[str] = set()
         self._said: dict[tuple[str, str], str] = {}
         self._started = False
         self._meter = Meter()
         ahead = Meter()
-        for line in lines:
-            if line.record is not None:
-                self._foresee(*kind_of(line.record), ahead)
+        for one in found:
+            self._foresee(*kind_of(one.record), ahead)
         self._restarts = ahead.restarts
 
     def _foresee(self, kind: str, payload: Record, meter: Meter) -> None:
@@ -85,24 +103,24 @@ class _Reader:
             if (text := typed_text(payload)) is not None:
                 self._listener.typed.add(text)
 
-    def line(self, line: Line, raw: bytes) -> Iterator[Event]:
-        """The events of one line, at least one."""
-        raw = raw.rstrip(b"\r\n")
-        fields: dict[str, Any] = {"message_id": f"@{line.start}", "time": None}
-        if line.record is None:
-            yield Output(raw=raw, why="not one JSON object", **fields)
+    def record(self, found: _Found, data: bytes) -> Iterator[Event]:
+        """The events of one record, at least one."""
+        fields: dict[str, Any] = {"message_id": f"@{found.start}", "time": None}
+        if found.unread is not None:
+            yield Output(raw=found.unread.raw, why=found.unread.why, **fields)
             return
-        stamp = line.record.get("timestamp", line.record.get("created_at"))
+        raw = data[found.start : found.end].rstrip(b"\r\n")
+        stamp = found.record.get("timestamp", found.record.get("created_at"))
         fields["time"] = parse_instant(stamp)
-        kind, payload = kind_of(line.record)
+        kind, payload = kind_of(found.record)
         try:
-            events = self._record(kind, payload, fields)
+            events = self._events(kind, payload, fields)
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as problem:
             yield Output(raw=raw, why=f"damaged {kind or 'record'}: {type(problem).__name__}", **fields)
             return
         yield from events or [Output(raw=raw, why=why_unknown(kind, payload), **fields)]
 
-    def _record(self, kind: str, payload: Record, fields: dict[str, Any]) -> list[Event]:
+    def _events(self, kind: str, payload: Record, fields: dict[str, Any]) -> list[Event]:
         if kind == ITEM:
             return self._item(payload, fields)
         if kind == EVENT:

@@ -1,16 +1,15 @@
 """The lines of a rollout, read leniently: wrapped, bare (before 0.32), drifted or broken.
 
-A line is a record only when it is exactly one JSON object. That is decided by RFC 8259 alone: what the fast parser
-refuses for reasons of its own (a lone surrogate in an escape) is asked again of the standard library's.
+A line is a record only when it is exactly one JSON object, as `kit/jsonl.py` says. Of two objects on one line both are
+read as events, but Codex itself passes over such a line: it neither cuts nor belongs to the conversation as it stands.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-import orjson
+from harken.formats.kit.jsonl import is_blank, is_overlong, lines, parse
 
 Record = dict[str, Any]
 
@@ -57,46 +56,15 @@ class Line(NamedTuple):
     blank: bool = False
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
-
-
-def parse(line: bytes) -> Record | None:
-    """The object the line is, or None."""
-    try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        value = _parse_again(line)
-    return value if isinstance(value, dict) else None
-
-
-def _parse_again(line: bytes) -> object:
-    # Only a backslash-u can be the reason for a second opinion; everything else is broken for both.
-    if b"\\u" not in line:
-        return None
-    try:
-        return json.loads(line.decode(), parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return None
-
-
-def encode(value: object) -> bytes:
-    """A value as compact JSON text; what the fast encoder refuses (a lone surrogate, deep nesting) is escaped."""
-    try:
-        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:
-        return json.dumps(value, separators=(",", ":")).encode()
-
-
 def iter_lines(data: bytes, start: int = 0) -> Iterator[Line]:
     """Every line from `start` on; the last one may lack its newline."""
-    size = len(data)
-    while start < size:
-        end = data.find(b"\n", start) + 1 or size
-        line = data[start:end]
+    for begin, end in lines(data, start):
+        if is_overlong(end - begin):
+            yield Line(begin, end, None)
+            continue
+        line = data[begin:end]
         record = parse(line)
-        yield Line(start, end, record, record is None and not line.strip())
-        start = end
+        yield Line(begin, end, record, record is None and is_blank(line))
 
 
 def kind_of(record: Record) -> tuple[str, Record]:

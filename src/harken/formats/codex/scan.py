@@ -12,12 +12,13 @@ from harken.errors import BadRequest
 from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
+from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
 
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
 from .items import name_of, text_in
 from .known import why_unknown
 from .read import ERRORS, is_spawned, speaks, typed_text
-from .records import EVENT, ITEM, SERVED, SESSION_META, TURN_CONTEXT, Record, iter_lines, kind_of, parse, text_of
+from .records import EVENT, ITEM, SERVED, SESSION_META, TURN_CONTEXT, Record, iter_lines, kind_of, text_of
 from .usage import ZERO, Meter, Totals, base_offset
 
 RUNTIME = "codex"
@@ -98,26 +99,33 @@ class _Scanner:
         self.closed = counts.copy()
 
     def run(self, data: bytes) -> FileFacts:
-        base, size, start = self.base, len(data), 0
-        while start < size:
-            end = data.find(b"\n", start) + 1 or size
+        base = self.base
+        for start, end in lines(data):
+            if is_overlong(end - start):
+                self._broken(base + start, base + end, b"", overlong=True)
+                continue
             line = data[start:end]
             if (record := parse(line)) is None:
-                self._broken(base + start, base + end, not line.strip())
+                self._broken(base + start, base + end, line)
             else:
                 self._line(line, record, base + start, base + end)
-            start = end
         if tail := self.cutter.tail():
             self.deltas.append(tail)
         return self._facts()
 
     def _line(self, line: bytes, record: Record, start: int, end: int) -> None:
-        cutter, now = self.cutter, self.now
+        cutter = self.cutter
         kind, payload, act, unknown = _judge(record)
         whole = line[-1] == 10
         if whole and (delta := cutter.before(start, act)):
             self._close((delta,))
         cutter.add(start, end, act, record, payload)
+        self._note(line, record, kind, payload, act, unknown)
+        if act == BOUNDARY and whole and (pair := cutter.after(start, end, act)):
+            self._close(pair)
+
+    def _note(self, line: bytes, record: Record, kind: str, payload: Record, act: str, unknown: bool) -> None:
+        now = self.now
         now.records += 1
         now.opaque += unknown
         self._note_time(record.get("timestamp", record.get("created_at")))
@@ -135,8 +143,6 @@ class _Scanner:
             now.tally.prompt("agent")
         elif act == BOUNDARY:
             now.tally.compaction()
-            if whole and (pair := cutter.after(start, end, act)):
-                self._close(pair)
 
     def _note_time(self, stamp: object) -> None:
         # Stamps of one shape sort like the instants they name, so only the first and the last have to be parsed.
@@ -162,13 +168,18 @@ class _Scanner:
         self.low = self.high = ""
         self.now.total, self.now.threads = self.meter.last, self.meter.parents
 
-    def _broken(self, start: int, end: int, blank: bool) -> None:
-        if blank:
+    def _broken(self, start: int, end: int, line: bytes, *, overlong: bool = False) -> None:
+        """A line that is not one object: it never cuts, but what can be recovered from it counts."""
+        objects, rest = take_apart(line, 0, len(line))
+        if not objects and rest is None and not overlong:
             self.cutter.skip(end)
             return
         self.cutter.add(start, end, ASIDE, None, {})
-        self.now.records += 1
-        self.now.opaque += 1
+        for record, first, last in objects:
+            self._note(line[first:last], record, *_judge(record))
+        unread = overlong or rest is not None
+        self.now.records += unread
+        self.now.opaque += unread
 
     def _close(self, deltas: tuple[Delta, ...]) -> None:
         self.deltas += deltas

@@ -12,9 +12,10 @@ from harken import ids
 from harken.clock import format_instant
 from harken.events import Event
 from harken.formats.base import Written
+from harken.formats.kit.jsonl import encode
 
 from .compose import Timed, to_items
-from .records import ITEM, SESSION_META, Record, encode
+from .records import ITEM, SESSION_META, Record
 
 ORIGINATOR = "harken"
 CLI_VERSION = "0.166.0"
