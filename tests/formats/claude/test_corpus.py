@@ -97,13 +97,14 @@ def blocks(line: bytes) -> Iterator[dict[str, Any]]:
 
 
 @each_file
-def test_a_compaction_repeats_the_boundary_and_the_summary(path: Path) -> None:
+def test_a_compaction_is_boundary_and_summary_and_nothing_else(path: Path) -> None:
+    """So the turn before it ends where the boundary begins (#31)."""
     data = load(path)
 
     for before, repeated in zip(deltas := split(data), deltas[1:], strict=False):
         if repeated.commit_type == "compaction":
             lines = data[repeated.start : repeated.end].splitlines()
-            assert before.end == repeated.end
+            assert (before.start, before.end) == (repeated.start, repeated.end)
             assert b'"compact_boundary"' in lines[0]
             assert b'"isCompactSummary":true' in lines[-1].replace(b" ", b"")
 

@@ -1,4 +1,4 @@
-"""Cut rule `cut-1`: where a file falls into commits, frozen by vectors."""
+"""Cut rule `cut-2`: where a file falls into commits, frozen by vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harken.clock import format_seconds, parse_instant
 from harken.formats.base import Delta
 from harken.formats.claude_code import scan, split
-from harken.formats.claude_code.cut import HARD, PATIENCE, SOFT
+from harken.formats.claude_code.cut import HARD, REFUSALS, SOFT
 from harken.ids import artifact_id, artifact_ref, commit_id, commit_ref
 from support.claude_lines import (
     assistant,
@@ -133,11 +133,11 @@ def test_a_prompt_that_comes_before_the_result_does_not_cut() -> None:
 
 
 def test_a_call_that_is_never_answered_is_given_up() -> None:
-    prompts = [user(f"u{n}", "a1", "q") for n in range(2, PATIENCE + 4)]
+    prompts = [user(f"u{n}", "a1", "q") for n in range(2, REFUSALS + 4)]
     data = dump(user("u1", None, "q"), assistant("a1", "u1", [call("c1")], "m1"), *prompts)
 
     names = [record["uuid"] for record in prompts]
-    assert [["u1"], ["a1", *names[:PATIENCE]], [names[PATIENCE]], [names[PATIENCE + 1]]] == pieces(data)
+    assert [["u1"], ["a1", *names[:REFUSALS]], [names[REFUSALS]], [names[REFUSALS + 1]]] == pieces(data)
 
 
 def test_a_call_is_not_waited_for_without_end() -> None:
@@ -148,7 +148,8 @@ def test_a_call_is_not_waited_for_without_end() -> None:
     assert [["u1"], ["a1", "p0", "p1", "p2", "p3"], ["p4"], ["p5"]] == pieces(data)
 
 
-def test_a_delta_ends_behind_the_summary_and_the_compaction_repeats_boundary_and_summary() -> None:
+def test_boundary_and_summary_are_a_delta_and_the_compaction_repeats_exactly_that() -> None:
+    """The turn before it is a commit of its own (#31)."""
     data = dump(
         user("u1", None, "q"),
         assistant("a1", "u1", "x", "m1"),
@@ -159,9 +160,60 @@ def test_a_delta_ends_behind_the_summary_and_the_compaction_repeats_boundary_and
 
     deltas = split(data)
 
-    assert ["delta", "delta", "compaction", "delta"] == [delta.commit_type for delta in deltas]
-    assert [["u1"], ["a1", "b1", "s1"], ["b1", "s1"], ["u2"]] == [_names(data, delta) for delta in deltas]
-    assert ["turn_boundary", "compaction", "compaction", "turn_boundary"] == [d.checkpoint for d in deltas]
+    assert ["delta", "delta", "delta", "compaction", "delta"] == [delta.commit_type for delta in deltas]
+    assert [["u1"], ["a1"], ["b1", "s1"], ["b1", "s1"], ["u2"]] == [_names(data, delta) for delta in deltas]
+    kinds = ["turn_boundary", "turn_boundary", "compaction", "compaction", "turn_boundary"]
+    assert kinds == [delta.checkpoint for delta in deltas]
+    assert [2, 2] == [delta.records for delta in deltas[2:4]]
+
+
+def test_a_call_that_waits_at_a_boundary_is_given_up() -> None:
+    """Claude Code compacts instead of running it; in real files no result ever follows (#31)."""
+    data = dump(
+        user("u1", None, "q"),
+        assistant("a1", "u1", [call("c1")], "m1"),
+        boundary("b1"),
+        summary("s1", "b1"),
+        assistant("a2", "s1", "x", "m2"),
+        user("u2", "a2", "on"),
+    )
+
+    assert [["u1"], ["a1"], ["b1", "s1"], ["a2"], ["u2"]] == pieces(data)
+
+
+def test_what_stands_between_boundary_and_summary_stays_with_them() -> None:
+    big = "x" * SOFT
+    data = dump(user("u1", None, "q"), boundary("b1"), *[progress(f"p{n}", "b1", note=big) for n in range(3)])
+    data += dump(summary("s1", "b1"), user("u2", "s1", "on"))
+
+    deltas = split(data)
+
+    names = ["b1", "p0", "p1", "p2", "s1"]
+    assert [["u1"], names, names, ["u2"]] == [_names(data, delta) for delta in deltas]
+    assert [1, 5, 5, 1] == [delta.records for delta in deltas]
+
+
+def test_a_boundary_without_a_summary_ends_with_the_next_turn_or_at_16_mib() -> None:
+    big = "x" * (HARD // 4)
+    noise = [progress(f"p{n}", "b1", note=big) for n in range(5)]
+    data = dump(user("u1", None, "q"), boundary("b1"), user("u2", "b1", "on"), boundary("b2"), *noise)
+
+    assert [["u1"], ["b1"], ["u2"], ["b2", "p0", "p1", "p2", "p3"], ["p4"]] == pieces(data)
+
+
+def test_a_compaction_of_a_side_chain_is_none_of_the_file() -> None:
+    """Else the file's own conversation would begin anew with another agent's summary."""
+    side = {"isSidechain": True}
+    data = dump(
+        user("u1", None, "q"),
+        assistant("a1", "u1", "x", "m1"),
+        boundary("b1") | side,
+        summary("s1", "b1") | side,
+        user("u2", "a1", "on"),
+    )
+
+    assert [["u1"], ["a1", "b1", "s1"], ["u2"]] == pieces(data)
+    assert {"delta"} == {delta.commit_type for delta in split(data)}
 
 
 def test_a_summary_record_compacts_only_directly_behind_a_boundary() -> None:
@@ -171,8 +223,8 @@ def test_a_summary_record_compacts_only_directly_behind_a_boundary() -> None:
 
     deltas = split(data)
 
-    assert [["?"], ["u1", "?", "b1", "?"], ["b1", "?"], ["u2"]] == [_names(data, delta) for delta in deltas]
-    assert ["delta", "delta", "compaction", "delta"] == [delta.commit_type for delta in deltas]
+    assert [["?"], ["u1", "?"], ["b1", "?"], ["b1", "?"], ["u2"]] == [_names(data, delta) for delta in deltas]
+    assert ["delta", "delta", "delta", "compaction", "delta"] == [delta.commit_type for delta in deltas]
 
 
 def test_a_delta_says_how_much_is_in_it_and_when_it_ended() -> None:
@@ -287,9 +339,10 @@ VECTOR = (
 )
 CHAIN = [
     ("delta", 0, 126, "ctx-9f73bbc0"),
-    ("delta", 126, 756, "ctx-fa4e26bc"),
-    ("compaction", 485, 756, "ctx-4ec7259f"),
-    ("delta", 756, 910, "ctx-ec5fa1e5"),
+    ("delta", 126, 485, "ctx-adddedf1"),
+    ("delta", 485, 756, "ctx-df315a62"),
+    ("compaction", 485, 756, "ctx-cfc5a8a3"),
+    ("delta", 756, 910, "ctx-8776a81b"),
 ]
 
 
@@ -305,5 +358,5 @@ def _chain(data: bytes) -> list[tuple[str, int, int, str]]:
     return found
 
 
-def test_the_vector_of_cut_1_never_changes() -> None:
+def test_the_vector_of_cut_2_never_changes() -> None:
     assert CHAIN == _chain(VECTOR)

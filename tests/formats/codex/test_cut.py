@@ -1,4 +1,4 @@
-"""The rule `cut-1` of codex: its vectors, which never change, and what it promises."""
+"""The rule `cut-2` of codex: its vectors, which never change, and what it promises."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ VECTORS = {
     "a mark closes a call that nobody answered": [[META, USER, CALL], [START, USER]],
     "a call is waited for 256 KiB": [[META, USER, CALL, HUGE.replace(b'"c"', b'"d"')], [USER]],
     "anything closes a delta of 256 KiB": [[META, USER, CALL, HUGE], [ABORT, USER]],
-    "a compaction ends its delta and is told again": [[META, USER, MODEL, COMPACTED], [COMPACTED], [USER, MODEL]],
+    "a compaction at the start of a turn stays with it": [[META, USER, MODEL], [START, COMPACTED], [COMPACTED], [USER]],
+    "a call that nobody answered does not hold up a compaction": [[META, USER, CALL], [COMPACTED], [COMPACTED], [USER]],
+    "a compaction ends its delta and is told again": [[META, USER, MODEL], [COMPACTED], [COMPACTED], [USER, MODEL]],
     "a broken line never cuts": [[META, USER, MODEL, b'{"type":"response_item","payload"\n', USER[:-2] + b"\n"]],
     "two objects on a line never cut": [[META, USER, MODEL, USER[:-1] + USER]],
     "a line without its newline never cuts": [[META, USER, MODEL, USER[:-1]]],
@@ -68,23 +70,24 @@ def test_a_vector(name: str) -> None:
 
 def test_a_delta_knows_its_records_its_time_and_its_kind() -> None:
     data = META + USER + CALL + OUTPUT + START + USER + MODEL + COMPACTED + USER
-    ends = [len(META + USER + CALL + OUTPUT), len(data) - len(USER), len(data)]
+    ends = [len(META + USER + CALL + OUTPUT), len(data) - len(COMPACTED + USER), len(data) - len(USER), len(data)]
 
     deltas = split(data)
 
     second = 1_767_312_000_000_000
     assert deltas == [
         Delta(start=0, end=ends[0], checkpoint="tool_call", time=second + 4_000_000, records=4, messages=1),
-        Delta(start=ends[0], end=ends[1], checkpoint="compaction", time=second + 7_000_000, records=4, messages=2),
+        Delta(start=ends[0], end=ends[1], time=second + 2_000_000, records=3, messages=2),
+        Delta(start=ends[1], end=ends[2], checkpoint="compaction", time=second + 7_000_000, records=1),
         Delta(
-            start=ends[1] - len(COMPACTED),
-            end=ends[1],
+            start=ends[1],
+            end=ends[2],
             commit_type="compaction",
             checkpoint="compaction",
             time=second + 7_000_000,
             records=1,
         ),
-        Delta(start=ends[1], end=ends[2], time=second + 1_000_000, records=1, messages=1, closed=False),
+        Delta(start=ends[2], end=ends[3], time=second + 1_000_000, records=1, messages=1, closed=False),
     ]
 
 
@@ -152,7 +155,7 @@ def test_pieces_of_any_size_give_the_same_deltas(lines: list[bytes], size: int) 
 
 
 def test_a_state_of_another_rule_is_refused() -> None:
-    for state in (b'{"rule":"cut-2","offset":1}', b"[]", b'{"rule":"cut-1","offset":-1}'):
+    for state in (b'{"rule":"cut-1","offset":1}', b"[]", b'{"rule":"cut-2","offset":-1}'):
         with pytest.raises(BadRequest):
             Splitter(state)
 
@@ -161,7 +164,7 @@ def test_the_state_is_small_json() -> None:
     splitter = Splitter()
     splitter.feed(Rollout().turn("a").compacted(message("user", "a")).turn("b").data)
 
-    assert {"rule": "cut-1", "offset": splitter.offset} == json.loads(splitter.state())
+    assert {"rule": "cut-2", "offset": splitter.offset} == json.loads(splitter.state())
 
 
 def names(data: bytes) -> list[str]:
@@ -180,4 +183,4 @@ def test_the_names_of_a_chain_never_change() -> None:
     """If this fails, every archive that was imported before would be imported again under other names."""
     data = META + USER + CALL + OUTPUT + MODEL + USER + MODEL + COMPACTED + START + USER + b'{"torn'
 
-    assert ["ctx-2530e70d", "ctx-99a8f478", "ctx-c502d7fe", "ctx-51c7b318"] == names(data)
+    assert ["ctx-2530e70d", "ctx-0a0ecc53", "ctx-c4e187d1", "ctx-5b9b84ac", "ctx-a7db5066"] == names(data)

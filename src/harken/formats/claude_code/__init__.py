@@ -1,7 +1,7 @@
 """`claude-code-v1`: Claude Code's own JSONL, one file per session or sub-agent.
 
 records   the fields of a line that anything is decided by
-cut       where a file falls into commits (`cut-1`)
+cut       where a file falls into commits (`cut-2`)
 scan      one pass for the importer
 branch    the conversation as it stands
 request   the message list that goes to the model
@@ -32,7 +32,7 @@ __all__ = ["FORMAT", "context", "messages", "rewrite", "scan", "side_chains", "s
 
 
 def split(data: bytes) -> Sequence[Delta]:
-    """The deltas of a file, by `cut-1`."""
+    """The deltas of a file, by `cut-2`."""
     return scan(data).deltas
 
 

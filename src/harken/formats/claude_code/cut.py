@@ -1,11 +1,14 @@
-"""Cut rule `cut-1`: where a Claude Code file falls into commits. Frozen: a better rule gets another name.
+"""Cut rule `cut-2`: where a Claude Code file falls into commits. Frozen: a better rule gets another name.
 
 A decision looks at this line and at what the state remembers of earlier ones, never further; so a file that grows
 keeps every cut it had. The rule, with its vectors, is in FORMAT.md; in short:
 
-    before a line   a prompt, the first record of another assistant message, or 256 KiB behind us;
-                    refused while a tool call waits for its result
+    before a line   a compaction's boundary; and, unless a tool call waits for its result, a prompt, the first record of
+                    another assistant message, or any line when 256 KiB are behind us
     after a line    the summary of a compaction
+
+So the turn before a compaction is a commit of its own, whose context is what the model had before it. A call that
+waits at a boundary is given up: the program compacts instead of running it, and no result was ever seen to follow.
 
 What is a *main-line* record depends on the file: side-chain records are left out of account as soon as one record
 that is not on a side chain has come; until then they are the main line, as in a sub-agent's own file.
@@ -23,7 +26,7 @@ SOFT = 256 * 1024
 """A delta that is this long is cut at the next line where nothing forbids it."""
 HARD = 16 * 1024 * 1024
 """A call that has waited this long is not waited for any more."""
-PATIENCE = 4
+REFUSALS = 4
 """How many cuts an unanswered call may refuse before it is given up."""
 
 
@@ -59,6 +62,8 @@ class Splitter:
         """How many cuts they have refused."""
         self._boundary = -1
         """Where the compaction boundary in the open delta begins; -1 where there is none."""
+        self._before_boundary = 0
+        """How many records of the open delta stand before that boundary."""
         self._at_boundary = False
         """Whether the line before was that boundary."""
         self._time: int | None = None
@@ -100,11 +105,12 @@ class Splitter:
             self._remember_assistant(line)
         elif kind == "user":
             self._remember_user(line)
-        if line.isCompactSummary is True or (kind == "summary" and self._at_boundary):
-            closed += self._compact(now.offset - size)
-        self._at_boundary = kind == "system" and line.subtype == "compact_boundary"
+        if (line.isCompactSummary is True and self._on_main_line(line)) or (kind == "summary" and self._at_boundary):
+            closed += self._compact(now.offset - size, records)
+        self._at_boundary = self._is_boundary(line)
         if self._at_boundary:
             self._boundary = now.offset - size
+            self._before_boundary = self._records - records
         return closed
 
     def tail(self) -> Delta | None:
@@ -116,23 +122,29 @@ class Splitter:
     def _cuts_before(self, line: Line) -> bool:
         now = self._now
         length = now.offset - self._start
+        if self._is_boundary(line):
+            return True
         opens = self._opens_a_turn(line)
-        if not opens and (length < SOFT or self._at_boundary):
+        # A boundary and its summary stay together, and what the program writes between them too.
+        if not opens and length < (SOFT if self._boundary < 0 else HARD):
             return False
         if not self._waiting or length >= HARD:
             return True
         self._refused += opens
-        return self._refused > PATIENCE
+        return self._refused > REFUSALS
+
+    def _on_main_line(self, line: Line) -> bool:
+        return line.isSidechain is not True or not self._now.main
+
+    def _is_boundary(self, line: Line) -> bool:
+        return line.type == "system" and line.subtype == "compact_boundary" and self._on_main_line(line)
 
     def _opens_a_turn(self, line: Line) -> bool:
-        kind = line.type
-        if kind == "assistant":
-            if line.isSidechain is True and self._now.main:
-                return False
-            return line.message is None or line.message.id != self._now.last_id
-        if kind != "user" or line.isMeta is True or line.isCompactSummary is True:
+        if not self._on_main_line(line):
             return False
-        if line.isSidechain is True and self._now.main:
+        if line.type == "assistant":
+            return line.message is None or line.message.id != self._now.last_id
+        if line.type != "user" or line.isMeta is True or line.isCompactSummary is True:
             return False
         return not any(block.type == "tool_result" for block in line.blocks())
 
@@ -161,13 +173,12 @@ class Splitter:
             if not self._waiting:
                 self._refused = 0
 
-    def _compact(self, at: int) -> list[Delta]:
+    def _compact(self, at: int, records: int) -> list[Delta]:
         """The delta ends behind the summary; the compaction repeats the lines from the boundary on."""
         start = self._boundary if self._boundary >= 0 else at
+        said = self._records - self._before_boundary if self._boundary >= 0 else records
         delta = self._close("compaction")
-        repeated = msgspec.structs.replace(
-            delta, start=start, commit_type="compaction", records=1 + (start < at), messages=1
-        )
+        repeated = msgspec.structs.replace(delta, start=start, commit_type="compaction", records=said, messages=1)
         return [delta, repeated]
 
     def _close(self, checkpoint: str) -> Delta:

@@ -1,11 +1,12 @@
-"""Where a rollout is cut into deltas: the rule `cut-1` of codex. It is frozen; a better one would get another name.
+"""Where a rollout is cut into deltas: the rule `cut-2` of codex. It is frozen; a better one would get another name.
 
 Cuts fall at newlines, and whether one falls before a line depends on that line and on those since the last cut, on
 nothing else. So the place of the last cut is all that has to be remembered of a file that will grow.
 
 The open delta is cut before a line that is exactly one JSON object ended by a newline, when
 
-1. the line begins a turn (`task_started`, `turn_started`) and the delta holds something said or heard;
+1. the line begins a turn (`task_started`, `turn_started`) or is `compacted`, and the delta holds something said or
+   heard; so the turn before a compaction is a commit of its own, whose context is what the model had before it;
 2. the line is heard by the model (a user, developer or system message, or another agent's) and the model has spoken
    in the delta;
 3. the line is the model's, a call in the delta has been answered, and the delta has 8 KiB: a new request;
@@ -29,7 +30,7 @@ from harken.formats.base import Delta
 
 from .records import CALLS, COMPACTED, EVENT, ITEM, OUTPUTS, SERVED, Line, Record, iter_lines, kind_of, text_of
 
-RULE = "cut-1"
+RULE = "cut-2"
 LEAST = 8 * 1024
 """A new request of the model begins a new delta only when the open one has this much."""
 CAP = 256 * 1024
@@ -108,7 +109,7 @@ class Cutter:
         return delta
 
     def _cuts(self, start: int, act: str) -> bool:
-        if act == TURN_START and (self._heard or self._said):
+        if act in (TURN_START, BOUNDARY) and (self._heard or self._said):
             return True
         if self._open and act != TURN_START and self._waits(start):
             return False
