@@ -163,11 +163,11 @@ def test_what_json_cannot_say_is_refused() -> None:
 
 def test_the_table_of_formats_finds_it_and_it_knows_itself() -> None:
     assert FORMAT is get("session-log-v2")
-    assert FORMAT.detect is not None
-    assert FORMAT.detect(b"\n" + line(role="user", content="x") + b"\n")
-    assert not FORMAT.detect(b'{"type":"user","message":{}}\n')
-    assert not FORMAT.detect(b"\x80")
-    assert not FORMAT.detect(b"")
+    assert FORMAT.claim is not None
+    assert 90 == FORMAT.claim(b"\n" + line(role="user", content="x") + b"\n", "").score
+    assert 0 == FORMAT.claim(b'{"type":"user","message":{}}\n', "").score
+    assert 0 == FORMAT.claim(b"\x80", "").score
+    assert 0 == FORMAT.claim(b"", "").score
 
 
 # The document

@@ -301,8 +301,8 @@ def test_a_byte_order_mark_before_the_first_line_is_reported_and_the_line_is_rea
     assert [Problem(1, 3, f"{torn}byte order mark", "")] == problems
     assert "a" == Session.load(path, readonly=True).root
     assert {"a": "a"} == SessionViewer(path).list_agents()
-    assert FORMAT.detect is not None
-    assert FORMAT.detect(path.read_bytes())
+    assert FORMAT.claim is not None
+    assert 90 == FORMAT.claim(path.read_bytes(), "").score
 
 
 def test_a_byte_order_mark_changes_nothing_about_what_cannot_be_read(path: Path) -> None:

@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from harken.errors import NotFound
 
 from .base import Delta, Format, Loss, Written
+from .kit.claims import HEAD, NO_CLAIM, Claim, best
 
 _OURS = {
     "events-v1": "events_v1",
@@ -56,13 +57,24 @@ def get(name: str) -> Format:
     return found
 
 
-def detect(head: bytes) -> Format | None:
-    """The format whose bytes begin like this; what a file is called does not count."""
-    for name in names():
+def claims(head: bytes, path: str = "") -> list[tuple[str, Claim]]:
+    """Every format that claims the bytes, the surest first, with its reason; `head` is the beginning of the file."""
+    made = [(name, claim) for name in names() if (claim := _claim(name, head[:HEAD], path)).reason]
+    return sorted(made, key=lambda one: -one[1].score)
+
+
+def _claim(name: str, head: bytes, path: str) -> Claim:
+    try:
         found = get(name)
-        if found.detect is not None and found.detect(head):
-            return found
-    return None
+        return NO_CLAIM if found.claim is None else found.claim(head, path)
+    except Exception as problem:  # noqa: BLE001  a format of somebody else may break in any way, and the others must not
+        return Claim(reason=f"it could not be asked: {type(problem).__name__}: {problem}")
 
 
-__all__ = ["Delta", "Format", "Loss", "Written", "detect", "find", "get", "names"]
+def detect(head: bytes, path: str = "") -> Format | None:
+    """The format whose claim is the best; None where no claim is good enough, or two are equally good."""
+    found = best(claims(head, path))
+    return None if found is None else get(found[0])
+
+
+__all__ = ["Claim", "Delta", "Format", "Loss", "Written", "claims", "detect", "find", "get", "names"]

@@ -16,7 +16,9 @@ from harken.events.text import clean
 from .base import Format, Written
 from .claude_code.read import assistant_event, user_events
 from .claude_code.turns import Block, Said, arrange
-from .kit.jsonl import NotJson, encode, parse_document
+from .claude_code.types import BLOCKS
+from .kit.claims import NO_CLAIM, Claim
+from .kit.jsonl import NotJson, encode, parse_beginning, parse_document
 
 Record = dict[str, Any]
 INSTRUCTIONS = "instructions"
@@ -116,14 +118,54 @@ def _message(message: Any) -> Iterator[Event]:
             yield assistant_event(block, clean(model) if isinstance(model, str) else "")
 
 
-def detect(head: bytes) -> bool:
-    """Whether the bytes begin like a request with Anthropic's content blocks."""
-    squeezed = head[:65536].replace(b" ", b"").replace(b"\n", b"")
-    if squeezed[:1] not in (b"{", b"[") or b'"sessionId"' in squeezed or b'"session_id"' in squeezed:
-        return False
-    listed = squeezed[:1] == b"[" or b'"messages":[{' in squeezed
-    blocks = (b'"type":"tool_use"', b'"type":"tool_result"', b'"content":[{"type":"text"')
-    return listed and b'"role":"' in squeezed and any(block in squeezed for block in blocks)
+_REQUEST = frozenset(
+    {
+        "model", "messages", "max_tokens", "system", "tools", "tool_choice", "metadata", "stop_sequences", "stream",
+        "temperature", "top_k", "top_p", "thinking", "container", "context_management", "mcp_servers", "service_tier",
+        "betas", "anthropic_version", "anthropic_beta", "output_config", "output_format", "cache_control", "speed",
+        "inference_geo",
+    }
+)  # fmt: skip
+"""The fields of a request; a document with others is somebody's own."""
+_MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage", "container"})
+"""The fields of a message, of one that was a response too."""
+
+
+def claim(head: bytes, path: str = "") -> Claim:
+    """Whether a whole document is a request of this API, with nothing of anybody else's in it."""
+    body = parse_beginning(head)
+    if (
+        not isinstance(body, dict)
+        or not body.keys() <= _REQUEST
+        or not isinstance(messages := body.get("messages"), list)
+    ):
+        return NO_CLAIM
+    if not messages:
+        return Claim(score=60, reason="it is a request without messages")
+    # The last message may be cut: then it has no content yet.
+    if not all(map(_is_turn, messages[:-1])) or not (
+        isinstance(last := messages[-1], dict) and last.keys() <= _MESSAGE
+    ):
+        return NO_CLAIM
+    if "max_tokens" in body or "system" in body or any(map(_has_blocks, messages)):
+        return Claim(score=90, reason="it is a request of Anthropic's Messages API")
+    return NO_CLAIM
+
+
+def _is_turn(message: Any) -> bool:
+    return (
+        isinstance(message, dict)
+        and message.keys() <= _MESSAGE
+        and message.get("role") in ("user", "assistant", "system")
+        and isinstance(message.get("content"), str | list)
+    )
+
+
+def _has_blocks(message: Record) -> bool:
+    """Whether the content is made of Anthropic's blocks; a plain text may be for any API."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    return any(isinstance(block, dict) and block.get("type") in BLOCKS for block in blocks)
 
 
 FORMAT = Format(
@@ -132,7 +174,7 @@ FORMAT = Format(
     description="The body of a request to Anthropic's Messages API: `system` and `messages` with content blocks.",
     empty=b'{"messages":[]}',
     join=join,
-    detect=detect,
+    claim=claim,
     reader=read,
     writer=write,
 )

@@ -13,6 +13,8 @@ import msgspec
 from harken.errors import BadRequest
 from harken.events import Event
 
+from .kit.claims import Claim
+
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
     """Something a writer could not say in its format."""
@@ -77,8 +79,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     split: Callable[[bytes], Sequence[Delta]] = whole
     context: Callable[[bytes], bytes] = identity
     """The verbatim records, in source order, of the conversation as it stands."""
-    detect: Callable[[bytes], bool] | None = None
-    """Whether bytes (the first 64 KiB are enough) look like this format."""
+    claim: Callable[[bytes, str], Claim] | None = None
+    """How sure it is that a file is of this format, from its first bytes (`claims.HEAD` of them) and its path."""
     reader: Callable[[bytes], Iterable[Event]] | None = None
     writer: Callable[[Sequence[Event]], Written] | None = None
     teller: Callable[[bytes], Iterable[Event]] | None = None

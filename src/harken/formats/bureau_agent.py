@@ -18,6 +18,7 @@ from harken.events.cbor import CBOR, array_head, dumps, join_arrays, loads
 from harken.events.text import clean
 
 from .base import Format, Loss, Written
+from .kit.claims import NO_CLAIM, Claim
 
 Block = dict[str, Any]
 
@@ -213,8 +214,10 @@ def _write(events: Sequence[Event]) -> Written:
     return Written(data=array_head(len(writing.items)) + b"".join(writing.items), losses=losses)
 
 
-def _detect(head: bytes) -> bool:
-    return 0x81 <= (head[0] if head else 0) <= 0x9B and b"dRole" in head[:400] and b"gContent" in head
+def _claim(head: bytes, path: str = "") -> Claim:
+    if 0x81 <= (head[0] if head else 0) <= 0x9B and b"dRole" in head[:400] and b"gContent" in head:
+        return Claim(score=90, reason="it is a CBOR array of messages with `Role` and `Content`")
+    return NO_CLAIM
 
 
 FORMAT = Format(
@@ -223,7 +226,7 @@ FORMAT = Format(
     description="A CBOR array (RFC 8949) of messages: `Role` (user or assistant) and `Content`, a list of blocks.",
     empty=b"\x80",
     join=join_arrays,
-    detect=_detect,
+    claim=_claim,
     reader=_read,
     writer=_write,
 )

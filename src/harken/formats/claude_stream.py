@@ -18,7 +18,8 @@ from harken.events.text import clean
 from .base import Format
 from .claude_code.classify import by_fields, has_result
 from .claude_code.read import assistant_event, metric_of, run_metric, tool_result, user_events
-from .kit.jsonl import SPACE, NotJson, encode, lines, parse_document, take_apart
+from .kit.claims import NO_CLAIM, Claim
+from .kit.jsonl import SPACE, NotJson, encode, lines, parse_document, read_head, take_apart
 
 Record = dict[str, Any]
 QUIET = frozenset(
@@ -206,23 +207,48 @@ def _item(reader: StreamReader, item: Any, number: int) -> list[Event]:
     return [Output(message_id=f"@{number}", raw=raw, why="an item that is not a JSON object")]
 
 
-def detect(head: bytes) -> bool:
-    """Whether the bytes begin like a stream: names with underscores, and an `init` or a message early on."""
-    start = head.lstrip()[:4096]
-    if start[:1] not in (b"{", b"[", b"#") or b'"sessionId"' in start:
-        return False
-    squeezed = start.replace(b" ", b"").replace(b"\n", b"")
-    if b'"type":"system"' in squeezed and b'"subtype":"init"' in squeezed:
-        return True
-    named = b'"session_id"' in squeezed or b'"parent_tool_use_id"' in squeezed
-    kinds = (b'"type":"assistant"', b'"type":"user"', b'"type":"result"', b'"type":"system"')
-    return named and any(kind in squeezed for kind in kinds)
+_FLAT = frozenset({"text", "thinking", "tool_use"})
+"""Subtypes of the specification's assistant lines."""
+_CONTROL = frozenset({"control_request", "control_response", "control_cancel_request"})
+
+
+def claim(head: bytes, path: str = "") -> Claim:
+    """How sure it is, by what only Claude Code puts on such lines: others print the same types and less beside them."""
+    found = NO_CLAIM
+    for number, record in enumerate(read_head(head), 1):
+        if "sessionId" in record or "qwen_code_version" in record or _text(record, "session_id").startswith("T-"):
+            return NO_CLAIM
+        score, reason = _judge(record)
+        if score > found.score:
+            found = Claim(score=score, reason=f"line {number} {reason}")
+    return found
+
+
+def _judge(record: Record) -> tuple[int, str]:
+    kind, subtype, has = record.get("type"), record.get("subtype"), record.keys().__contains__
+    if kind == "system" and subtype == "init":
+        if has("claude_code_version") or all(map(has, ("apiKeySource", "mcp_servers", "permissionMode"))):
+            return 95, "is the `init` of Claude Code"
+        return (55, "is an `init` with tools and a session") if has("tools") and has("mcp_servers") else (0, "")
+    if kind in ("assistant", "user") and isinstance(record.get("message"), dict):
+        if has("session_id") and (has("parent_tool_use_id") or has("uuid")):
+            return 90, f"is a `{kind}` line with `session_id`, and `parent_tool_use_id` or `uuid`"
+        return 0, ""
+    if (kind == "assistant" and subtype in _FLAT) or (kind == "tool" and subtype == "result" and has("tool_use_id")):
+        return 75, "has the shape of the specification"
+    if kind == "result" and has("num_turns") and (has("total_cost_usd") or has("cost_usd")):
+        return 85, "is a `result` with turns and cost"
+    if kind in _CONTROL and ("request_id" in record or "request_id" in (record.get("response") or ())):
+        return 60, f"is a `{kind}`"
+    if (kind == "system" or kind in QUIET) and has("session_id") and has("uuid"):
+        return 70, f"is a `{kind}` line with `session_id` and `uuid`"
+    return 0, ""
 
 
 FORMAT = Format(
     name="claude-stream-v1",
     media_type="application/jsonl",
     description="What Claude Code prints with `--output-format stream-json`: one JSON object per line.",
-    detect=detect,
+    claim=claim,
     reader=read,
 )

@@ -9,6 +9,7 @@ from harken.events import Event, Output
 from harken.events.cbor import decode_events, encode_events, join_arrays
 
 from .base import Format, Written
+from .kit.claims import NO_CLAIM, Claim
 
 
 def _read(data: bytes) -> list[Event]:
@@ -22,11 +23,13 @@ def _write(events: Sequence[Event]) -> Written:
     return Written(data=encode_events(events))
 
 
-def _detect(head: bytes) -> bool:
+def _claim(head: bytes, path: str = "") -> Claim:
     # An array whose first item is a map; the empty array is the empty conversation.
     if head == b"\x80":
-        return True
-    return 0x81 <= (head[0] if head else 0) <= 0x9B and b"dtype" in head[:400] and b"itimestamp" in head
+        return Claim(score=60, reason="it is an empty CBOR array")
+    if 0x81 <= (head[0] if head else 0) <= 0x9B and b"dtype" in head[:400] and b"itimestamp" in head:
+        return Claim(score=90, reason="it is a CBOR array of maps with `type` and `timestamp`")
+    return NO_CLAIM
 
 
 FORMAT = Format(
@@ -35,7 +38,7 @@ FORMAT = Format(
     description="A CBOR array (RFC 8949) of event maps: `type`, `timestamp`, and a payload under the type's name.",
     empty=b"\x80",
     join=join_arrays,
-    detect=_detect,
+    claim=_claim,
     reader=_read,
     writer=_write,
 )

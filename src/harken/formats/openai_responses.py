@@ -6,7 +6,6 @@ its `output` and `usage` are understood as well.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,9 +18,8 @@ from .base import Format, Written
 from .codex.compose import to_items
 from .codex.items import Speaker, item_events
 from .codex.records import ITEMS, Record, text_of
-from .kit.jsonl import NotJson, encode, parse_document
-
-_ITEM_KEY = re.compile(rb'"(?:input|output)"\s*:\s*\[\s*\{\s*"(?:type|role|id)"')
+from .kit.claims import NO_CLAIM, Claim
+from .kit.jsonl import NotJson, encode, parse_beginning, parse_document
 
 
 def _write(events: Sequence[Event]) -> Written:
@@ -134,9 +132,37 @@ def _time(value: object) -> int | None:
     return instant if in_calendar(instant) else None
 
 
-def _detect(head: bytes) -> bool:
-    start = head.lstrip()[:1]
-    return start == b"{" and b'"messages"' not in head[:4096] and _ITEM_KEY.search(head) is not None
+_REQUEST = frozenset(
+    {
+        "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "store", "stream",
+        "include", "text", "metadata", "previous_response_id", "max_output_tokens", "max_tool_calls", "temperature",
+        "top_p", "top_logprobs", "truncation", "user", "prompt", "prompt_cache_key", "prompt_cache_retention",
+        "safety_identifier", "service_tier", "background", "conversation", "stream_options", "client_metadata",
+        "verbosity", "context_management",
+    }
+)  # fmt: skip
+"""The fields of a request; a document with others is somebody's own."""
+
+
+def _claim(head: bytes, path: str = "") -> Claim:
+    """Whether a whole document is a request or a response of this API."""
+    body = parse_beginning(head)
+    if not isinstance(body, dict):
+        return NO_CLAIM
+    if body.get("object") == "response" and isinstance(body.get("output"), list):
+        return Claim(score=95, reason="it is a response of OpenAI's Responses API")
+    items = body.get("input")
+    if not isinstance(items, list) or not body.keys() <= _REQUEST or not all(map(_is_item, items)):
+        return NO_CLAIM
+    return Claim(score=90, reason="it is a request of OpenAI's Responses API")
+
+
+def _is_item(item: Any) -> bool:
+    """Whether it is one of the API's items, as far as it can be seen: the last one may be cut."""
+    if not isinstance(item, dict):
+        return False
+    kind = item.get("type", "message" if "role" in item else None)
+    return kind in ITEMS or kind in ("item_reference", "file_search_call", "computer_call", "mcp_call") or not item
 
 
 FORMAT = Format(
@@ -145,7 +171,7 @@ FORMAT = Format(
     description="A request of the OpenAI Responses API: `instructions` and the `input` items, as sent to the model.",
     empty=b'{"input":[]}',
     join=_join,
-    detect=_detect,
+    claim=_claim,
     reader=_read,
     writer=_write,
 )

@@ -18,6 +18,7 @@ from harken import clock
 from harken.context import chains
 from harken.errors import HarkenError
 from harken.formats.facts import FileFacts
+from harken.formats.kit.claims import best
 from harken.store import Draft, SessionRow, Store, Writer
 
 from . import lineage, outcomes
@@ -158,9 +159,8 @@ class Importer:
 
     def _runtime_of(self, source: Source) -> Runtime | None:
         head = source.read(0, SNIFF)
-        claims = [(runtime.claim(head, source.path).score, runtime) for runtime in self.runtimes]
-        best, runtime = max(claims, key=lambda claim: claim[0], default=(0, None))
-        return runtime if best else None
+        found = best((runtime, runtime.claim(head, source.path)) for runtime in self.runtimes)
+        return found[0] if found else None
 
     def _read(self, source: Source, runtime: Runtime, row: SessionRow | None, kept: Kept | None) -> None:
         job: Job | None = None

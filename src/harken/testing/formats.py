@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from harken.errors import BadRecord
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.formats import Format
+from harken.formats.kit.claims import ENOUGH, HEAD, NO_CLAIM
 
 TALK = (Prompt, Response, Thinking, ToolCall, ToolResult)
 EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
@@ -136,7 +137,14 @@ class FormatContract:
 
     def test_samples_are_recognised(self) -> None:
         for sample in self.samples:
-            assert self.format.detect is None or self.format.detect(sample[: 64 << 10])
+            assert self.format.claim is None or self.format.claim(sample[:HEAD], "").score >= ENOUGH
+
+    def test_a_claim_on_any_bytes_is_a_score_with_a_reason(self) -> None:
+        for data in (b"", b"{}", b"[]", b"{}\n{}\n", b"\x80", b"\0" * 100, b"#!/bin/sh\n", b'{"type":"user"}'):
+            made = NO_CLAIM if self.format.claim is None else self.format.claim(data, "notes.txt")
+
+            assert 0 <= made.score <= 100
+            assert bool(made.reason) == bool(made.score)
 
     @EXAMPLES
     @given(events=conversations())

@@ -40,18 +40,18 @@ class TestOpenAIResponses(FormatContract):
 
 
 def test_a_rollout_is_told_by_its_content() -> None:
-    assert [True] * 3 == [codex.detect(sample) for sample in TestCodex.samples]
+    assert [95, 85, 95] == [codex.claim(sample, "").score for sample in TestCodex.samples]
 
 
 def test_a_rollout_whose_first_line_is_longer_than_the_look_is_recognised() -> None:
     data = Rollout(base_instructions={"text": "x" * 100_000}).data
 
     assert data.find(b"\n") > 64 << 10
-    assert codex.detect(data.replace(b'": ', b'":').replace(b'", ', b'",')[: 64 << 10])
+    assert 95 == codex.claim(data[: 64 << 10], "").score
 
 
 def test_other_lines_of_json_are_not_taken_for_a_rollout() -> None:
     claude = b'{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","content":"hi"}}\n'
     log = b'{"message_id":"m","event_type":"transcript_entry","agent_id":"a","role":"user","content":"hi"}\n'
 
-    assert [False, False, False, False] == [codex.detect(data) for data in (claude, log, b"", b"\x28\xb5\x2f\xfd")]
+    assert [0, 0, 0, 0] == [codex.claim(data, "").score for data in (claude, log, b"", b"\x28\xb5\x2f\xfd")]

@@ -1,5 +1,6 @@
 """`claude-code-v1`: Claude Code's own JSONL, one file per session or sub-agent.
 
+claim     whether a file is Claude Code's
 records   the fields of a line that anything is decided by
 cut       where a file falls into commits (`cut-2`)
 scan      one pass for the importer
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from harken.formats.base import Delta, Format
 
 from .branch import context
-from .detect import detect
+from .claim import claim
 from .read import read
 from .request import messages, write_request
 from .scan import scan
@@ -28,7 +29,7 @@ from .side import side_chains
 from .tell import tell
 from .write import rewrite, write
 
-__all__ = ["FORMAT", "context", "messages", "rewrite", "scan", "side_chains", "split"]
+__all__ = ["FORMAT", "claim", "context", "messages", "rewrite", "scan", "side_chains", "split"]
 
 
 def split(data: bytes) -> Sequence[Delta]:
@@ -42,7 +43,7 @@ FORMAT = Format(
     description="Claude Code's session file: one JSON object per line, a tree by `uuid` and `parentUuid`.",
     split=split,
     context=context,
-    detect=detect,
+    claim=claim,
     reader=read,
     writer=write,
     teller=tell,

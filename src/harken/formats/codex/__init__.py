@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from harken.formats.base import Format
 
+from .claim import claim
 from .context import context
 from .cut import Splitter, split
-from .detect import detect
 from .read import read
 from .request import request_items
 from .rewrite import rewrite, with_base
@@ -26,7 +26,7 @@ FORMAT = Format(
     description="Codex rollout: JSON lines `{timestamp, type, payload}`; `response_item` lines are the conversation.",
     split=split,
     context=context,
-    detect=detect,
+    claim=claim,
     reader=read,
     writer=write,
 )
@@ -34,8 +34,8 @@ FORMAT = Format(
 __all__ = [
     "FORMAT",
     "Splitter",
+    "claim",
     "context",
-    "detect",
     "read",
     "record_names",
     "request_items",

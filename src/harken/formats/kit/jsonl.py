@@ -220,10 +220,53 @@ def take_apart(data: bytes, start: int, end: int) -> tuple[list[Placed], Unread 
     return objects, Unread(start + behind, rest, why)
 
 
-def parse_at(data: bytes, at: int) -> tuple[Any, int]:
-    """The value that begins at `at` (spaces before it do not count) and where it ends; of any depth."""
-    # Open containers, each with the key its next value belongs to; a stack of our own instead of the interpreter's.
+def read_head(head: bytes, most: int = 40) -> list[Object]:
+    """The objects that the first lines of a file begin with, or that its first array holds.
+
+    The last line may be cut anywhere: of its object everything is there that stands before the cut.
+    """
+    if head.lstrip(SPACE + BOM)[:1] == b"[":
+        items = parse_beginning(head)
+        return [item for item in items[:most] if isinstance(item, dict)] if isinstance(items, list) else []
+    found: list[Object] = []
+    for start, end in lines(head):
+        line = head[start:end]
+        value = parse(line)
+        if value is None and not line.endswith(b"\n"):
+            value = parse_beginning(line)
+        if isinstance(value, dict):
+            found.append(value)
+        if len(found) == most:
+            break
+    return found
+
+
+def parse_beginning(data: bytes) -> Any:
+    """The value the bytes begin with, as far as it goes; None where they do not begin with an object or a list."""
+    if len(data) > SHORT and refusal(data):
+        return None
     stack: list[tuple[Any, str]] = []
+    try:
+        return parse_at(data, len(BOM) if data.startswith(BOM) else 0, stack)[0]
+    except NotJson:
+        pass
+    value = None
+    while stack:
+        value, key = stack.pop()
+        if stack and isinstance(outer := stack[-1][0], dict):
+            outer[key] = value
+        elif stack:
+            outer.append(value)
+    return value
+
+
+def parse_at(data: bytes, at: int, stack: list[tuple[Any, str]] | None = None) -> tuple[Any, int]:
+    """The value that begins at `at` (spaces before it do not count) and where it ends; of any depth.
+
+    Where it is not JSON, `stack` is left with the containers that were open.
+    """
+    # Open containers, each with the key under which it will stand; a stack of our own instead of the interpreter's.
+    stack = [] if stack is None else stack
     key = ""
     while True:
         at = _skip(data, at)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import orjson
-
 from harken.events import Event, Output
 from harken.formats.base import Format, Written
+from harken.formats.kit.claims import NO_CLAIM, Claim
+from harken.formats.kit.jsonl import read_head
 
 from .dialects import dialect, normalise
-from .lines import BLANK, BOM, HEAD, MAX_LINE, Group, Record, look_closer, read_groups, read_records
+from .lines import BLANK, HEAD, MAX_LINE, Group, Record, look_closer, read_groups, read_records
 from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, events_of, instant_of
 from .writing import encode, record_of, records_of, runs
 
@@ -42,24 +42,19 @@ def write(events: Sequence[Event]) -> Written:
     return Written(data=b"".join(encode(data) for data in records_of(events)))
 
 
-def looks_like(head: bytes) -> bool:
-    """Whether the first line that is not blank is a line of a session log."""
-    for line in head.removeprefix(BOM).split(b"\n", 64):
-        if not line.strip():
-            continue
-        try:
-            data = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            return False
-        return isinstance(data, dict) and "event_type" in data and ("message_id" in data or "agent_id" in data)
-    return False
+def claim(head: bytes, path: str = "") -> Claim:
+    """How sure it is: by the first line that is not blank."""
+    first = next(iter(read_head(head, most=1)), None)
+    if first is None or "event_type" not in first or not ("message_id" in first or "agent_id" in first):
+        return NO_CLAIM
+    return Claim(score=90, reason="its first line has `event_type`, and an agent or a message id")
 
 
 FORMAT = Format(
     name="session-log-v2",
     media_type="application/x-ndjson",
     description="One JSON object per line; `event_type`, `agent_id` and `message_id` on each. See docs/FORMAT.md.",
-    detect=looks_like,
+    claim=claim,
     reader=read,
     writer=write,
 )

@@ -22,7 +22,7 @@ from harken.errors import HarkenError
 from harken.events.text import clean
 from harken.formats import claude_code
 from harken.formats.facts import FileFacts
-from harken.formats.kit.claims import NO_CLAIM, Claim
+from harken.formats.kit.claims import Claim
 from harken.runtimes.base import Environment, Identity, Runtime, SessionReader, user_home
 from harken.runtimes.files import read_range
 
@@ -37,10 +37,7 @@ def _home(environ: Environment) -> Path:
 
 
 def _claim(head: bytes, path: Path) -> Claim:
-    detect = claude_code.FORMAT.detect
-    if detect is None or not detect(head):
-        return NO_CLAIM
-    return Claim(score=90, reason="its first records are Claude Code's")
+    return claude_code.claim(head, str(path))
 
 
 def _identify(path: Path, facts: FileFacts) -> Identity:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harken.formats import codex
 from harken.formats.facts import FileFacts
-from harken.formats.kit.claims import NO_CLAIM, Claim
+from harken.formats.kit.claims import Claim
 from harken.runtimes.base import Environment, Identity, Runtime, SessionReader, user_home
 
 _THREAD = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -23,7 +23,7 @@ def _home(environ: Environment) -> Path:
 
 
 def _claim(head: bytes, path: Path) -> Claim:
-    return Claim(score=90, reason="its first lines are a rollout's") if codex.detect(head) else NO_CLAIM
+    return codex.claim(head, str(path))
 
 
 def _identify(path: Path, facts: FileFacts) -> Identity:
