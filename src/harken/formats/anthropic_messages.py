@@ -15,8 +15,8 @@ from harken.events.text import clean
 
 from .base import Format, Written
 from .claude_code.read import assistant_event, user_events
-from .claude_code.turns import Block, Said, arrange
 from .claude_code.types import BLOCKS
+from .kit.anthropic_writing import Block, Said, arrange
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import NotJson, encode, parse_beginning, parse_document
 

@@ -13,10 +13,9 @@ from typing import Any
 from harken.events import Error, Event, Metric, Output, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.text import clean
 
-from .codex.items import dump
-from .codex.records import Record, text_of
 from .codex.usage import tokens_of, totals_of
 from .kit.jsonl import lines, parse, take_apart
+from .kit.openai import Record, dump, text_of
 
 Fields = dict[str, Any]
 

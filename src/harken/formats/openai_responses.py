@@ -15,11 +15,10 @@ from harken.events import Event, Metric, Output, System
 from harken.events.tally import figure
 
 from .base import Format, Written
-from .codex.compose import to_items
-from .codex.items import Speaker, item_events
-from .codex.records import ITEMS, Record, text_of
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import NotJson, encode, parse_beginning, parse_document
+from .kit.openai import ITEMS, Record, Speaker, item_events, text_of
+from .kit.openai_writing import to_items
 
 
 def _write(events: Sequence[Event]) -> Written:

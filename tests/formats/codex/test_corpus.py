@@ -16,9 +16,10 @@ from harken.events import Metric, Output, Prompt
 from harken.formats import codex, openai_responses
 from harken.formats.codex.context import conversation
 from harken.formats.codex.cut import CAP, Splitter
-from harken.formats.codex.records import CALLS, OUTPUTS, iter_lines, kind_of
+from harken.formats.codex.records import iter_lines, kind_of
 from harken.formats.codex.request import ADDED_BEFORE_PROMPT, base_instructions
 from harken.formats.codex.truncate import FALLBACK_BUDGET
+from harken.formats.kit.openai import CALLS, OUTPUTS
 
 CORPUS = Path(os.environ.get("HARKEN_CORPUS", "/nonexistent"))
 FILES = sorted((CORPUS / "codex_rollout").rglob("*.jsonl"))

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.formats import codex, openai_responses
-from harken.formats.codex.records import CALLS, EVENT, ITEM, ITEMS, OUTPUTS, WRAPPED
+from harken.formats.codex.records import EVENT, ITEM, WRAPPED
 from harken.formats.codex_stream import StreamReader
+from harken.formats.kit.openai import CALLS, ITEMS, OUTPUTS
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

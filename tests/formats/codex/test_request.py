@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from harken.formats.codex import request_items
-from harken.formats.codex.pictures import why_not_sent
 from harken.formats.codex.request import base_instructions
 from harken.formats.codex.truncate import FALLBACK_BUDGET
+from harken.formats.kit.openai_writing import why_not_sent
 from support.rollouts import PICTURE, Rollout, said, texts_of
 
 JPEG = base64.b64encode(

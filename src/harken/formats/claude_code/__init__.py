@@ -9,7 +9,6 @@ request   the message list that goes to the model
 classify  who stands in the user's place
 read      events, of every record
 tell      events of the conversation as it stands, in the order the model reads them
-turns     a conversation out of events, in turn and with every call answered
 write     a file that Claude Code resumes, from events or from another session's lines
 usage     tokens, counted once
 """

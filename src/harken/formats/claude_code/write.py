@@ -13,11 +13,11 @@ from typing import Any
 from harken.clock import to_datetime
 from harken.events import Event, Response
 from harken.formats.base import Written
+from harken.formats.kit.anthropic_writing import Said, arrange
 from harken.formats.kit.jsonl import encode, lines, parse
 from harken.ids import artifact_id
 
 from .records import take
-from .turns import Said, arrange
 
 VERSION = "2.1.325"
 """The version whose shape is written."""

@@ -6,9 +6,10 @@ from pathlib import PurePath
 
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import read_head
+from harken.formats.kit.openai import CALLS, ITEMS, OUTPUTS, Record
 
 from .known import EVENTS
-from .records import CALLS, COMPACTED, EVENT, ITEM, ITEMS, OUTPUTS, SESSION_META, STATE, TURN_CONTEXT, WRAPPED, Record
+from .records import COMPACTED, EVENT, ITEM, SESSION_META, STATE, TURN_CONTEXT, WRAPPED
 
 SURE = 95
 _OTHERS = ("uuid", "sessionId", "session_id", "message_id", "event_type", "parentId", "projectHash")

@@ -11,20 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from harken.formats.kit.openai import Record, joined_text, parts_of
+
 from .classify import SUMMARY_OPENING, begins_turn, is_contextual, is_contextual_developer
-from .records import (
-    COMPACTED,
-    EVENT,
-    ITEM,
-    SESSION_META,
-    TURN_CONTEXT,
-    Line,
-    Record,
-    iter_lines,
-    joined_text,
-    kind_of,
-    parts_of,
-)
+from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, Line, iter_lines, kind_of
 from .truncate import approximate_tokens, truncate_parts
 
 SUMMARY_BUDGET = 20_000

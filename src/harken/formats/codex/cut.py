@@ -27,8 +27,9 @@ import orjson
 from harken.clock import parse_instant
 from harken.errors import BadRequest
 from harken.formats.base import Delta
+from harken.formats.kit.openai import CALLS, OUTPUTS, SERVED, Record, text_of
 
-from .records import CALLS, COMPACTED, EVENT, ITEM, OUTPUTS, SERVED, Line, Record, iter_lines, kind_of, text_of
+from .records import COMPACTED, EVENT, ITEM, Line, iter_lines, kind_of
 
 RULE = "cut-2"
 LEAST = 8 * 1024

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .records import EVENT, ITEM, ITEMS, STATE, WRAPPED, Record, text_of
+from harken.formats.kit.openai import ITEMS, Record, text_of
+
+from .records import EVENT, ITEM, STATE, WRAPPED
 
 _PAIRED = ("mcp_tool_call", "web_search", "exec_command", "patch_apply", "image_generation", "view_image_tool_call")
 _COLLAB = ("collab_agent_spawn", "collab_agent_interaction", "collab_waiting", "collab_close", "collab_resume")

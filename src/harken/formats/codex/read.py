@@ -15,24 +15,12 @@ from harken.clock import parse_instant
 from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking
 from harken.events.text import clean
 from harken.formats.kit.jsonl import Unread, take_apart
+from harken.formats.kit.openai import SCREEN, Record, Speaker, dump, item_events, joined_text, text_of
 
 from .classify import origin_of, provenance_of
 from .context import message_between_agents
-from .items import SCREEN, Speaker, dump, item_events
 from .known import why_unknown
-from .records import (
-    COMPACTED,
-    EVENT,
-    ITEM,
-    SESSION_META,
-    TURN_CONTEXT,
-    Line,
-    Record,
-    iter_lines,
-    joined_text,
-    kind_of,
-    text_of,
-)
+from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, Line, iter_lines, kind_of
 from .usage import Meter
 
 _SPOKEN = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}

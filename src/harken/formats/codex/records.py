@@ -7,11 +7,10 @@ read as events, but Codex itself passes over such a line: it neither cuts nor be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harken.formats.kit.jsonl import is_blank, is_overlong, lines, parse
-
-Record = dict[str, Any]
+from harken.formats.kit.openai import ITEMS, Record, parts_of
 
 SESSION_META = "session_meta"
 ITEM = "response_item"
@@ -35,15 +34,6 @@ WRAPPED = frozenset(
         "token_usage_record",
     }
 )
-
-CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
-"""Items that wait for an output with the same `call_id`."""
-OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
-SERVED = frozenset({"web_search_call", "image_generation_call"})
-"""Calls the provider answers within its own response."""
-SEALED = frozenset({"compaction", "compaction_summary", "context_compaction"})
-"""A summary only the provider can read."""
-ITEMS = CALLS | OUTPUTS | SERVED | SEALED | {"message", "reasoning", "agent_message", "ghost_snapshot"}
 
 
 class Line(NamedTuple):
@@ -88,22 +78,3 @@ def _bare(record: Record) -> tuple[str, Record]:
     if isinstance(record.get("id"), str) and "timestamp" in record:
         return SESSION_META, record
     return "", record
-
-
-def text_of(value: object) -> str:
-    """The text in one field, or nothing where it is not text."""
-    return value if isinstance(value, str) else ""
-
-
-def parts_of(content: object, kind: str = "input_text") -> list[Record]:
-    """The parts of a message's content; a bare string is one part, of that kind."""
-    if isinstance(content, str):
-        return [{"type": kind, "text": content}]
-    if isinstance(content, list):
-        return [part for part in content if isinstance(part, dict)]
-    return []
-
-
-def joined_text(content: object) -> str:
-    """The text of a message's content: its parts on lines of their own."""
-    return "\n".join(part["text"] for part in parts_of(content) if isinstance(part.get("text"), str))

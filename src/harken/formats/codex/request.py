@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from harken.formats.kit.openai import CALLS, ITEMS, OUTPUTS, Record, text_of
+from harken.formats.kit.openai_writing import ABORTED, picture_part
+
 from .context import Entry, conversation
-from .pictures import picture_part
-from .records import CALLS, ITEMS, OUTPUTS, SESSION_META, Record, iter_lines, kind_of, text_of
+from .records import SESSION_META, iter_lines, kind_of
 from .truncate import truncate_output
 
 _PRIVATE = frozenset({"metadata", "internal_chat_message_metadata_passthrough"})
@@ -49,7 +51,6 @@ _PAIRS = {
     "tool_search_call": "tool_search_output",
 }
 _CUT = frozenset({"function_call_output", "custom_tool_call_output"})
-ABORTED = "aborted"
 ADDED_BEFORE_PROMPT = ("developer", "user")
 """The roles of the messages Codex adds between the conversation and the new prompt: the instructions of another model
 than the last turn's, AGENTS.md, skills, permissions, `<environment_context>`."""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from harken.clock import parse_instant
+from harken.formats.kit.openai import Record, text_of
 
-from .records import ITEM, SESSION_META, Record, iter_lines, kind_of, text_of
+from .records import ITEM, SESSION_META, iter_lines, kind_of
 from .usage import base_offset
 from .write import line_of, new_meta
 

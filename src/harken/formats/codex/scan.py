@@ -13,12 +13,12 @@ from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
+from harken.formats.kit.openai import SERVED, Record, name_of, text_in, text_of
 
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
-from .items import name_of, text_in
 from .known import why_unknown
 from .read import ERRORS, is_spawned, speaks, typed_text
-from .records import EVENT, ITEM, SERVED, SESSION_META, TURN_CONTEXT, Record, iter_lines, kind_of, text_of
+from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, iter_lines, kind_of
 from .usage import ZERO, Meter, Totals, base_offset
 
 RUNTIME = "codex"

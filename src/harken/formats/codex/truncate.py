@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from harken.events.text import clean
-
-from .records import Record
+from harken.formats.kit.openai import Record
 
 BYTES_PER_TOKEN = 4
 FALLBACK_BUDGET = 12_000

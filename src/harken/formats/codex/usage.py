@@ -8,8 +8,7 @@ has the same key and counts once. A total that falls begins anew: what came befo
 from __future__ import annotations
 
 from harken.events.tally import Tokens, figure
-
-from .records import Record, text_of
+from harken.formats.kit.openai import Record, text_of
 
 Key = tuple[str, str]
 """The family (`codex:` and the thread everything in the file descends from), and the total."""

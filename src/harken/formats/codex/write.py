@@ -13,9 +13,10 @@ from harken.clock import format_instant
 from harken.events import Event
 from harken.formats.base import Written
 from harken.formats.kit.jsonl import encode
+from harken.formats.kit.openai import Record
+from harken.formats.kit.openai_writing import Timed, to_items
 
-from .compose import Timed, to_items
-from .records import ITEM, SESSION_META, Record
+from .records import ITEM, SESSION_META
 
 ORIGINATOR = "harken"
 CLI_VERSION = "0.166.0"

@@ -1,6 +1,7 @@
-"""One Responses item as events: the same table for `response_item` lines, old bare lines and replacement histories.
+"""OpenAI's items: their names, and one of them as events.
 
-The Responses API's own format reads its `input` with it as well.
+The same table serves Codex's `response_item` lines, the bare lines of its first versions, its replacement histories,
+and the `input` and `output` of the Responses API itself.
 """
 
 from __future__ import annotations
@@ -9,10 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 from harken.events import Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.formats.kit.jsonl import encode
 
-from .pictures import image_of
-from .records import Record, parts_of, text_of
+from .jsonl import encode
+
+Record = dict[str, Any]
+
+CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
+"""Items that wait for an output with the same `call_id`."""
+OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
+SERVED = frozenset({"web_search_call", "image_generation_call"})
+"""Calls the provider answers within its own response."""
+SEALED = frozenset({"compaction", "compaction_summary", "context_compaction"})
+"""A summary only the provider can read."""
+ITEMS = CALLS | OUTPUTS | SERVED | SEALED | {"message", "reasoning", "agent_message", "ghost_snapshot"}
 
 _NAMED = {
     "local_shell_call": "local_shell",
@@ -24,6 +34,38 @@ SCREEN = "event_msg"
 """How the `api_id` begins of what a file has only as the screen's copy: Codex itself would not send it again."""
 Fields = dict[str, Any]
 """The envelope every event of the record gets."""
+
+
+def text_of(value: object) -> str:
+    """The text in one field, or nothing where it is not text."""
+    return value if isinstance(value, str) else ""
+
+
+def parts_of(content: object, kind: str = "input_text") -> list[Record]:
+    """The parts of a message's content; a bare string is one part, of that kind."""
+    if isinstance(content, str):
+        return [{"type": kind, "text": content}]
+    if isinstance(content, list):
+        return [part for part in content if isinstance(part, dict)]
+    return []
+
+
+def joined_text(content: object) -> str:
+    """The text of a message's content: its parts on lines of their own."""
+    return "\n".join(part["text"] for part in parts_of(content) if isinstance(part.get("text"), str))
+
+
+def image_of(url: str) -> Image:
+    """The picture a URL holds or names."""
+    head, comma, body = url.partition(",")
+    if comma and head[:5].lower() == "data:" and head.lower().endswith(";base64"):
+        return Image(media_type=head[5:-7].partition(";")[0], data=body)
+    return Image(url=url)
+
+
+def url_of(image: Image) -> str:
+    """The picture as a URL."""
+    return f"data:{image.media_type or 'image/png'};base64,{image.data}" if image.data else image.url
 
 
 class Speaker:

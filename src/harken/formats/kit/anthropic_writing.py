@@ -1,4 +1,4 @@
-"""A conversation out of events, in the shape Anthropic's API wants: who speaks in turn, and every call answered.
+"""Events as Anthropic's messages: who speaks in turn, and every call answered.
 
 Both writers (`claude-code-v1`, `anthropic-messages-v1`) start from here. What an event says that this shape cannot
 say is counted as a loss.
