@@ -79,7 +79,8 @@ def context(data: bytes) -> bytes:
     """The lines of the conversation as it stands, verbatim and in the order of the file."""
     found = survey(data)
     active = choose(found)
-    # Lines that were only in the way may have hidden an end; with them gone the answer has to be the same.
+    # A record that is left out may have been the parent of another end, which now has no child any more and would be
+    # chosen; so choose again from what is left until nothing changes. Each round drops a record, hence it ends.
     while len(kept := sorted({*active.order, *active.passed})) < len(found.nodes):
         smaller = msgspec.structs.replace(found, nodes=[found.nodes[index] for index in kept])
         found, active = smaller, choose(smaller)
@@ -109,6 +110,7 @@ def survey(data: bytes) -> Survey:
                 places[record.uuid] = len(found.nodes) - 1
                 boundary = node if _is_boundary(record) else None
                 if boundary is not None:
+                    # A compaction makes the earlier choice of a branch void: the program looks behind it only.
                     found.chosen = found.chooser = None
                 continue
             if record.type == "last-prompt" and record.leafUuid:
@@ -117,6 +119,7 @@ def survey(data: bytes) -> Survey:
                 found.side.append((start, end))
             elif record.type == "summary" and boundary is not None:
                 boundary.summary = (start, end)
+            # Only the line directly behind a boundary is its summary; any other `summary` is a title.
             boundary = None
     found.nodes = [node for index, node in enumerate(found.nodes) if places[node.line.uuid or ""] == index]
     _drop_titles(found.nodes)
@@ -152,7 +155,10 @@ class _Tree:
         return [-1 if name is None else self.place.get(name, _LOST) for name in names]
 
     def _through_progress(self) -> list[int]:
-        """Parents with the progress records between left out; each stretch of them is walked once."""
+        """Parents with the progress records between left out; each stretch of them is walked once.
+
+        Without that memory a file of a hundred thousand progress records in a row would take their square.
+        """
         known: dict[int, int] = {-1: -1, _LOST: _LOST}
         for index in range(len(self.nodes)):
             trail: list[int] = []
@@ -193,8 +199,10 @@ class _Tree:
         else:
             return
         preserved = set(kept)
+        # The program ignores a list with a record that is not there, is there twice, or is the anchor itself.
         if anchor is None or not kept or preserved & {-1, anchor} or len(preserved) < len(kept):
             return
+        # The anchor is the summary: what was said after it now follows what was preserved, not the summary.
         for index, parent in enumerate(self.raw):
             if parent == anchor and index not in preserved:
                 self.raw[index] = kept[-1]
@@ -218,6 +226,7 @@ class _Tree:
 
     def end(self, chosen: str | None) -> int:
         """Where the path begins, going backwards; -1 where there is no conversation."""
+        # A side chain, or what a compaction left behind, does not keep a record from being the end.
         standing = (index for index in range(len(self.nodes)) if self._at_home(index) and index not in self.left)
         parents = {self.parent[index] for index in standing}
         end = -1
@@ -231,6 +240,7 @@ class _Tree:
         named = self.place.get(chosen, -1) if chosen else -1
         if named < 0 or not self.speaks[named]:
             return end
+        # What was chosen is where the last prompt was typed: a later end of the same branch has grown from it.
         return end if end >= 0 and self._leads_to(named, end) else named
 
     def _leads_to(self, index: int, end: int) -> bool:
@@ -262,6 +272,7 @@ class _Tree:
         instant = parse_instant(self.nodes[index].line.timestamp)
         if instant is None:
             return -1
+        # Few files need it, and then perhaps for every record: sorted once, searched by halving.
         if self.clock is None:
             timed = (
                 (parse_instant(self.nodes[i].line.timestamp), i) for i in range(len(self.nodes)) if self._at_home(i)
@@ -308,9 +319,11 @@ class _Tree:
         """By message id: what stands beside the path, and from where to where the message and its results reach."""
         names = {name for index in path if (name := self._message(index))}
         places = {index: place for place, index in enumerate(path)}
+        # A message that a compaction cut in two keeps only its records behind the boundary.
         since = max((index for index in path if _is_boundary(self.nodes[index].line)), default=-1)
         near = [i for i in range(len(self.nodes)) if i in places or (i > since and self._at_home(i))]
         group = {index: name for index in near if (name := self._message(index)) in names}
+        # In file order, so that an attachment finds the group of the result it hangs from.
         for index in near:
             if index not in group and (name := self._owner(self.nodes[index].line, index, group)):
                 group[index] = name

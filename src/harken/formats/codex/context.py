@@ -5,6 +5,11 @@ Three things change what was said before: a `compacted` line with a `replacement
 replacement that lies in a turn which was taken away never happened.
 
 `context` keeps the verbatim lines that are still in force, and is the identity where nothing of the kind occurred.
+
+Codex itself reads a rollout twice, and so do we. Backwards first (`_Survey`), since only from the end can be told which
+turns a rollback took away: `num_turns` counts turns that stand *before* the rollback, and a replacement within one of
+them has to be passed over in favour of an older one. Then forwards from the replacement that stands (`_Replay`), since
+an old compaction and a rollback need the items that came before them. Checked against Codex 0.166.0.
 """
 
 from __future__ import annotations
@@ -45,7 +50,11 @@ class Conversation(NamedTuple):
 
 
 class _Segment:
-    """A turn, as the backward pass collects it."""
+    """A turn, as the backward pass collects it: from its end up to the mark at which it began.
+
+    Marks are missing in old files and where a turn was broken off, so a segment may hold several turns; a rollback
+    then takes them away together, as Codex does.
+    """
 
     def __init__(self) -> None:
         self.turn = ""
@@ -101,6 +110,7 @@ class _Survey:
         elif name in ("task_complete", "turn_complete"):
             self._segment().turn = self._segment().turn or _turn(payload)
         elif name == "turn_aborted":
+            # Without an id and with nothing after it, it is about no turn that could be taken away.
             if self._open is not None or _turn(payload):
                 self._segment().turn = self._segment().turn or _turn(payload)
         elif name == "thread_rolled_back":
@@ -109,6 +119,7 @@ class _Survey:
             self._start(_turn(payload))
 
     def _start(self, turn: str) -> None:
+        # The mark of another turn than the segment's belongs to a turn that never ended: it does not close this one.
         if self._open is not None and _compatible(self._open.turn, turn):
             self._close()
 
@@ -117,6 +128,7 @@ class _Survey:
         if segment is None:
             return
         if self._pending:
+            # Only a turn with a prompt counts; what lies between is taken away along with it.
             self._pending -= segment.counts
             self.gone.update(segment.compactions)
             return
@@ -133,6 +145,7 @@ def _turn(payload: Record) -> str:
 
 def _turns(payload: Record) -> int:
     count = payload.get("num_turns")
+    # Bounded, so that a hostile file cannot make the sum grow without end.
     return min(count, 2**31) if isinstance(count, int) and count > 0 else 0
 
 
@@ -178,11 +191,13 @@ class _Replay:
         else:
             entries = summarized(self.entries, number, payload)
         self.entries = entries
+        # What an old summary quotes was a prompt, whatever it looks like now; a rollback counts it.
         self._turns = [at for at, entry in enumerate(entries) if entry.tokens >= 0 or begins_turn(entry.item)]
         self.since, self.kept = number, {entry.line for entry in entries}
 
     def _roll_back(self, number: int, turns: int) -> None:
         cut = rollback_cut(self.entries, self._turns, turns)
+        # The line from which on everything is taken back, up to and including the rollback itself.
         first = self.entries[cut].line if cut < len(self.entries) else number
         if first < self.since or (first == self.since and self.entries[cut].replaced):
             # Part of a summary was taken away; no selection of lines says that, so the lines stay as they are.
@@ -216,6 +231,7 @@ def rollback_cut(entries: list[Entry], starts: list[int], turns: int) -> int:
     if not turns or not starts:
         return len(entries)
     cut = starts[0] if turns >= len(starts) else starts[-turns]
+    # Never before the first prompt: what Codex wrote ahead of it belongs to the thread, not to a turn.
     while cut > starts[0] and _is_update(entries[cut - 1].item):
         cut -= 1
     return cut
@@ -274,6 +290,7 @@ def conversation(lines: list[Line]) -> Conversation:
     survey = _Survey(lines)
     replay = _Replay(lines, survey)
     alive = replay.lines(len(lines), survey.gone)
+    # Without its first line a file is no rollout: Codex could not resume it, and nobody could tell whose it is.
     meta = next((n for n, line in enumerate(lines) if line.record and kind_of(line.record)[0] == SESSION_META), None)
     if meta is not None and meta not in set(alive):
         alive = sorted([meta, *alive])
