@@ -8,7 +8,7 @@ from .compaction import compact, snapshot
 from .counts import Counts, count
 from .describe import Shown, show
 from .diff import Diff, diff
-from .materialize import Materialized, empty, materialize
+from .materialize import Materialized, continued, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_session
 from .together import session_events
 from .tracker import Tracker
@@ -26,6 +26,7 @@ __all__ = [
     "Tracker",
     "checkpoint",
     "compact",
+    "continued",
     "count",
     "diff",
     "empty",

@@ -21,7 +21,7 @@ from . import remember, walk
 from .counts import Counts, count
 from .joining import joined
 from .spawned import given
-from .translate import TIERS, Piece, Translation, raw, translate
+from .translate import TIERS, Piece, Translation, Writer, raw, translate
 
 Bytes = bytes
 """A second name, because a field of that name hides the first one."""
@@ -69,9 +69,7 @@ def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: s
     key = remember.cache_key(tip, format, stop)
     if (kept := _recall(store, key)) is not None:
         return kept
-    groups, missing = _groups(store, tip, stop)
-    commits = [commit for group in groups for commit in group]
-    pieces = _load(store, [walk.stretches(group) for group in groups], standing=stop == walk.COMPACTION)
+    commits, pieces, missing = _conversation(store, tip, stop)
     answer = _answer(pieces, target)
     linear = stop != walk.COMPACTION or all(is_linear(piece.name) for piece in pieces)
     total = _count(answer, pieces, commits, plain=linear)
@@ -94,6 +92,22 @@ def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: s
         facts = msgspec.msgpack.encode(msgspec.structs.replace(made, bytes=b""))
         remember.remember(store, key, facts, made.artifact, made.bytes)
     return made
+
+
+def continued(store: Store, tip: Commit, *, format: str, write: Writer) -> Translation:
+    """The conversation at `tip` for the runtime of that format, which writes it itself where it has to be translated.
+
+    The answer says and lacks what `materialize` in that format does; tier 4 means that there is no way."""
+    _, pieces, missing = _conversation(store, tip, walk.COMPACTION)
+    made = translate(pieces, get(format), write=write)
+    return msgspec.structs.replace(made, losses=(*made.losses, *missing))
+
+
+def _conversation(store: Store, tip: Commit, stop: str) -> tuple[list[Link], list[Piece], tuple[Loss, ...]]:
+    """The commits of an answer, what they hold joined by format, and what belongs before it and cannot be found."""
+    groups, missing = _groups(store, tip, stop)
+    commits = [commit for group in groups for commit in group]
+    return commits, _load(store, [walk.stretches(group) for group in groups], standing=stop == walk.COMPACTION), missing
 
 
 def is_linear(format: str) -> bool:

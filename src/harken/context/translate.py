@@ -9,18 +9,27 @@ The best tier that applies is taken and named:
     "4"   raw          the bytes as they are kept, with a sentence about what they are
 
 Nothing here makes tier 2 or 3 yet; their names are part of the table because answers are kept and compared.
+
+`materialize` and `resume` both come through `translate`. Where the target is a runtime's own format, what another
+runtime told its model about itself stays behind: the folder and the system it ran on, its tools and skills, how it may
+behave. The runtime that goes on says its own, and a model that is told of two sets of tools believes the wrong one.
+What people and agents said, what tools answered, and what the project's own files say, goes along.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import base64
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Sequence
 
 import msgspec
 
-from harken.events import Event
-from harken.formats import Format, Loss, Written
+from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.tally import ATTACHED
+from harken.formats import Format, Loss, Written, runtime_notices
 from harken.formats.base import identity
 
+Writer = Callable[[Sequence[Event]], Written]
 TIERS = {"1": "native", "2": "field", "2s": "structural", "3": "rendering", "4": "raw"}
 
 
@@ -55,8 +64,11 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
     """What was read on the way, where something was."""
 
 
-def translate(pieces: Sequence[Piece], target: Format) -> Translation:
-    """The pieces as one conversation in the target's format, or raw where there is no way."""
+def translate(pieces: Sequence[Piece], target: Format, *, write: Writer | None = None) -> Translation:
+    """The pieces as one conversation in the target's format, or raw where there is no way.
+
+    A runtime that is going to continue it gives its own `write`, which knows the new session's id and folder; what is
+    said and what is lost is the same with and without it."""
     if any(piece.problem for piece in pieces):
         return raw(pieces)
     if all(piece.name == target.name for piece in pieces):
@@ -66,7 +78,7 @@ def translate(pieces: Sequence[Piece], target: Format) -> Translation:
     readable = all(piece.format is not None and "read" in piece.format.can for piece in pieces)
     if not readable or "write" not in target.can:
         return raw(pieces, wanted=target.name)
-    return _structural(pieces, target)
+    return _adopted(pieces, target, write or target.adopt) if target.runtime else _structural(pieces, target)
 
 
 def _native(pieces: Sequence[Piece], target: Format) -> Translation:
@@ -84,6 +96,27 @@ def _direct(piece: Piece, target: Format) -> Translation:
         losses=written.losses,
         description=target.description,
         events=tuple(piece.events()),
+    )
+
+
+def _adopted(pieces: Sequence[Piece], target: Format, write: Writer) -> Translation:
+    """Another runtime's conversation, as the target's runtime can go on with it."""
+    kept: list[Event] = []
+    lost: list[Loss] = []
+    for piece in pieces:
+        # A format that is no runtime's own may hold what any of them said.
+        notices = piece.format.notices if piece.format and piece.format.runtime else runtime_notices()
+        heard, left = carry_over(piece.events(), notices, target)
+        kept += heard
+        lost += left
+    written = write(kept)
+    return Translation(
+        data=written.data,
+        format=target.name,
+        tier="2s",
+        losses=(*merge(lost), *written.losses),
+        description=target.description,
+        events=tuple(kept),
     )
 
 
@@ -143,3 +176,81 @@ def merge(losses: Iterable[Loss]) -> tuple[Loss, ...]:
     for loss in losses:
         totals[loss.what, loss.why] = totals.get((loss.what, loss.why), 0) + loss.count
     return tuple(Loss(what=what, count=count, why=why) for (what, why), count in sorted(totals.items()))
+
+
+# -- what goes along into another runtime ------------------------------------------------------------------------------
+
+WHY = {
+    "instructions of the runtime": "{} tells its model about its own rules",
+    "notice of the runtime": "{} tells its model about its own tools and surroundings",
+    "provider's own tool call": "what it found is not in the conversation",
+    "damaged picture": "it is not a picture that a provider accepts, and would be refused with everything else",
+    "sealed summary": "only the provider that wrote it can open it",
+}
+"""What stays behind, and why; the name is that of the runtime that goes on."""
+PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
+"""How a PNG, a JPEG and a GIF begin."""
+SEALED_SUMMARY = "compact_summary"
+
+
+def carry_over(
+    events: Sequence[Event], notices: Container[str], target: Format
+) -> tuple[list[Event], tuple[Loss, ...]]:
+    """What the model heard and said, as far as it can go on in the target's runtime, and what stays behind.
+
+    `notices` are the kinds of prompts by which the events' own runtime told its model about itself."""
+    answered = {event.id for event in events if isinstance(event, ToolResult)}
+    kept: list[Event] = []
+    lost: Counter[str] = Counter()
+    for event in events:
+        if not _is_heard(event):
+            continue
+        if what := _why_left(event, notices, answered):
+            lost[what] += 1
+            continue
+        if isinstance(event, (Prompt, ToolResult)) and event.images:
+            sound = tuple(filter(_is_sound, event.images))
+            if damaged := len(event.images) - len(sound):
+                lost["damaged picture"] += damaged
+                event = event.replace(images=sound)
+        kept.append(event)
+    losses = (Loss(what=what, count=count, why=WHY[what].format(target.runtime)) for what, count in lost.items())
+    return kept, tuple(losses)
+
+
+def _is_heard(event: Event) -> bool:
+    """Whether an event is something the model was told or said, or something nobody could read.
+
+    Figures, notices and records of bookkeeping never went to the model, so leaving them out loses nothing."""
+    if isinstance(event, System):
+        return event.subtype == SEALED_SUMMARY or (event.subtype == "instructions" and bool(event.message))
+    if isinstance(event, Output):
+        return bool(event.why)
+    if isinstance(event, Response):
+        return bool(event.content.strip())
+    return isinstance(event, (Prompt, Thinking, ToolCall, ToolResult))
+
+
+def _why_left(event: Event, notices: Container[str], answered: Container[str]) -> str:
+    """Why an event that was heard cannot go along, as a key of `WHY`; empty where it can."""
+    match event:
+        case System(subtype="compact_summary"):
+            return "sealed summary"
+        case System():
+            return "instructions of the runtime"
+        case Prompt(source="injected") if event.origin.removeprefix(ATTACHED) in notices:
+            return "notice of the runtime"
+        case ToolCall() if event.server_tool and event.id not in answered:
+            return "provider's own tool call"
+    return ""
+
+
+def _is_sound(image: Image) -> bool:
+    """Whether a provider would take the picture; one that it refuses would make it refuse the whole conversation."""
+    if not image.data:
+        return bool(image.url)
+    try:
+        head = base64.b64decode(image.data, validate=True)[:16]
+    except ValueError:
+        return False
+    return head.startswith(PICTURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")

@@ -6,6 +6,7 @@ naming a `Format`, and pass the same contract suite (`harken.testing.FormatContr
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -57,6 +58,17 @@ def get(name: str) -> Format:
     return found
 
 
+@cache
+def runtime_notices() -> frozenset[str]:
+    """What any runtime tells its model about itself, for conversations in a format that is no runtime's own."""
+    found: set[str] = set()
+    for name in names():
+        # A format of somebody else that cannot be loaded has nothing to add here; whoever asks for it is told why.
+        with contextlib.suppress(Exception):
+            found |= get(name).notices
+    return frozenset(found)
+
+
 def claims(head: bytes, path: str = "") -> list[tuple[str, Claim]]:
     """Every format that claims the bytes, the surest first, with its reason; `head` is the beginning of the file."""
     made = [(name, claim) for name in names() if (claim := _claim(name, head[:HEAD], path)).reason]
@@ -77,4 +89,4 @@ def detect(head: bytes, path: str = "") -> Format | None:
     return None if found is None else get(found[0])
 
 
-__all__ = ["Claim", "Delta", "Format", "Loss", "Written", "claims", "detect", "find", "get", "names"]
+__all__ = ["Claim", "Delta", "Format", "Loss", "Written", "claims", "detect", "find", "get", "names", "runtime_notices"]

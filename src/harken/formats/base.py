@@ -88,6 +88,13 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     direct: Mapping[str, Callable[[bytes], Written]] = {}
     """By format: the way from a context of this format straight to that one, where going through events says less."""
 
+    runtime: str = ""
+    """The runtime that goes on from a file in this format; empty for a format that no program continues."""
+    notices: frozenset[str] = frozenset()
+    """Kinds of injected prompts by which that runtime tells its model about itself: its tools, modes, surroundings."""
+    adopter: Callable[[Sequence[Event]], Written] | None = None
+    """Writes what happened in another runtime, where that takes more than `writer` does."""
+
     @property
     def can(self) -> frozenset[str]:
         """What it can do, as data: `read`, `write`."""
@@ -102,6 +109,10 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     def tell(self, data: bytes) -> list[Event]:
         """The events of the conversation as it stands, in the order the model reads them."""
         return self.read(data) if self.teller is None else list(self.teller(data))
+
+    def adopt(self, events: Sequence[Event]) -> Written:
+        """The bytes for what happened in another runtime, so that this one goes on with it."""
+        return self.write(events) if self.adopter is None else self.adopter(events)
 
     def write(self, events: Sequence[Event]) -> Written:
         """The bytes for the events, and what they could not say."""

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken import clock
-from harken.context import find_session
+from harken.context import continued, find_session
 from harken.errors import BadRequest, NotFound
 from harken.events import Event
-from harken.formats import Loss
-from harken.formats import find as find_format
+from harken.formats import Loss, Written
 from harken.ids import is_safe_name
 from harken.store import Commit
 
 from .instantiate import RUNTIMES, Place, place, write_new
 from .kept import recall
 from .lineage import RESUMED
-from .scenery import without_scenery
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -110,18 +108,17 @@ def _restore_side_files(repo: Repo, session: str, where: Place) -> None:
 def _written(repo: Repo, commit: Commit, where: Place) -> tuple[str, bytes, tuple[Loss, ...]]:
     """The tier, the bytes of the new session, and what they could not say."""
     target = RUNTIMES[where.runtime]
-    stored = repo.materialize(commit)
-    if stored.format == target:
-        return stored.tier, _native(stored.bytes, where), stored.losses
-    known = find_format(stored.format)
-    if known is None or "read" not in known.can or stored.tier == RAW:
+    made = continued(repo.store, commit, format=target, write=lambda events: _translated(events, where))
+    if made.tier == RAW:
         raise BadRequest(
-            f"{commit.short} is kept as {stored.format}, which {where.runtime} cannot continue",
+            f"{commit.short} is kept as {made.format}, which {where.runtime} cannot continue",
             hint="`harken materialize` gives it in any format that can say it",
         )
-    events, scenery = without_scenery(known.tell(stored.bytes), where.runtime)
-    data, losses = _translated(events, where)
-    return "2s", data, (*stored.losses, *scenery, *losses)
+    return (
+        made.tier,
+        _native(made.data, where) if made.format == target and made.tier == "1" else made.data,
+        made.losses,
+    )
 
 
 def _native(data: bytes, where: Place) -> bytes:
@@ -135,15 +132,14 @@ def _native(data: bytes, where: Place) -> bytes:
     return codex.rewrite(data, session_id=where.session, cwd=str(where.cwd), time=where.time)
 
 
-def _translated(events: Sequence[Event], where: Place) -> tuple[bytes, tuple[Loss, ...]]:
+def _translated(events: Sequence[Event], where: Place) -> Written:
     """What happened in another runtime, as records of this one."""
     if where.runtime == "claude-code":
         from harken.formats import claude_code
 
-        # Another provider's ids do not say which parts make up a message here; what tools answered since does.
-        written = claude_code.FORMAT.write([event.replace(api_id="") for event in events])
-        return claude_code.rewrite(written.data, session_id=where.session, cwd=str(where.cwd)), written.losses
+        written = claude_code.FORMAT.adopt(events)
+        data = claude_code.rewrite(written.data, session_id=where.session, cwd=str(where.cwd))
+        return Written(data=data, losses=written.losses)
     from harken.formats import codex
 
-    written = codex.write_session(events, session_id=where.session, cwd=str(where.cwd), time=where.time)
-    return written.data, written.losses
+    return codex.write_session(events, session_id=where.session, cwd=str(where.cwd), time=where.time)

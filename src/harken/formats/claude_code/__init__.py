@@ -26,7 +26,7 @@ from .request import messages, write_request
 from .scan import scan
 from .side import side_chains
 from .tell import tell
-from .write import rewrite, write
+from .write import NOTICES, adopt, rewrite, write
 
 __all__ = ["FORMAT", "claim", "context", "messages", "rewrite", "scan", "side_chains", "split"]
 
@@ -47,4 +47,7 @@ FORMAT = Format(
     writer=write,
     teller=tell,
     direct={"anthropic-messages-v1": write_request},
+    runtime="claude-code",
+    notices=NOTICES,
+    adopter=adopt,
 )

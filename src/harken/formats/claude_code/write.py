@@ -29,6 +29,15 @@ SHOWN = frozenset(
     }
 )  # fmt: skip
 """Kinds of injected text that Claude Code shows to its user; the others it marks as meta."""
+NOTICES = frozenset(
+    {
+        "environment", "model", "session_context", "date", "date_change", "remote_session_change",
+        "deferred_tools_delta", "agent_listing_delta", "skill_listing", "mcp_instructions_delta", "auto_mode",
+        "plan_mode", "plan_mode_exit", "command_permissions", "total_tokens_reminder", "task_reminder",
+        "todo_reminder", "prompt_snapshot", "output_style", "ultra_effort_enter", "ultra_effort_exit", "dynamic_skill",
+    }
+)  # fmt: skip
+"""Kinds of attachments in which Claude Code tells its model about itself."""
 Record = dict[str, Any]
 _NO_USAGE = {
     "input_tokens": 0,
@@ -45,6 +54,12 @@ def write(events: Sequence[Event]) -> Written:
     for said in turns.messages:
         writer.say(said)
     return Written(data=b"".join(writer.lines), losses=turns.losses)
+
+
+def adopt(events: Sequence[Event]) -> Written:
+    """What happened in another runtime as a session of Claude Code's."""
+    # Another provider's ids do not say which parts make up a message here; what tools answered since does.
+    return write([event.replace(api_id="") for event in events])
 
 
 class _Writer:

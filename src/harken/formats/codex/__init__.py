@@ -12,6 +12,7 @@ from __future__ import annotations
 from harken.formats.base import Format
 
 from .claim import claim
+from .classify import NOTICES
 from .context import context
 from .cut import Splitter, split
 from .read import read
@@ -29,6 +30,8 @@ FORMAT = Format(
     claim=claim,
     reader=read,
     writer=write,
+    runtime="codex",
+    notices=NOTICES,
 )
 
 __all__ = [

@@ -45,6 +45,9 @@ MARKERS = (
     Marker("compact_summary", SUMMARY_OPENING, native=False),
 )
 
+NOTICES = frozenset({"environment", "environment_context", "plugins", "recommended_plugins", "internal_context"})
+"""Origins of messages in which Codex tells its model about itself."""
+
 _DEVELOPER = (
     "<permissions instructions>",
     "<model_switch>",

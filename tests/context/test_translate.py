@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harken.context.translate import carry_over
 from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.formats import get
-from harken.runtimes.scenery import ORIGINS, without_scenery
+from harken.formats import Loss, get, runtime_notices
+from harken.repo import Repo
+from harken.runtimes.resume import resume
+from harken.store.memory import MemoryStore
+
+
+def carried(events: list[Event], target: str = "codex-v1") -> tuple[list[Event], tuple[Loss, ...]]:
+    return carry_over(events, runtime_notices(), get(target))
 
 
 def losses(events: list[Event]) -> dict[str, int]:
-    return {loss.what: loss.count for loss in without_scenery(events, "codex")[1]}
+    return {loss.what: loss.count for loss in carried(events)[1]}
 
 
 def test_what_people_agents_and_tools_said_follows() -> None:
@@ -28,10 +37,10 @@ def test_what_people_agents_and_tools_said_follows() -> None:
         ToolResult(id="t1", output="done"),
         Output(raw=b"?", why="nobody could read it"),
     ]
-    assert without_scenery(said, "codex") == (said, ())
+    assert carried(said) == (said, ())
 
 
-@pytest.mark.parametrize("origin", sorted(ORIGINS))
+@pytest.mark.parametrize("origin", sorted(runtime_notices()))
 def test_what_a_runtime_says_of_itself_stays_behind(origin: str) -> None:
     for spelled in (origin, f"attachment:{origin}"):
         assert losses([Prompt(content="x", source="injected", origin=spelled)]) == {"notice of the runtime": 1}
@@ -39,7 +48,7 @@ def test_what_a_runtime_says_of_itself_stays_behind(origin: str) -> None:
 
 def test_a_person_who_says_the_same_is_heard() -> None:
     person = Prompt(content="x", source="user", origin="environment")
-    assert without_scenery([person], "codex") == ([person], ())
+    assert carried([person]) == ([person], ())
 
 
 def test_what_never_went_to_the_model_is_no_loss() -> None:
@@ -49,7 +58,7 @@ def test_what_never_went_to_the_model_is_no_loss() -> None:
         Output(raw=b"{}"),
         Response(content=" \n"),
     ]
-    assert without_scenery(unheard, "codex") == ([], ())
+    assert carried(unheard) == ([], ())
 
 
 def test_what_is_lost_is_counted_with_the_reason() -> None:
@@ -60,7 +69,7 @@ def test_what_is_lost_is_counted_with_the_reason() -> None:
         ToolCall(id="w2", name="web_search", server_tool=True),
         ToolResult(id="w2", output="found"),
     ]
-    kept, lost = without_scenery(events, "claude-code")
+    kept, lost = carried(events, "claude-code-v1")
     assert kept == events[3:]
     assert [(loss.what, loss.count) for loss in lost] == [
         ("instructions of the runtime", 1),
@@ -86,7 +95,7 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
 )
 def test_a_picture_that_would_be_refused_stays_behind(image: Image, sound: bool) -> None:
     """A provider refuses the whole request for one picture that is not one."""
-    kept, lost = without_scenery([Prompt(content="see", images=(image,))], "claude-code")
+    kept, lost = carried([Prompt(content="see", images=(image,))], "claude-code-v1")
     assert [event.images for event in kept if isinstance(event, Prompt)] == [(image,) if sound else ()]
     assert [loss.what for loss in lost] == ([] if sound else ["damaged picture"])
 
@@ -157,3 +166,53 @@ def test_what_a_compaction_preserved_is_told_behind_its_summary() -> None:
         )
     )
     assert told(data) == ["The summary.", "Preserved.", "And now?"]
+
+
+# -- one translation, whoever asks for it ------------------------------------------------------------------------------
+
+CORPUS = os.environ.get("HARKEN_CORPUS", "")
+OTHER = {"claude-code-v1": "codex", "codex-v1": "claude-code"}
+FOLDERS = {"claude_code": "claude-code-v1", "codex_rollout": "codex-v1"}
+
+
+def conversation(data: bytes) -> list[Any]:
+    """The records without the ids, folder and times that make a session the new one it is."""
+    records = [json.loads(line) for line in data.splitlines()]
+    if "payload" in records[0]:
+        return [(record["type"], record["payload"]) for record in records[1:]]
+    return [{key: value for key, value in record.items() if key not in ("sessionId", "cwd")} for record in records]
+
+
+def assert_alike(repo: Repo, data: bytes, source: str, folder: Path) -> None:
+    commit = repo.checkpoint(data, format=source)
+    runtime = OTHER[source]
+
+    made = repo.materialize(commit, format=f"{runtime}-v1")
+    resumed = resume(repo, commit.short, runtime=runtime, home=folder, cwd=folder)
+
+    assert conversation(made.bytes) == conversation(Path(resumed.path).read_bytes())
+    assert (made.tier, made.losses) == (resumed.tier, resumed.losses)
+
+
+def test_materialize_and_resume_say_and_lose_the_same(tmp_path: Path) -> None:
+    notice = {"type": "attachment", "uuid": "n1", "parentUuid": "u1", "timestamp": "2026-11-15T10:00:00Z"}
+    notice |= {"sessionId": "S", "attachment": {"type": "skill_listing", "content": "- a skill", "skillCount": 1}}
+    data = line("u1", None, "user", "Go.") + json.dumps(notice).encode() + b"\n"
+    data += line("a1", "n1", "assistant", [{"type": "thinking", "thinking": "hm", "signature": "s"}], "m1")
+    data += line("a2", "a1", "assistant", call("t1"), "m1") + line("r1", "a2", "user", back("t1"))
+    repo = Repo(MemoryStore())
+
+    assert_alike(repo, data, "claude-code-v1", tmp_path)
+
+    made = repo.materialize(repo.checkpoint(data, format="claude-code-v1"), format="codex-v1")
+    assert {"notice of the runtime", "thinking"} == {loss.what for loss in made.losses}
+    assert b"a skill" not in made.bytes
+
+
+@pytest.mark.skipif(not CORPUS, reason="HARKEN_CORPUS names no folder of real sessions")
+def test_materialize_and_resume_agree_on_every_real_session(tmp_path: Path) -> None:
+    repo = Repo(MemoryStore())
+    for folder, source in FOLDERS.items():
+        for path in sorted(Path(CORPUS, folder).rglob("*.jsonl")):
+            if get(source).tell(get(source).context(path.read_bytes())):
+                assert_alike(repo, path.read_bytes(), source, tmp_path)
