@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from harken.context import summary
-from harken.context.counts import count
 from harken.context.lines import line
 from harken.events import (
     Error,
@@ -19,6 +18,7 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
+from harken.formats.base import count
 from harken.store import Commit
 from harken.views.graph import draw
 from support.contexts import chain, flat, keep, memory_repo, turn

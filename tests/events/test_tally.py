@@ -141,6 +141,7 @@ COUNTS = st.none() | st.integers(0, 1000)
 TOKENS = st.builds(Tokens, input=COUNTS, output=COUNTS, cache_read=COUNTS, cache_write=COUNTS)
 
 
+@settings(deadline=None)
 @given(TOKENS, TOKENS, TOKENS)
 def test_adding_tokens_keeps_apart_what_is_none_and_what_is_zero(one: Tokens, two: Tokens, three: Tokens) -> None:
     assert one + two == two + one

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.context.remember import RECIPES, Recipe, bytes_key, find_recipe, note_recipe
+from harken.context.materialize import RECIPES, Recipe, bytes_key, find_recipe, note_recipe
 from harken.errors import BadRecord, BadRequest, Conflict, NotFound
 from harken.events import Metric, Prompt, Response
 from harken.events.cbor import encode_events

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from harken.formats.base import Counts, count
+
 from .agents import SessionTracker
 from .checkpoint import checkpoint, get_artifact, instant, measure
 from .compaction import compact, snapshot
-from .counts import Counts, count
 from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, continued, empty, materialize

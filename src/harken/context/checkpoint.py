@@ -11,12 +11,11 @@ import msgspec
 from harken import clock, ids
 from harken.errors import Ambiguous, BadRequest, NotFound
 from harken.formats import find as find_format
-from harken.formats.base import concatenate
+from harken.formats.base import Counts, concatenate, weigh
 from harken.store import naming
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
 from . import refs
-from .counts import CHARACTERS_PER_TOKEN, Counts, count
 
 Time = str | int | datetime | None
 Advance = Callable[[SessionRow | None, Commit], SessionRow]
@@ -53,14 +52,7 @@ def get_artifact(store: Store, ref: str) -> str:
 def measure(format: str, data: bytes) -> Counts:
     """What a delta amounts to, as far as anybody can read it."""
     known = find_format(format)
-    if known is None or "read" not in known.can:
-        return weigh(len(data))
-    return count(known.read(data))
-
-
-def weigh(size: int) -> Counts:
-    """What bytes that nobody can read amount to."""
-    return Counts(tokens=size // CHARACTERS_PER_TOKEN, approximate=True)
+    return weigh(len(data)) if known is None else known.measure(data)
 
 
 def check_content(format: str, data: bytes) -> None:

@@ -14,10 +14,10 @@ from harken.events import Event
 from harken.events.cbor import encode_events
 from harken.events.edits import summary_prompt
 from harken.formats import find as find_format
+from harken.formats.base import Counts, count
 from harken.store.base import Commit, Draft, Store
 
 from . import refs, summary
-from .counts import Counts, count
 from .materialize import DEFAULT_FORMAT, is_linear, materialize
 
 

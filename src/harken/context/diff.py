@@ -9,10 +9,10 @@ import msgspec
 from harken.events import Event
 from harken.events.cbor import encode_event
 from harken.formats import find as find_format
+from harken.formats.base import CONVERSATION
 from harken.store.base import Commit, Link, Store
 
 from . import walk
-from .counts import CONVERSATION
 
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ def diff(store: Store, a: Commit, b: Commit) -> Diff:
 
 
 def _events(store: Store, chain: Sequence[Link], shared: set[str]) -> tuple[list[Event], int]:
-    links = [link for link in walk.whole(chain) if link.id not in shared][::-1]
+    links = [link for link in walk.all_deltas(chain) if link.id not in shared][::-1]
     contents = store.get_many([link.artifact for link in links])
     found: list[Event] = []
     unread = 0

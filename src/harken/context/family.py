@@ -13,7 +13,7 @@ import msgspec
 from harken.errors import NotFound
 from harken.store.base import Commit, Store
 
-from .spawned import places
+from .spawned import spawn_points
 
 LEAST = 64
 """Commits read at the first try."""
@@ -76,7 +76,7 @@ class _Origins:
         roots = [self._first(root) for root in dict.fromkeys(self.root(commit.id) for commit in commits)]
         fresh = [root for root in roots if root.spawned_from and root.id not in self._places]
         self._places.update(dict.fromkeys((root.id for root in fresh), ""))
-        self._places.update(places(self._store, fresh))
+        self._places.update(spawn_points(self._store, fresh))
 
     def root(self, commit: str) -> str:
         """The first commit of the tree."""

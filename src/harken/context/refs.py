@@ -14,7 +14,6 @@ from harken.formats import find as find_format
 from harken.store.base import Commit, Link, Name, SessionRow, Store
 
 from . import walk
-from .joining import gap
 
 Ref = str | Commit | Name
 CANDIDATES = 8
@@ -126,14 +125,14 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
 
 def message_commit(store: Store, tip: str, message: str) -> Link | None:
     """The commit of the chain whose delta holds the message."""
-    deltas = walk.whole(store.walk(tip))[::-1]
+    deltas = walk.all_deltas(store.walk(tip))[::-1]
     contents = store.get_many([link.artifact for link in deltas])
     # A record without an id is called after its place: `@` and the offset in the file.
     offset = int(message[1:]) if message[:1] == "@" and message[1:].isdecimal() and len(message) < 20 else None
     needle, passed = message.encode("utf-8", "replace"), 0
     for link, data in zip(deltas, contents, strict=True):
         if offset is not None:
-            passed += len(data) + len(gap(find_format(link.format), data))
+            passed += len(data) + len(walk.gap(find_format(link.format), data))
             if offset < passed:
                 return link
         elif needle in data and _holds(link.format, data, message):

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
-from harken.errors import NotFound
 from harken.store.base import Commit, Store
 
 from . import refs, walk
 
 
-def places(store: Store, firsts: Iterable[Commit]) -> dict[str, str]:
+def spawn_points(store: Store, firsts: Iterable[Commit]) -> dict[str, str]:
     """For each chain's first commit the commit it was spawned at, as far as that can be told."""
     found: dict[str, str] = {}
     open_calls: dict[str, dict[str, list[str]]] = {}
@@ -32,30 +29,7 @@ def places(store: Store, firsts: Iterable[Commit]) -> dict[str, str]:
     return found
 
 
-class Gift(msgspec.Struct, frozen=True, kw_only=True):
-    """The context a sub-agent was given."""
-
-    commit: Commit | None
-    why: str = ""
-    """Why it cannot be found, where it cannot."""
-
-
-def given(store: Store, first: Commit) -> Gift | None:
-    """The commit whose context a sub-agent was given, if it was given one."""
-    origin = None if first.parent else first.spawned_from
-    if not origin or not origin.get("inherits"):
-        return None
-    session = origin.get("session") or "a session without a name"
-    if commit := places(store, [first]).get(first.id):
-        try:
-            return Gift(commit=store.get_commit(commit))
-        except NotFound:
-            return Gift(commit=None, why=f"{commit} of {session} is not in this store")
-    # What the parent knows now is more than it knew then, so nothing is said rather than too much.
-    return Gift(commit=None, why=f"nobody wrote down at which commit of {session} it was handed over")
-
-
-def settle(store: Store, origin: dict[str, Any] | None, time: int) -> dict[str, Any] | None:
+def resolve_origin(store: Store, origin: dict[str, Any] | None, time: int) -> dict[str, Any] | None:
     """`spawned_from` with the commit whose context is handed over, while it can still be told."""
     if not origin or not origin.get("inherits") or origin.get("commit"):
         return origin
@@ -71,7 +45,7 @@ def _holders(store: Store, session: str, calls: set[str]) -> dict[str, str]:
     row = refs.find_session(store, session)
     if row is None or not row.tip:
         return {}
-    deltas = walk.whole(store.walk(row.tip))[::-1]
+    deltas = walk.all_deltas(store.walk(row.tip))[::-1]
     waiting = {call.encode("utf-8", "replace"): call for call in calls}
     found: dict[str, str] = {}
     for delta, data in zip(deltas, store.get_many([delta.artifact for delta in deltas]), strict=True):

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.text import clean
-
-from .counts import count
+from harken.formats.base import count
 
 LINE = 100
 EXCERPT = 600

@@ -19,12 +19,12 @@ from harken.errors import Conflict, HarkenError, Locked
 from harken.events import Event, Output, System, TranscriptEdit
 from harken.events.cbor import decode_events, encode_event, encode_events
 from harken.events.edits import apply
+from harken.formats.base import count
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
 from . import refs, turns
-from .counts import count
 from .materialize import DEFAULT_FORMAT, materialize
-from .spawned import settle
+from .spawned import resolve_origin
 
 Warn = Callable[[str], None]
 
@@ -279,7 +279,7 @@ class Tracker:
             message_count=counts.messages,
             token_count=counts.tokens,
             approximate=counts.approximate,
-            spawned_from=None if tip else settle(self._repo.store, self._facts.spawned_from, time),
+            spawned_from=None if tip else resolve_origin(self._repo.store, self._facts.spawned_from, time),
             forked_from="" if self._goes_on() else self._facts.forked_from,
         )
 

@@ -40,7 +40,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     format: Format | None
     """None where nobody knows the format."""
     data: bytes
-    standing: bool = False
+    current: bool = False
     """Whether this is the conversation as it stands, not every record there is."""
     problem: str = ""
     """Why it is not joined but only put together, where that is so."""
@@ -49,7 +49,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
         """What the piece says: in the order the model reads it, where it is a conversation that stands."""
         if self.format is None:
             return []
-        return self.format.tell(self.data) if self.standing else self.format.read(self.data)
+        return self.format.tell(self.data) if self.current else self.format.read(self.data)
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ def translate(pieces: Sequence[Piece], target: Format, *, write: Writer | None =
         return raw(pieces)
     if all(piece.name == target.name for piece in pieces):
         return _native(pieces, target)
-    if len(pieces) == 1 and pieces[0].standing and pieces[0].format and target.name in pieces[0].format.direct:
+    if len(pieces) == 1 and pieces[0].current and pieces[0].format and target.name in pieces[0].format.direct:
         return _direct(pieces[0], target)
     readable = all(piece.format is not None and "read" in piece.format.can for piece in pieces)
     if not readable or "write" not in target.can:

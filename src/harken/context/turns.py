@@ -13,8 +13,7 @@ import msgspec
 
 from harken.errors import BadRequest
 from harken.events import Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult, TranscriptEdit
-
-from .counts import message_key
+from harken.formats.base import message_key
 
 TURN = "turn_boundary"
 TOOL = "tool_call"

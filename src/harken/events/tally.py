@@ -386,19 +386,3 @@ def _place(event: Prompt | ToolResult) -> tuple[int, str] | None:
 
 def _plus(one: float | None, other: float | None) -> float | None:
     return other if one is None else one if other is None else one + other
-
-
-__all__ = [
-    "NESTED",
-    "NO_TOKENS",
-    "SYNTHETIC",
-    "TOOL_RESULT",
-    "Figures",
-    "Prompts",
-    "RequestUsage",
-    "Requests",
-    "Tally",
-    "Tokens",
-    "figure",
-    "merge_requests",
-]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from harken.errors import BadRequest
-from harken.events import Event
+from harken.events import Error, Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
 
 from .kit.claims import Claim
 
@@ -22,6 +22,15 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     count: int
     why: str
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a stretch of conversation holds."""
+
+    messages: int = 0
+    tokens: int = 0
+    approximate: bool = False
+    """Whether some of the tokens are estimated from characters."""
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +97,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     direct: Mapping[str, Callable[[bytes], Written]] = {}
     """By format: the way from a context of this format straight to that one, where going through events says less."""
 
+    measurer: Callable[[bytes], Counts] | None = None
+    """How much a delta holds, where that can be told without reading all of it."""
     runtime: str = ""
     """The runtime that goes on from a file in this format; empty for a format that no program continues."""
     notices: frozenset[str] = frozenset()
@@ -119,3 +130,72 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         if self.writer is None:
             raise BadRequest(f"{self.name} can be read but not written")
         return self.writer(events)
+
+    def measure(self, data: bytes) -> Counts:
+        """How much a delta holds, as far as anybody can tell."""
+        if self.measurer is not None:
+            return self.measurer(data)
+        return count(self.read(data)) if self.reader is not None else weigh(len(data))
+
+
+# -- how much a stretch of conversation holds --------------------------------------------------------------------------
+
+CHARACTERS_PER_TOKEN = 4
+SAID_BY_THE_MODEL = (Response, Thinking, ToolCall)
+CONVERSATION = (Prompt, Response, Thinking, ToolCall, ToolResult, System)
+
+
+def weigh(size: int) -> Counts:
+    """What bytes that nobody can read amount to."""
+    return Counts(tokens=size // CHARACTERS_PER_TOKEN, approximate=True)
+
+
+def count(events: Iterable[Event]) -> Counts:
+    """What the events amount to.
+
+    A message is a record, or several that share the provider's id of one message. Tokens are what the provider counted
+    for what the model wrote, and a quarter of the characters for everything else."""
+    named: set[str] = set()
+    unnamed = written = heard = 0
+    usage: dict[tuple[str, str], int] = {}
+    for event in events:
+        if isinstance(event, Metric):
+            # One message may be reported several times while it grows; the largest report is the last.
+            key = (event.api_id, event.request_id) if event.api_id or event.request_id else (str(len(usage)), "@")
+            usage[key] = max(usage.get(key, 0), event.output_tokens or 0)
+        if not isinstance(event, CONVERSATION):
+            continue
+        if key_of := message_key(event):
+            named.add(key_of)
+        else:
+            unnamed += not event.index
+        if isinstance(event, SAID_BY_THE_MODEL):
+            written += characters(event)
+        else:
+            heard += characters(event)
+    counted = sum(usage.values())
+    guessed = heard if counted else heard + written
+    return Counts(
+        messages=len(named) + unnamed,
+        tokens=counted + guessed // CHARACTERS_PER_TOKEN,
+        approximate=guessed > 0,
+    )
+
+
+def message_key(event: Event) -> str:
+    """What the events of one message have in common; empty where the source has no ids."""
+    return event.api_id or event.message_id
+
+
+def characters(event: Event) -> int:
+    """How much text the event puts before the model."""
+    match event:
+        case Prompt(content=text) | Response(content=text) | Thinking(content=text):
+            return len(text)
+        case ToolCall():
+            return len(event.name) + len(event.input)
+        case ToolResult():
+            return len(event.output)
+        case System() | Error():
+            return len(event.message)
+    return 0

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harken.clock import parse_instant
-from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall
-from harken.events.tally import SYNTHETIC, Tokens, figure
+from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, Tokens, ToolCall
+from harken.events.tally import SYNTHETIC, figure
 from harken.events.text import clean
 
 from .base import Format

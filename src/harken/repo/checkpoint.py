@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict
 from harken import context
 from harken.context import Counts, Ref
 from harken.context.checkpoint import advance_session, check_content, check_count, check_origin, take_artifact
-from harken.context.spawned import settle
+from harken.context.spawned import resolve_origin
 from harken.errors import BadRequest
 from harken.events import Event
 from harken.events.cbor import encode_events
@@ -78,7 +78,7 @@ def make_commit(store: Store, new: NewCommit, *, parent: Ref | None, time: int, 
         message_count=counts.messages if messages is None else messages,
         token_count=counts.tokens if tokens is None else tokens,
         approximate=tokens is None and counts.approximate,
-        spawned_from=origin if above else settle(store, origin, time),
+        spawned_from=origin if above else resolve_origin(store, origin, time),
         forked_from=context.get_commit(store, fork).id if fork else "",
     )
     return context.checkpoint(

@@ -19,8 +19,7 @@ from harken.context import Diff, Materialized, Ref, Shown, Tracker, listing, nam
 from harken.context.checkpoint import Time
 from harken.context.compaction import events_at, foundation
 from harken.context.family import Family, family
-from harken.context.materialize import remake
-from harken.context.remember import Recipe, note_recipe
+from harken.context.materialize import Recipe, note_recipe, remake
 from harken.context.summary import request as summary_request
 from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event

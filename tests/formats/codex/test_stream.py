@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harken.events import Error, Event, Metric, Output, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.tally import Tally, Tokens
+from harken.events import Error, Event, Metric, Output, Response, System, Thinking, Tokens, ToolCall, ToolResult
+from harken.events.tally import Tally
 from harken.formats.codex_stream import StreamReader, looks_like_stream, read_stream
 
 REAL = rb"""{"type":"thread.started","thread_id":"01a1decc"}

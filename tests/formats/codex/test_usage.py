@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harken.events.tally import NO_TOKENS, Tally, Tokens
+from harken.events import Tokens
+from harken.events.tally import NO_TOKENS, Tally
 from harken.formats.codex import scan
 from harken.formats.facts import FileFacts
 from support.rollouts import Rollout

@@ -7,7 +7,8 @@ has the same key and counts once. A total that falls begins anew: what came befo
 
 from __future__ import annotations
 
-from harken.events.tally import Tokens, figure
+from harken.events import Tokens
+from harken.events.tally import figure
 from harken.formats.kit.openai import Record, text_of
 
 Key = tuple[str, str]
