@@ -104,7 +104,9 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     tools: dict[str, int] = {}
     responses: int = 0
     errors: int = 0
+    """Failures that the runtime or the provider reported."""
     compactions: int = 0
+    """How often the conversation was replaced by a summary of it."""
     requests: Requests = {}
     unnamed: Tokens = Tokens()
     """What was used by requests that nothing names: added up as it comes."""
@@ -120,21 +122,15 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Tally:
-        """The counts of a stream of events."""
-        tally = cls()
-        tally.add(events)
-        return tally
-
-    def add(self, events: Iterable[Event]) -> None:
-        """Count more of the stream. A record counts once, however many things it says."""
-        record: list[Event] = []
+        """The counts of a stream of events. A record counts once, however many things it says."""
+        tally, record = cls(), list[Event]()
         for event in events:
             if not event.index and record:
-                self.record(record)
+                tally.record(record)
                 record = []
             record.append(event)
-        if record:
-            self.record(record)
+        tally.record(record)
+        return tally
 
     def record(self, events: Sequence[Event]) -> None:
         """Count the events of one record."""
@@ -147,7 +143,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
                 if place is not None and (best is None or place[0] > best[0]):
                     best = place
             elif isinstance(event, System) and event.subtype == BOUNDARY:
-                self.compaction()
+                self.compactions += 1
                 return  # what a compaction puts in the place of the conversation was said before
             else:
                 self._count(event)
@@ -161,9 +157,9 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             case Response():
                 self.response(event.model)
             case Error():
-                self.error()
+                self.errors += 1
             case TranscriptEdit(action="compact"):
-                self.compaction()
+                self.compactions += 1
             case Metric():
                 self.metric(event)
 
@@ -183,26 +179,18 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         elif kind == TOOL_RESULT:
             self.prompts.tool_result += count
         elif count:
-            kind = clean(kind)
+            kind = _plain(kind)
             self.prompts.injected += count
             self.origins[kind] = self.origins.get(kind, 0) + count
 
     def call(self, name: str) -> None:
         """The model asked for a tool."""
-        name = clean(name)
+        name = _plain(name)
         self.tools[name] = self.tools.get(name, 0) + 1
 
     def response(self, model: str = "") -> None:
         """The model said something in words."""
         self.responses += model != SYNTHETIC
-
-    def error(self) -> None:
-        """The runtime or the provider reported a failure."""
-        self.errors += 1
-
-    def compaction(self) -> None:
-        """The conversation was replaced by a summary of it."""
-        self.compactions += 1
 
     def request(self, api_id: str, request_id: str, usage: RequestUsage) -> None:
         """A report of what a request used; without an id it is added up, with one the largest output stands."""
@@ -216,7 +204,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         key = f"{api_id} {request_id}"
         known = self.requests.get(key)
         if known is None or usage.beats(known):
-            self.requests[clean(key)] = usage
+            self.requests[_plain(key)] = usage
 
     def metric(self, metric: Metric) -> None:
         """What a metric says: of a request, or of a whole run."""
@@ -316,9 +304,9 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     def figures(self) -> Figures:
         """The numbers as they are handed out."""
         counted = self.counted()
-        models: dict[str, Tokens] = {}
+        models: dict[str, list[RequestUsage]] = {}
         for usage in counted.values():
-            models[usage.model] = models.get(usage.model, Tokens()) + usage.tokens
+            models.setdefault(usage.model, []).append(usage)
         return Figures(
             usage=self.tokens,
             prompts=msgspec.structs.replace(self.prompts),
@@ -328,14 +316,14 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             errors=self.errors,
             compactions=self.compactions,
             requests=len(counted),
-            models=dict(sorted(models.items())),
+            models={model: _total(models[model]) for model in sorted(models)},
             cost_usd_micros=self.cost_usd_micros,
             started=self.started,
             ended=self.ended,
         )
 
     def _by_request(self) -> Tokens:
-        return sum((usage.tokens for usage in self.counted().values()), self.unnamed)
+        return _total([*self.counted().values(), self.unnamed])
 
     def _run_stands(self) -> bool:
         """Whether the runs' own totals stand over their requests': while a message streams its output is not known."""
@@ -382,6 +370,25 @@ def _place(event: Prompt | ToolResult) -> tuple[int, str] | None:
     if event.source != "injected":
         return _HUMAN, ""
     return None if event.origin.startswith(ATTACHED) else (_INJECTED, event.origin or "injected")
+
+
+def _total(rows: Sequence[Tokens | RequestUsage]) -> Tokens:
+    """The sum of what is known, in one go: sessions have thousands of requests."""
+    return Tokens(
+        input=_sum([row.input for row in rows]),
+        output=_sum([row.output for row in rows]),
+        cache_read=_sum([row.cache_read for row in rows]),
+        cache_write=_sum([row.cache_write for row in rows]),
+    )
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _plain(text: str) -> str:
+    return text if text.isascii() else clean(text)
 
 
 def _plus(one: float | None, other: float | None) -> float | None:

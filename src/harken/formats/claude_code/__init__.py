@@ -23,7 +23,7 @@ from .branch import context
 from .claim import claim
 from .read import read
 from .request import messages, write_request
-from .scan import scan
+from .scan import measure, scan
 from .side import side_chains
 from .tell import tell
 from .write import NOTICES, adopt, rewrite, write
@@ -47,6 +47,7 @@ FORMAT = Format(
     writer=write,
     teller=tell,
     direct={"anthropic-messages-v1": write_request},
+    measurer=measure,
     runtime="claude-code",
     notices=NOTICES,
     adopter=adopt,

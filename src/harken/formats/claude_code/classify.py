@@ -85,23 +85,35 @@ KINDS = frozenset(
 _TAG = re.compile(r"<([a-z_-]+)>")
 
 
-def classify(record: dict[str, Any]) -> str:
-    """The kind of a `user` record as a whole; `HUMAN` for a person's.
+def classify(record: dict[str, Any]) -> str | None:
+    """Whose a `user` record is as a whole: `HUMAN`, a tool's, or what it is else; None where it says nothing.
 
     A record with a result in it is a tool's, whatever stands beside the result. Otherwise it is a person's as soon as
-    one of its texts is.
-    """
+    one of its texts is."""
     body = record.get("message")
     content = body.get("content") if isinstance(body, dict) else None
+    if not isinstance(content, str | list):
+        return None
     if has_result(content):
         return TOOL_RESULT
-    if (kind := by_fields(record)) is not None:
-        return kind
-    kinds = [by_text(text) for text in texts(content)]
-    if HUMAN in kinds:
-        return HUMAN
-    # Without a text it is a picture that somebody pasted.
-    return kinds[0] if kinds else HUMAN
+    fixed = by_fields(record)
+    if isinstance(content, str) or not content:
+        return fixed if fixed is not None else by_text(content) if content else HUMAN
+    kinds = [kind for block in content if (kind := kind_of_block(block, fixed)) is not None]
+    return HUMAN if HUMAN in kinds else kinds[0] if kinds else None
+
+
+def kind_of_block(block: Any, fixed: str | None) -> str | None:
+    """Whose words a block is, where something else than the text says it (`fixed`) or the text itself; None for one
+    that is neither a text nor a picture."""
+    if isinstance(block, str):
+        return by_text(block) if fixed is None else fixed
+    if not isinstance(block, dict):
+        return None
+    if block.get("type") == "text" and isinstance(text := block.get("text"), str):
+        return by_text(text) if fixed is None else fixed
+    # A picture belongs to whatever is said around it.
+    return (fixed or HUMAN) if block.get("type") in ("image", "document") else None
 
 
 def texts(content: Any) -> list[str]:

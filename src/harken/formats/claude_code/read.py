@@ -30,7 +30,7 @@ from harken.events.text import clean
 from harken.formats.kit.jsonl import encode, lines, take_apart
 
 from .attachments import render
-from .classify import HUMAN, by_fields, by_text, has_result, texts
+from .classify import HUMAN, by_fields, by_text, has_result, kind_of_block, texts
 from .records import real, take
 from .types import BLOCKS, CALL, RESPONSE, RESULT, THINKING, known_type, says
 
@@ -159,14 +159,11 @@ def user_events(content: Any, fixed: str | None, *, cause: str | None = None) ->
 
 def _prompt_part(block: Any, fixed: str | None) -> tuple[str, str, Image | None] | None:
     """A text or a picture with its kind; None for any other block."""
-    if isinstance(block, str):
-        return by_text(block) if fixed is None else fixed, block, None
-    if not isinstance(block, dict):
+    if (kind := kind_of_block(block, fixed)) is None:
         return None
-    if block.get("type") == "text" and isinstance(text := block.get("text"), str):
-        return by_text(text) if fixed is None else fixed, text, None
-    # A picture belongs to whatever is said around it.
-    return (fixed or HUMAN, "", image_of(block)) if block.get("type") in ("image", "document") else None
+    if isinstance(block, str):
+        return kind, block, None
+    return (kind, block["text"], None) if block["type"] == "text" else (kind, "", image_of(block))
 
 
 def _source(kind: str) -> str:

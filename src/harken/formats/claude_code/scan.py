@@ -12,15 +12,16 @@ from typing import Any
 import msgspec
 
 from harken.clock import parse_instant
-from harken.events.tally import BOUNDARY, TOOL_RESULT, Tally
-from harken.formats.base import Delta
+from harken.events.tally import BOUNDARY, TOOL_RESULT, Tally, figure
+from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, Delta, count
 from harken.formats.facts import FileFacts
 from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
 
+from .classify import classify
 from .cut import CutState, Splitter
-from .read import API_ERROR, RECORDS
-from .records import Answer, Block, Line, soften, take
-from .types import CALL, RESPONSE, RESULT, is_known, says
+from .read import API_ERROR, RECORDS, read
+from .records import Answer, Block, Line, UsageFields, soften, take
+from .types import CALL, CONVERSATION, RESPONSE, RESULT, is_known, says
 from .usage import count_nested, count_usage
 
 TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title": (3, "customTitle")}
@@ -180,7 +181,8 @@ class _Scanner:
         elif kind == "result" or (
             kind == "attachment" and line.attachment is not None and line.attachment.type == "queued_command"
         ):
-            self._count_record(kind, text)
+            # Seldom enough to have the reader say what it is.
+            self.tally.record(list(RECORDS[kind](_load(text), b"")))
 
     def _note_assistant(self, line: Line) -> None:
         if line.isSidechain is True:
@@ -195,7 +197,7 @@ class _Scanner:
                 tally.call(block.name or "")
             elif said == RESPONSE:
                 if failed:
-                    tally.error()
+                    tally.errors += 1
                 else:
                     tally.response(body.model or "")
             elif said == RESULT:
@@ -213,23 +215,20 @@ class _Scanner:
             self.tally.prompt(SUMMARY, -1)
         results = [block.tool_use_id for block in line.blocks() if block.type == TOOL_RESULT]
         if not results:
-            self._count_record("user", text)
+            if (place := classify(_load(text))) is not None:
+                self.tally.prompt(place)
             return
         self.tally.prompt(TOOL_RESULT)
         if isinstance(line.toolUseResult, Answer) and line.toolUseResult.agentId:
             for call in filter(None, results):
                 self.calls[line.toolUseResult.agentId] = call
 
-    def _count_record(self, kind: str, text: bytes) -> None:
-        """Have the reader say what the record is: who stands in the user's place is not to be found out in passing."""
-        self.tally.record(list(RECORDS[kind](_load(text), b"")))
-
     def _note_system(self, line: Line) -> None:
         if line.subtype == BOUNDARY:
-            self.tally.compaction()
+            self.tally.compactions += 1
             self.counts.boundary = line.uuid or "?"
         elif line.subtype == API_ERROR:
-            self.tally.error()
+            self.tally.errors += 1
 
     def _note_progress(self, line: Line) -> None:
         count_nested(self.tally, line)
@@ -239,3 +238,55 @@ class _Scanner:
 
 def _load(text: bytes) -> dict[str, Any]:
     return parse(text) or {}
+
+
+# -- how much a delta holds, without reading it ------------------------------------------------------------------------
+
+
+class _Weight(msgspec.Struct, gc=False):
+    """A message's content as it is written, and what the API counted."""
+
+    id: str | None = None
+    content: msgspec.Raw = msgspec.Raw(b"")
+    usage: UsageFields | None = None
+
+
+class _WeighedLine(msgspec.Struct, gc=False):
+    type: str | None = None
+    message: _Weight | None = None
+    requestId: str | None = None
+
+
+_weigh = msgspec.json.Decoder(_WeighedLine).decode
+
+
+def measure(data: bytes) -> Counts:
+    """Messages, and tokens: what the API counted for what the model wrote, a quarter of the rest's characters.
+
+    A checkpoint asks this of every delta, so content is measured as it is written and not taken apart. What the typed
+    decoder cannot take, and pictures, whose bytes say nothing of their tokens, are left to the reader."""
+    if b'"base64"' in data:
+        return count(read(data))
+    named: dict[str, int] = {}
+    unnamed = written = heard = 0
+    for start, end in lines(data):
+        try:
+            line = _weigh(data[start:end])
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            return count(read(data))
+        body = line.message
+        if body is None or line.type not in CONVERSATION:
+            continue
+        size = memoryview(body.content).nbytes
+        if line.type == "user":
+            heard += size
+            unnamed += 1
+            continue
+        written += size
+        key = f"{body.id} {line.requestId or ''}" if body.id else f"@{start}"
+        named[key] = max(named.get(key, 0), (figure(body.usage.output_tokens) or 0) if body.usage else 0)
+    counted = sum(named.values())
+    guessed = heard if counted else heard + written
+    return Counts(
+        messages=len(named) + unnamed, tokens=counted + guessed // CHARACTERS_PER_TOKEN, approximate=guessed > 0
+    )

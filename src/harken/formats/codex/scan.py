@@ -142,7 +142,7 @@ class _Scanner:
         elif act == HEARD:
             now.tally.prompt("agent")
         elif act == BOUNDARY:
-            now.tally.compaction()
+            now.tally.compactions += 1
 
     def _note_time(self, stamp: object) -> None:
         # Stamps of one shape sort like the instants they name, so only the first and the last have to be parsed.
@@ -221,7 +221,7 @@ class _Scanner:
         elif name == "agent_message":
             now.items["shown_assistant"] = now.items.get("shown_assistant", 0) + 1
         elif name in ERRORS:
-            now.tally.error()
+            now.tally.errors += 1
         elif (text := typed_text(payload)) is not None:
             if name == "user_message":
                 now.items["shown_user"] = now.items.get("shown_user", 0) + 1
