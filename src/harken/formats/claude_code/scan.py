@@ -148,9 +148,11 @@ class _Scanner:
             if line is None or not is_known(line):
                 counts.opaque += 1
             if line is not None:
-                if instant is not None:
-                    tally.at(instant)
                 self._note(line, text)
+        instants = [instant for _, instant, _ in self.waiting if instant is not None]
+        if instants:
+            tally.at(min(instants))
+            tally.at(max(instants))
         self.waiting.clear()
         self.deltas += deltas
 

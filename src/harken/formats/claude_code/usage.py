@@ -44,7 +44,7 @@ def _usage(fields: UsageFields, model: str | None, cost: float | None, *, nested
         figure(fields.cache_read_input_tokens),
         figure(fields.cache_creation_input_tokens),
         model or "",
-        real(cost),
+        None if cost is None else real(cost),
         nested,
     )
 
