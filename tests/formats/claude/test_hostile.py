@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harken.events.tally import Tally
 from harken.formats import get
 from harken.formats.claude_code import context, messages, rewrite, scan, side_chains
 from harken.formats.claude_code.attachments import _TELLERS
@@ -38,13 +39,17 @@ _block = st.fixed_dictionaries(
         "source": _odder,
     },
 )
+_usage = st.dictionaries(
+    st.sampled_from(["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]),
+    st.integers(-1, 9) | st.just(2**60) | _odd,
+)
 _message = st.fixed_dictionaries(
     {},
     optional={
         "id": _names | _odd,
         "content": st.lists(_block | _odd, max_size=4) | _odd,
         "model": _odd,
-        "usage": _odder,
+        "usage": _odder | _usage,
     },
 )
 _attachment = st.fixed_dictionaries(
@@ -83,7 +88,11 @@ _record = st.fixed_dictionaries(
         "content": _odd,
         "origin": _odder,
         "rendered": _odder,
-        "data": _odder,
+        "data": _odder | st.fixed_dictionaries({"message": st.fixed_dictionaries({"message": _message})}),
+        "requestId": _names | _odd,
+        "costUSD": st.floats(-1, 1) | _odd,
+        "inputTokens": _odd,
+        "outputTokens": _odd,
         "toolUseResult": _odder,
         "sourceToolAssistantUUID": _names | _odd,
         "agentId": _odd,
@@ -99,6 +108,7 @@ def test_any_records_at_all_are_read_and_keep_the_laws(records: list[dict[str, A
 
     facts, events, once = scan(data), FORMAT.read(data), context(data)
 
+    assert Tally.of(events).figures() == facts.tally.figures()
     assert len(records) == facts.records == sum(event.index == 0 for event in events)
     assert data == b"".join(data[d.start : d.end] for d in facts.deltas if d.commit_type == "delta")
     assert once == context(once)
