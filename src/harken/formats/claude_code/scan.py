@@ -143,7 +143,7 @@ class _Scanner:
     def _close(self, deltas: list[Delta]) -> None:
         counts, tally = self.counts, self.tally
         counts.messages += sum(delta.messages for delta in deltas if delta.commit_type == "delta")
-        for line, instant, text in self.waiting:
+        for line, _, text in self.waiting:
             counts.records += 1
             if line is None or not is_known(line):
                 counts.opaque += 1
