@@ -7,6 +7,7 @@ class's name in small letters (`not_found`); under `--json` it is printed with t
 * HarkenError             exit 1  http 500   the disk's fault, or a bug of ours
   + BadRequest           exit 2  http 400   the question makes no sense as it was asked
     + Ambiguous          exit 2  http 400   a prefix that names several things
+    + Closed             exit 2  http 400   the store was closed before it was asked
   + NotFound             exit 3  http 404   a well-formed question about something that is not there
     + Evicted            exit 3  http 404   the commit is known, its bytes were removed
   + Conflict             exit 4  http 409   somebody else was faster, or holds what we need
@@ -49,6 +50,10 @@ class BadRequest(HarkenError):
 
 class Ambiguous(BadRequest):
     """A prefix that names several things."""
+
+
+class Closed(BadRequest):
+    """The store was closed before it was asked."""
 
 
 class NotFound(HarkenError):

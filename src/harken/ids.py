@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+import msgspec
 from blake3 import blake3
 
 ARTIFACT_PREFIX = "art-"
@@ -33,6 +34,7 @@ _TAG_NAME = _key("bureau.artifact.tag.name")
 _FRAME = _key("harken.store.frame")
 _SEAL = _key("harken.commit.seal")
 _ROW = _key("harken.store.row")
+_pack = msgspec.msgpack.Encoder().encode
 
 
 def chunk_hash(content: bytes) -> bytes:
@@ -109,23 +111,16 @@ def seal(fields: Iterable[str | None]) -> str:
     return blake3(_listed(fields), key=_SEAL).hexdigest()
 
 
-def row_sum(fields: Iterable[str | bytes | int | None]) -> bytes:
-    """Eight bytes over a stored row, by which fsck tells a flipped bit; numbers are summed as decimal text."""
-    return blake3(_listed(fields), key=_ROW).digest(8)
+def row_sum(table: str, row: Iterable[str | bytes | int | None]) -> bytes:
+    """Eight bytes over a stored row, by which whoever reads it tells a flipped bit.
+
+    Over MessagePack, since that is one quick call for every row that leaves a store."""
+    return blake3(_pack((table, *row)), key=_ROW).digest(8)
 
 
-def _listed(fields: Iterable[str | bytes | int | None]) -> bytes:
+def _listed(fields: Iterable[str | None]) -> bytes:
     """The fields one after the other, each with its length, so that no two lists look alike."""
-    return b"".join(
-        [
-            b"-;"
-            if field is None
-            else b"%d:%b;" % (len(field), field)
-            if isinstance(field, bytes)
-            else _item(str(field))
-            for field in fields
-        ]
-    )
+    return b"".join([b"-;" if field is None else _item(field) for field in fields])
 
 
 def _item(text: str) -> bytes:

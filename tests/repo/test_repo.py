@@ -318,9 +318,9 @@ class TestWords:
         with repo.store.write() as writer:
             writer.evict(commit.artifact)
 
-        assert "its bytes have been let go" in repo.show(commit).summary
+        assert "its bytes were evicted" in repo.show(commit).summary
         assert [commit.id] == [c.id for c in repo.history(commit)]
-        with pytest.raises(NotFound, match="let go"):
+        with pytest.raises(NotFound, match="evicted"):
             repo.materialize(commit)
 
     def test_nothing_cannot_be_said(self, repo: Repo) -> None:

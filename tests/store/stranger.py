@@ -30,6 +30,62 @@ def words(value):
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
+def packed(item):
+    """MessagePack, each value in its shortest form: nothing, whole numbers, bytes, text, arrays."""
+    if item is None:
+        return b"\xc0"
+    if isinstance(item, int):
+        return number(item)
+    if isinstance(item, list | tuple):
+        items = b"".join(map(packed, item))
+        return bytes([0x90 | len(item)]) + items if len(item) < 16 else b"\xdc" + len(item).to_bytes(2, "big") + items
+    data = item if isinstance(item, bytes) else item.encode()
+    if isinstance(item, str) and len(data) < 32:
+        return bytes([0xA0 | len(data)]) + data
+    head = b"\xc4\xc5\xc6" if isinstance(item, bytes) else b"\xd9\xda\xdb"
+    size = 0 if len(data) < 1 << 8 else 1 if len(data) < 1 << 16 else 2
+    return head[size : size + 1] + len(data).to_bytes(1 << size, "big") + data
+
+
+def number(value):
+    if 0 <= value < 128 or -32 <= value < 0:
+        return value.to_bytes(1, "big", signed=value < 0)
+    for size in range(4):
+        if 0 <= value < 1 << (8 << size):
+            return bytes([0xCC + size]) + value.to_bytes(1 << size, "big")
+        if -(1 << (8 << size) - 1) <= value < 0:
+            return bytes([0xD0 + size]) + value.to_bytes(1 << size, "big", signed=True)
+    raise ValueError(value)
+
+
+def unpacked(data):
+    """One MessagePack value."""
+
+    def take(at):
+        head = data[at]
+        if head < 0x80 or head >= 0xE0:
+            return (head if head < 0x80 else head - 256), at + 1
+        if head & 0xF0 == 0x90 or head in (0xDC, 0xDD):
+            size = {0xDC: 2, 0xDD: 4}.get(head, 0)
+            count = int.from_bytes(data[at + 1 : at + 1 + size], "big") if size else head & 0x0F
+            items, at = [], at + 1 + size
+            for _ in range(count):
+                item, at = take(at)
+                items.append(item)
+            return items, at
+        if 0xCC <= head <= 0xD3:
+            size = 1 << (head - 0xCC) % 4
+            return int.from_bytes(data[at + 1 : at + 1 + size], "big", signed=head >= 0xD0), at + 1 + size
+        if head & 0xE0 == 0xA0:
+            return data[at + 1 : at + 1 + (head & 0x1F)].decode(), at + 1 + (head & 0x1F)
+        size = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}[head]
+        end = at + 1 + size + int.from_bytes(data[at + 1 : at + 1 + size], "big")
+        found = data[at + 1 + size : end]
+        return (found if head <= 0xC6 else found.decode()), end
+
+    return take(0)[0]
+
+
 class Reader:
     """Everything a store says, each statement checked against its hash."""
 
@@ -37,13 +93,33 @@ class Reader:
         self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.seen = {}
         assert self.value("PRAGMA application_id") == 0x48524B4E
-        assert self.value("PRAGMA user_version") == self.value("SELECT max(version) FROM migrations") == 1
+        assert self.value("PRAGMA user_version") == self.value("SELECT max(version) FROM migrations") == 2
 
     def value(self, query, *values):
         return self.db.execute(query, values).fetchone()[0]
 
-    def sum_is(self, total, *items):
-        assert keyed("harken.store.row", listed(*items))[:8] == total
+    def sum_is(self, table, *row):
+        """The last column is the sum of those before it."""
+        assert keyed("harken.store.row", packed([table, *row[:-1]]))[:8] == row[-1], (table, row)
+
+    def sums(self):
+        """The sum of every row of every table but commits; `data` is not part of it, its hash is."""
+        tables = [name for (name,) in self.db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        for table in set(tables) - {"commits", "quarantine"}:
+            columns = [name for _, name, *_ in self.db.execute(f"PRAGMA table_info({table})") if name != "data"]
+            listed = ", ".join('"' + name + '"' for name in columns)
+            for row in self.db.execute(f"SELECT {listed} FROM {table}").fetchall():
+                self.sum_is(table, *row)
+
+    def feed(self):
+        """Number, kind and row of every change."""
+        kinds = ["artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction"]
+        told = []
+        for n, count, what in self.db.execute("SELECT n, count, what FROM changes ORDER BY n"):
+            changes = unpacked(what)
+            assert count == len(changes)
+            told += [(n - count + 1 + i, kinds[kind], *rest) for i, (kind, *rest) in enumerate(changes)]
+        return told
 
     # -- artifacts -------------------------------------------------------------------------------------------------
 
@@ -104,7 +180,7 @@ class Reader:
                 id,
                 seal,
                 twin,
-                _,
+                digits,
                 parent,
                 _,
                 time,
@@ -140,7 +216,8 @@ class Reader:
             above_seal = self.value("SELECT seal FROM commits WHERE n = ?", above).hex() if above is not None else ""
             sealed = ("1", art.hex(), above_seal, created, template, format, kind, checkpoint, session, ticket, thread)
             assert keyed("harken.commit.seal", listed(*sealed)) == seal
-            self.sum_is(total, id, seal, twin, time, who, where, messages, tokens, approximate, links)
+            summed = (n, id, seal, twin, digits, parent, art, time, origin, principal)
+            self.sum_is("commits", *summed, messages, tokens, approximate, links, total)
             found[self.name(n)] = {
                 "parent": above_name,
                 "artifact": art.hex(),
@@ -171,34 +248,7 @@ class Reader:
                 n = parent
         return walked
 
-    def both(self, n):
-        return (
-            None
-            if n is None
-            else b"".join(self.db.execute("SELECT id, seal FROM commits WHERE n = ?", (n,)).fetchone())
-        )
-
-    def said(self):
-        """Sums of everything else; the answer is the names and where they point."""
-        for commit, key, value, time, who, total in self.db.execute(
-            'SELECT "commit", key, value, time, who, sum FROM annotations'
-        ).fetchall():
-            self.sum_is(total, self.both(commit), words(key), words(value), time, words(who))
-        for commit, principal, time, total in self.db.execute(
-            'SELECT "commit", principal, time, sum FROM sightings'
-        ).fetchall():
-            who = self.db.execute("SELECT principal, machine FROM principals WHERE n = ?", (principal,)).fetchone()
-            self.sum_is(total, self.both(commit)[:32], *map(words, who), time)
-        for n, name, kind, before, after, time, who, why, total in self.db.execute("SELECT * FROM moves").fetchall():
-            self.sum_is(total, n, name, kind, self.both(before), self.both(after), time, words(who), words(why))
-        for _, session, runtime, tip, *rest, total in self.db.execute("SELECT * FROM sessions").fetchall():
-            self.sum_is(total, words(session), words(runtime), self.both(tip), *map(words, rest[:4]), *rest[4:])
-        for artifact, policy, expires, total in self.db.execute("SELECT * FROM policies").fetchall():
-            self.sum_is(total, artifact, policy, expires)
-        for version, name, time, total in self.db.execute("SELECT * FROM migrations").fetchall():
-            self.sum_is(total, version, name, time)
-        names = {}
-        for name, kind, target, total in self.db.execute("SELECT * FROM names").fetchall():
-            self.sum_is(total, name, kind, self.both(target))
-            names[name] = self.name(target)
-        return names
+    def names(self):
+        """Where branches and tags point."""
+        found = self.db.execute("SELECT name, target FROM names").fetchall()
+        return {name: self.name(target) for name, target in found}

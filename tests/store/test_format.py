@@ -49,7 +49,11 @@ def test_a_reader_that_knows_only_the_document_reads_a_store(path):
             assert fields == {field: getattr(commits[name], field) for field in fields}
         newest = store.commits()[0].id
         assert [commit.id for commit in store.chain(newest)] == reader.chain(newest)
-        assert {name.name: name.target for name in store.names()} == reader.said()
+        assert {name.name: name.target for name in store.names()} == reader.names()
+        reader.sums()
+        told = reader.feed()
+        assert list(range(1, store.last_change() + 1)) == [number for number, *_ in told]
+        assert [(change.number, change.kind) for change in store.since(0, 10**6)] == [each[:2] for each in told]
         reader.db.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from harken.errors import Evicted, HarkenError
@@ -9,6 +10,8 @@ from harken.formats import find as find_format
 from harken.store.base import Annotation, Commit, Store
 
 from . import summary
+
+_FIELDS = Commit.__struct_fields__
 
 
 class Shown(Commit, frozen=True, kw_only=True):
@@ -29,43 +32,67 @@ class Shown(Commit, frozen=True, kw_only=True):
 
 
 def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
-    """The commits with their names and summaries."""
-    pointing: dict[str, list[str]] = {}
-    for name in store.names():
-        pointing.setdefault(name.target, []).append(name.name)
-    return [_show(store, commit, pointing.get(commit.id, ())) for commit in commits]
+    """The commits with their names and summaries, asked for together."""
+    listed = list(commits)
+    ids = [commit.id for commit in listed]
+    names, said = store.names_at(ids), store.annotations_of(ids)
+    written = {id: _written(notes) for id, notes in said.items()}
+    lines = derive(store, [commit for commit in listed if not written[commit.id]])
+    return [
+        Shown(
+            **{field: getattr(commit, field) for field in _FIELDS},
+            summary=written[commit.id] or lines[commit.id],
+            derived=not written[commit.id],
+            names=tuple(name.name for name in names[commit.id]),
+            annotations=tuple(said[commit.id]),
+        )
+        for commit in listed
+    ]
 
 
-def _show(store: Store, commit: Commit, names: Sequence[str]) -> Shown:
-    said = store.annotations(commit.id)
-    written = next((note.value for note in reversed(said) if note.key == "summary" and note.value), "")
-    fields = {field: getattr(commit, field) for field in Commit.__struct_fields__}
-    return Shown(
-        **fields,
-        summary=written or derive(store, commit),
-        derived=not written,
-        names=tuple(names),
-        annotations=tuple(said),
-    )
+def _written(notes: Sequence[Annotation]) -> str:
+    """The newest summary that somebody wrote."""
+    return next((note.value for note in reversed(notes) if note.key == "summary" and note.value), "")
 
 
-def derive(store: Store, commit: Commit) -> str:
-    """A line about the commit's events; whatever is wrong with its bytes, there is a line."""
-    known = find_format(commit.format)
+def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
+    """A line about each commit's events; whatever is wrong with its bytes, there is a line."""
+    readers = {commit.format: find_format(commit.format) for commit in commits}
+    read = [commit for commit in commits if (known := readers[commit.format]) and "read" in known.can]
+    contents = _contents(store, read)
+    lines: dict[str, str] = {}
+    for commit in commits:
+        known = readers[commit.format]
+        try:
+            if commit.artifact in contents and known is not None:
+                lines[commit.id] = summary.line(known.read(contents[commit.artifact]))
+            elif known is None or "read" not in known.can:
+                lines[commit.id] = _sized(store, commit)
+            else:
+                store.get(commit.artifact)
+        except Evicted:
+            lines[commit.id] = f"{commit.commit_type} in {commit.format}; its bytes were evicted"
+        except HarkenError as problem:
+            lines[commit.id] = f"{commit.commit_type} in {commit.format}; unreadable: {problem}"
+    return lines
+
+
+def _contents(store: Store, commits: Sequence[Commit]) -> dict[str, bytes]:
+    """The bytes of the commits' artifacts, of as many as can be had."""
+    names = [commit.artifact for commit in commits]
     try:
-        if known is None or "read" not in known.can:
-            return _sized(store, commit)
-        data = store.get(commit.artifact)
-    except Evicted:
-        return f"{commit.commit_type} in {commit.format}; its bytes have been let go"
-    except HarkenError as problem:
-        return f"{commit.commit_type} in {commit.format}; unreadable: {problem}"
-    return summary.line(known.read(data))
+        return dict(zip(names, store.get_many(names), strict=True))
+    except HarkenError:  # one of them stops the whole answer, so each is asked for by itself
+        found: dict[str, bytes] = {}
+        for name in names:
+            with contextlib.suppress(HarkenError):
+                found[name] = store.get(name)
+        return found
 
 
 def _sized(store: Store, commit: Commit) -> str:
     """A line about bytes that nobody can read, which are not read for it."""
     info = store.info(commit.artifact)
     if info.evicted:
-        raise Evicted(f"the bytes of {commit.short} have been let go")
+        raise Evicted(f"the bytes of {commit.short} were evicted")
     return f"{commit.commit_type} in {commit.format}, {info.size} bytes"

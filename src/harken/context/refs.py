@@ -51,7 +51,7 @@ def get_commit(store: Store, ref: Ref) -> Commit:
 
 def find_session(store: Store, session: str) -> SessionRow | None:
     """The session of exactly this id."""
-    return next((row for row in store.sessions(prefix=session) if row.session == session), None)
+    return store.find_session(session)
 
 
 def get_session(store: Store, text: str) -> SessionRow:
@@ -80,7 +80,9 @@ def _by_prefix(store: Store, ref: str, digits: str) -> Commit | None:
     digits = digits.lower()
     if not digits or digits.strip("0123456789abcdef"):
         return None
-    found = store.commits(digits, limit=CANDIDATES + 1)
+    found = store.commits(digits)
+    # Of two that begin alike the older keeps the short name that was handed out; the newer shows more digits.
+    found = [commit for commit in found if commit.short == ids.COMMIT_PREFIX + digits] or found
     if len(found) > 1:
         raise Ambiguous(f"several commits begin with {ref!r}", hint=_listing([commit.short for commit in found]))
     return found[0] if found else None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from pathlib import Path
 
+from harken import ids
 from harken.errors import BadRequest, Conflict, HarkenError
 
+from . import sql
 from .base import Store
 
 
@@ -15,7 +18,8 @@ def backup(store: Store, path: str | os.PathLike[str]) -> int:
     """Copy a store that is in use into a new file for its owner alone; the answer is its size in bytes.
 
     The copy is of one moment, and holds up no writer: it is read from a snapshot, in one step, since SQLite would
-    begin again with every change between two steps. It has its name only when it is whole and on the disk."""
+    begin again with every change between two steps. It has its name only when it is whole and on the disk.
+    From here on it goes its own way, so it has an epoch of its own."""
     from .sqlite import SqliteStore
 
     target = Path(path).absolute()
@@ -48,6 +52,8 @@ def _copy(store: Store, partial: Path) -> None:
         try:
             source.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+            fact = ("epoch", secrets.token_hex(16))
+            copy.execute(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
         finally:
             copy.close()
     finally:

@@ -136,19 +136,47 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
 
     session: str
     runtime: str
+    version: int = 0
+    """How often the row was saved; the store counts, and `save_session` compares. 0 is a row that was never saved."""
     tip: str = ""
     """The full name of its newest commit."""
+    live: str = ""
+    """The full name of a commit above `tip` that holds what only a live recording has; the session stands there as
+    long as this is set."""
+    older: tuple[str, ...] = ()
+    """The full names of older tips, the newest first: `SESSION~1`, `SESSION~2`, …"""
     parent: str = ""
     """The session that spawned it, for a sub-agent."""
     agent: str = ""
     title: str = ""
     source: str = ""
     """The file it was read from, where there is one."""
+    template: str = ""
+    """This and the next four are what a run said of itself."""
+    principal: str = ""
+    machine: str = ""
+    ticket_id: str = ""
+    thread_id: str = ""
     started: int | None = None
     ended: int | None = None
     messages: int = 0
+    cost_usd_micros: int | None = None
+    """What it cost; None where nobody knows."""
     state: bytes = b""
     """What the importer needs to go on where it stopped; opaque here (JSON text)."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One change of the store, as its feed tells it."""
+
+    number: int
+    """The store's next: no gap, always higher, never used again."""
+    kind: str
+    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation` or `eviction`."""
+    subject: str
+    """The full name of an artifact or commit, a branch or tag, or a session; empty where it is no longer there."""
+    detail: str = ""
+    """The policy, the principal of a sighting, `branch` or `tag`, or the key of an annotation."""
 
 
 class Writer(Protocol):
@@ -190,8 +218,11 @@ class Writer(Protocol):
         it must be new, None means wherever it is. `record=False` is for tips that advance by themselves."""
         ...
 
-    def save_session(self, row: SessionRow) -> None:
-        """Insert the session or put this row in its place."""
+    def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
+        """Insert the session or put this row in its place; the answer is the row with its new version.
+
+        `Conflict` unless the version that is there is `expect`: 0 means the session must be new, None means
+        whatever it is. `row.version` is not looked at."""
         ...
 
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
@@ -271,14 +302,30 @@ class Store(Protocol):
         """Who made this commit, the first to do so first."""
         ...
 
+    def get_commits(self, commits: Sequence[str]) -> list[Commit]:
+        """The commits of these full names, in the order asked, in few queries."""
+        ...
+
+    def sightings_of(self, commits: Sequence[str]) -> dict[str, list[Sighting]]:
+        """`sightings` of many commits, by the names that were asked for."""
+        ...
+
     # -- what is said about them -------------------------------------------------------------------------------
 
     def annotations(self, commit: str) -> list[Annotation]:
         """Everything said about a commit, oldest first."""
         ...
 
+    def annotations_of(self, commits: Sequence[str]) -> dict[str, list[Annotation]]:
+        """`annotations` of many commits, by the names that were asked for."""
+        ...
+
     def names(self, kind: str | None = None) -> list[Name]:
         """Branches and tags."""
+        ...
+
+    def names_at(self, commits: Sequence[str]) -> dict[str, list[Name]]:
+        """The branches and tags that point at each of these commits, by the names that were asked for."""
         ...
 
     def find_name(self, name: str) -> Name | None:
@@ -291,6 +338,31 @@ class Store(Protocol):
 
     def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
         """The sessions it knows, by the start of their id or by the file they came from."""
+        ...
+
+    def find_session(self, session: str) -> SessionRow | None:
+        """The session of exactly this id."""
+        ...
+
+    # -- the feed ----------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> str:
+        """Drawn when the store was made. A backup has another, a repair makes a new one: a follower that knows
+        another epoch starts over."""
+        ...
+
+    def last_change(self) -> int:
+        """The number of the newest change; 0 in a store that never changed."""
+        ...
+
+    def since(self, number: int, limit: int = 1000) -> list[Change]:
+        """The changes after that number, oldest first, at most `limit` of them."""
+        ...
+
+    def wait(self, number: int, timeout: float) -> bool:
+        """Wait until there is a change after that number, made by whatever thread or process; False where none
+        came within `timeout` seconds."""
         ...
 
     # -- the cache of derived bytes ----------------------------------------------------------------------------

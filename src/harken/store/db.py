@@ -1,13 +1,13 @@
 """The SQLite file itself: making it, opening it, upgrading it, transactions, and what its errors mean.
 
-Each thread has a connection of its own; writers queue at the fair lock before they ask SQLite. A store is not carried
-across `fork`: a child opens its own.
+Writers queue at the fair lock before they ask SQLite. A store is not carried across `fork`: a child opens its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harken import clock, ids
-from harken.errors import BadRequest, Corrupt, HarkenError, Locked
+from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Locked
 
 from . import sql
 from .lock import FairLock
@@ -62,19 +62,32 @@ def untext(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
-class Database:
-    """One SQLite file with its lock."""
+_CONNECTIONS = 16
+"""Connections that one store has at most; who finds none free waits."""
+_IDLE = 4
+"""Connections that stay open while nobody uses them."""
 
-    def __init__(self, path: Path, *, steps: Steps = sql.STEPS, patience: float = 60.0) -> None:
+
+class Database:
+    """One SQLite file with its lock, and a pool of connections.
+
+    A connection is taken for a statement and given back; a transaction or a snapshot holds one for its thread. So a
+    thread that ends leaves nothing behind, and `close` knows whom to wait for."""
+
+    def __init__(self, path: Path, *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
         self.path = str(path)
+        self.timeout = timeout
         self._steps = steps
         self._process = os.getpid()
         self.local = threading.local()
-        self._all: list[sqlite3.Connection] = []
+        self._pool = threading.Condition(threading.Lock())
+        self._free: list[sqlite3.Connection] = []
+        self._open = self._users = 0
+        self._closed = False
         _refuse_strangers(path)
         try:
             _make_private(path)
-            self.lock = FairLock(f"{self.path}-lock", patience=patience)
+            self.lock = FairLock(f"{self.path}-lock", timeout=timeout)
         except OSError as error:
             hint = "look at the path, the disk and the permissions"
             raise HarkenError(f"{path} cannot be opened: {error.strerror}", hint=hint) from error
@@ -84,15 +97,81 @@ class Database:
             self.close()
             raise
 
-    # -- connections -------------------------------------------------------------------------------------------
+    # -- the pool ----------------------------------------------------------------------------------------------
 
-    def connection(self) -> sqlite3.Connection:
-        """This thread's connection."""
+    def _enter(self) -> None:
+        """Be one of those whom `close` waits for."""
+        if os.getpid() != self._process:
+            raise BadRequest("a store does not survive a fork of its process", hint="open it again in the child")
+        with self._pool:
+            if self._closed:
+                raise Closed(f"{self.path} has been closed", hint="open it again")
+            self._users += 1
+
+    def _leave(self) -> None:
+        with self._pool:
+            self._users -= 1
+            self._pool.notify_all()
+
+    def _take(self) -> sqlite3.Connection:
+        """A connection for one who has entered."""
+        deadline = clock.monotonic() + self.timeout
+        with self._pool:
+            while not self._free and self._open >= _CONNECTIONS:
+                if not self._pool.wait(max(0.0, deadline - clock.monotonic())):
+                    raise Locked(f"no connection to {self.path} came free", hint="try again when others are done")
+            if self._free:
+                return self._free.pop()
+            self._open += 1
         try:
-            found: sqlite3.Connection = self.local.connection
-        except AttributeError:
-            found = self.local.connection = self._connect()
-        return found
+            return self._connect()
+        except BaseException:
+            self._drop(None)
+            raise
+
+    def _give(self, connection: sqlite3.Connection) -> None:
+        with self._pool:
+            if len(self._free) < _IDLE:
+                self._free.append(connection)
+                self._pool.notify_all()
+                return
+        self._drop(connection)
+
+    def _drop(self, connection: sqlite3.Connection | None) -> None:
+        with self._pool:
+            self._open -= 1
+            self._pool.notify_all()
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def acquire(self) -> sqlite3.Connection:
+        """The connection this thread holds, or one from the pool; `release` gives it back."""
+        held: sqlite3.Connection | None = getattr(self.local, "connection", None)
+        if held is not None and os.getpid() == self._process:
+            return held
+        self._enter()
+        try:
+            return self._take()
+        except BaseException:
+            self._leave()
+            raise
+
+    def release(self, connection: sqlite3.Connection) -> None:
+        """Give back what `acquire` gave."""
+        if connection is not getattr(self.local, "connection", None):
+            self._give(connection)
+            self._leave()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed, or is another process's."""
+        return self._closed or os.getpid() != self._process
+
+    @property
+    def holding(self) -> bool:
+        """Whether this thread is inside a transaction or a snapshot."""
+        return getattr(self.local, "connection", None) is not None
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -104,98 +183,138 @@ class Database:
                 connection.execute(pragma).fetchall()
         except _ERRORS as error:
             raise explain(error, self.path) from error
-        self._all.append(connection)
         return connection
 
     def close(self) -> None:
-        """Close every thread's connection, and the lock."""
-        for connection in self._all:
+        """Wait for whoever is inside, then close every connection and the lock. `Conflict` if they do not come out
+        in time: then the store stays open. In a child of the process that opened it, nothing is touched."""
+        if os.getpid() != self._process:
+            return
+        if self.holding:
+            raise BadRequest("this thread is inside a transaction of this store", hint="close it after the block")
+        deadline = clock.monotonic() + self.timeout
+        with self._pool:
+            if self._closed:
+                return
+            self._closed = True  # nobody enters any more
+            while self._users:
+                if not self._pool.wait(max(0.0, deadline - clock.monotonic())):
+                    self._closed = False
+                    raise Conflict(f"{self.path} is still being used", hint="let the others finish, then close it")
+            idle, self._free, self._open = self._free, [], 0
+        for connection in idle:
             connection.close()
-        self._all.clear()
-        self.local = threading.local()
         self.lock.close()
 
     # -- statements --------------------------------------------------------------------------------------------
 
     def all(self, statement: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         """Every row of the answer."""
+        connection = self.acquire()
         try:
-            return self.connection().execute(statement, tuple(values)).fetchall()
+            return connection.execute(statement, tuple(values)).fetchall()
         except _ERRORS as error:
             raise explain(error, self.path) from error
+        finally:
+            self.release(connection)
 
     def one(self, statement: str, values: Iterable[Any] = ()) -> tuple[Any, ...] | None:
         """The first row, or None."""
+        connection = self.acquire()
         try:
-            found: tuple[Any, ...] | None = self.connection().execute(statement, tuple(values)).fetchone()
+            cursor = connection.execute(statement, tuple(values))
+            found: tuple[Any, ...] | None = cursor.fetchone()
+            cursor.close()
         except _ERRORS as error:
             raise explain(error, self.path) from error
+        finally:
+            self.release(connection)
         return found
 
-    def cursor(self, statement: str, values: Iterable[Any] = ()) -> sqlite3.Cursor:
-        """A cursor to `fetch` from."""
+    def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of the answer a few at a time, inside a snapshot or a transaction."""
         try:
-            return self.connection().execute(statement, tuple(values))
+            cursor = self.local.connection.execute(statement)
+            while rows := cursor.fetchmany(256):
+                yield from rows
         except _ERRORS as error:
             raise explain(error, self.path) from error
 
-    def fetch(self, cursor: sqlite3.Cursor, count: int) -> list[tuple[Any, ...]]:
-        """The next few rows of a cursor."""
+    def do(self, statement: str, values: Iterable[Any] = ()) -> None:
+        """Change something."""
+        connection = self.acquire()
         try:
-            return cursor.fetchmany(count)
+            connection.execute(statement, tuple(values))
         except _ERRORS as error:
             raise explain(error, self.path) from error
-
-    def do(self, statement: str, values: Iterable[Any] = ()) -> int:
-        """Change something; the answer is the number of the row that was added."""
-        try:
-            return self.connection().execute(statement, tuple(values)).lastrowid or 0
-        except _ERRORS as error:
-            raise explain(error, self.path) from error
+        finally:
+            self.release(connection)
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """The same change for many rows."""
+        connection = self.acquire()
         try:
-            self.connection().executemany(statement, rows)
+            connection.executemany(statement, rows)
         except _ERRORS as error:
             raise explain(error, self.path) from error
+        finally:
+            self.release(connection)
 
     # -- transactions ------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Queue for the right to write, then take it."""
-        if os.getpid() != self._process:
-            raise BadRequest("a store does not survive a fork of its process", hint="open it again in the child")
-        connection = self.connection()
-        if connection.in_transaction:
+        if self.holding and os.getpid() == self._process:
             raise BadRequest("this thread is already inside a transaction of this store")
-        self.lock.acquire()
+        self._enter()
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            self.lock.acquire()
+            try:
+                self._hold("BEGIN IMMEDIATE")
+            except BaseException:
+                self.lock.release()
+                raise
+        except BaseException:
+            self._leave()
+            raise
+
+    def _hold(self, statement: str) -> None:
+        connection = self._take()
+        try:
+            connection.execute(statement)
         except BaseException as error:
-            self.lock.release()
+            self._give(connection)
             if isinstance(error, sqlite3.Error):
                 raise explain(error, self.path) from error
             raise
+        self.local.connection = connection
+
+    def _unhold(self) -> None:
+        """Let this thread's connection go back to the pool, or away if it is still inside a transaction."""
+        connection: sqlite3.Connection = self.local.connection
+        self.local.connection = None
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._give(connection)
+        except sqlite3.Error:
+            self._drop(connection)
+        finally:
+            self._leave()
 
     def commit(self) -> None:
         """Make it all durable. If that fails nothing of it is there, and `rollback` is still to be called."""
         try:
-            self.connection().execute("COMMIT")
+            self.local.connection.execute("COMMIT")
         except _ERRORS as error:
             raise explain(error, self.path) from error
         self.lock.release()
+        self._unhold()
 
     def rollback(self) -> None:
         """Take it all back. The connection is thrown away too if it cannot even do that."""
-        connection = self.connection()
         try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            connection.close()
-            self._all.remove(connection)
-            del self.local.connection
+            self._unhold()
         finally:
             self.lock.release()
 
@@ -213,26 +332,32 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """A block in which this thread reads the store as it is now, whatever others write meanwhile."""
-        connection = self.connection()
-        if connection.in_transaction:
+        if self.holding:
             raise BadRequest("this thread is inside a transaction of this store")
-        self.do("BEGIN")
+        self._enter()
+        try:
+            self._hold("BEGIN")
+        except BaseException:
+            self._leave()
+            raise
         try:
             yield
         finally:
-            with contextlib.suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
+            self._unhold()
 
     def alone(self, statement: str) -> None:
         """Run a statement that is a transaction by itself and takes many steps, with nobody else writing."""
-        connection = self.connection()
-        self.lock.acquire()
+        connection = self.acquire()
         try:
-            connection.executescript(statement)
+            self.lock.acquire()
+            try:
+                connection.executescript(statement)
+            finally:
+                self.lock.release()
         except _ERRORS as error:
             raise explain(error, self.path) from error
         finally:
-            self.lock.release()
+            self.release(connection)
 
     # -- versions ----------------------------------------------------------------------------------------------
 
@@ -246,10 +371,17 @@ class Database:
             for version, name, script in self._steps if missing is None else missing:
                 for statement in filter(None, map(str.strip, script.split(";\n"))):
                     self.do(statement.removesuffix(";"))
-                now = clock.now()
-                self.do(sql.ADD_VERSION, (version, name, now, ids.row_sum((version, name, now))))
+                row = (version, name, clock.now())
+                self.do(sql.ADD_VERSION, (*row, ids.row_sum("migrations", row)))
+            if missing is None:
+                self.new_epoch()
             self.do(f"PRAGMA application_id = {sql.APPLICATION_ID}")
             self.do(f"PRAGMA user_version = {self._steps[-1][0]}")
+
+    def new_epoch(self) -> None:
+        """Inside a transaction: whoever follows this store must start over."""
+        fact = ("epoch", secrets.token_hex(16))
+        self.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
 
     def _missing_steps(self) -> tuple[tuple[int, str, str], ...] | None:
         """The steps this file has not seen; None for a file without any table."""
@@ -258,10 +390,15 @@ class Database:
             return None
         if "migrations" not in tables:
             raise BadRequest(f"{self.path} is a SQLite file, but not a store of Harken's")
-        seen = {version for version, _ in self.all(sql.VERSIONS)}
+        seen = {version for version, *_ in self.all(sql.VERSIONS)}
         if not all(isinstance(version, int) for version in seen):
             raise Corrupt(f"{self.path} does not know its version", hint="a backup restores it")
         newest = max(seen, default=0)
+        if 0 < newest < self._steps[0][0]:
+            raise BadRequest(
+                f"{self.path} is of an early Harken whose format was never released (schema {newest})",
+                hint="import the sessions again, into a new store: move this file away, or name another with --store",
+            )
         if newest > self._steps[-1][0]:
             raise BadRequest(
                 f"{self.path} was written by a newer Harken (schema {newest}, this one knows {self._steps[-1][0]})",

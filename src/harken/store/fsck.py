@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from harken import clock, ids
-from harken.errors import Corrupt, HarkenError, NotFound
+from harken.errors import Corrupt, NotFound
 
 from . import naming, sql
 from .base import Commit, Draft, Store
-from .db import untext
+from .feed import unpacked
 from .frames import LIMIT, Frame, open_frame
+from .rows import Names, Row, checked, commit_of, full_name, parent_of, words
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
-Row = tuple[Any, ...]
 # A damaged row may have NULL, or text, where a number belongs; whatever that leads to is a finding, not a crash.
-_UNREADABLE = (Corrupt, NotFound, TypeError, ValueError, KeyError, AttributeError, OverflowError)
+_UNREADABLE = (Corrupt, NotFound, TypeError, ValueError, KeyError, AttributeError, OverflowError, msgspec.MsgspecError)
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +76,7 @@ def fsck(store: Store, *, read_data: bool = False, repair: bool = False, now: in
             lambda: checker.artifacts(read_data=read_data or repair),
             checker.commits,
             checker.said,
+            checker.feed,
         ):
             try:
                 step()
@@ -109,7 +110,7 @@ def _blob(value: object) -> bytes:
 
 def _evicted(artifact: str) -> Finding:
     name = ids.artifact_ref(artifact)
-    return Finding(severity="evicted", what="artifact", which=name, why="its bytes have been let go")
+    return Finding(severity="evicted", what="artifact", which=name, why="its bytes were evicted")
 
 
 class _Checker:
@@ -119,8 +120,6 @@ class _Checker:
         self._store, self._db, self._report = store, store.db, report
         self.damaged: list[tuple[str, int | str]] = []
         """Table and key of every row that a repair would move."""
-        self._artifact_ids: dict[int, bytes] = {}
-        self._names: dict[int, bytes] = {}
 
     def corrupt(self, what: str, which: object, why: str, row: tuple[str, int | str] | None = None) -> None:
         """Note something that is not what it says."""
@@ -129,17 +128,21 @@ class _Checker:
             self.damaged.append(row)
 
     def _rows(self, statement: str, what: str) -> Iterator[Row]:
-        """Rows of a table, as far as they can be read."""
-        cursor = self._db.cursor(statement)
-        while True:
+        """Rows of an answer, as far as they can be read."""
+        try:
+            yield from self._db.rows(statement)
+        except Corrupt as error:
+            self.corrupt(what, "table", str(error))
+
+    def _sound(self, table: str, statement: str) -> Iterator[Row]:
+        """The rows of a table that are what was written; the others are noted."""
+        for row in self._rows(statement, table):
             try:
-                rows = self._db.fetch(cursor, 256)
-            except Corrupt as error:
-                self.corrupt(what, "table", str(error))
-                return
-            if not rows:
-                return
-            yield from rows
+                yield checked(table, row)
+            except Corrupt:
+                self.corrupt(
+                    _ONE.get(table, table.removesuffix("s")), _key(table, row), "its sum differs", (table, row[0])
+                )
 
     # -- the file ----------------------------------------------------------------------------------------------
 
@@ -163,9 +166,10 @@ class _Checker:
         if expected.execute(schema).fetchall() != self._db.all(schema):
             self.corrupt("file", "schema", "the tables are not those of this version")
         expected.close()
-        for version, name, time, total in self._rows("SELECT * FROM migrations", "migrations"):
-            if total != ids.row_sum((version, name, time)):
-                self.corrupt("migration", version, "its sum differs")
+        for _ in self._sound("migrations", sql.VERSIONS):
+            pass
+        if "epoch" not in {key for key, _ in self._sound("facts", "SELECT key, value, sum FROM facts")}:
+            self.corrupt("file", "epoch", "it is lost")
         (application,), (version,) = self._db.all("PRAGMA application_id")[0], self._db.all("PRAGMA user_version")[0]
         if (application, version) != (sql.APPLICATION_ID, sql.STEPS[-1][0]):
             self.corrupt("file", "header", f"says {application:#x} and version {version}")
@@ -176,14 +180,13 @@ class _Checker:
         """Every slice lies inside its frame and has its name; every frame has its hash."""
         sizes = self._frames(read_data=read_data)
         parts: dict[int, list[Row]] = {}
-        for artifact, part, frame, size in self._rows("SELECT * FROM parts", "parts"):
+        for artifact, part, frame, size in self._sound("parts", "SELECT artifact, part, frame, size, sum FROM parts"):
             parts.setdefault(artifact, []).append((part, frame, size))
         slots: dict[int, int] = {}
         frame, content = 0, b""
-        for number, id, at, start, size in self._rows("SELECT * FROM artifacts ORDER BY frame, start", "artifacts"):
+        for number, id, at, start, size in self._sound("artifacts", f"{sql.ARTIFACTS} ORDER BY frame, start"):
             self._report.artifacts += 1
-            self._artifact_ids[number] = _blob(id)
-            name, row = id.hex(), ("artifacts", number)
+            name, row = _blob(id).hex(), ("artifacts", number)
             if at is None:
                 self._large(number, name, size, sorted(parts.pop(number, [])), sizes, read_data=read_data)
                 continue
@@ -202,27 +205,35 @@ class _Checker:
                     self.corrupt("artifact", ids.artifact_ref(name), "it is not what its name says", row)
         for number in parts:
             self.corrupt("artifact", number, "parts without an artifact")
-        self._policies()
+        for _ in self._sound("policies", "SELECT artifact, policy, expires, sum FROM policies"):
+            pass
         self._loose(slots)
 
     def _frames(self, *, read_data: bool) -> dict[int, int]:
         """Content sizes of the frames (negative numbers are slots) that are there, and whole if we looked."""
         sizes: dict[int, int] = {}
-        for table, sign, prefix in (("frames", 1, "prefix"), ("loose", -1, "NULL")):
-            key = "n" if sign > 0 else "slot"
-            for number, size, base in self._rows(f"SELECT {key}, size, {prefix} FROM {table} ORDER BY {key}", table):
-                self._report.frames += 1
-                if sign < 0 and not self._db.one(sql.SLOT_IN_USE, (number,)):
-                    continue  # whatever lies in a free slot means nothing
-                if not 0 <= size <= LIMIT or (base is not None and not self._plain(base)):
-                    self.corrupt("frame", sign * number, "its size or its prefix cannot be", (table, number))
-                elif not read_data or self._whole(sign * number, base):
-                    sizes[sign * number] = size
+        for number, _, size, prefix in self._sound(
+            "frames", "SELECT n, hash, size, prefix, sum FROM frames ORDER BY n"
+        ):
+            self._report.frames += 1
+            if not 0 <= size <= LIMIT or (prefix is not None and not self._plain(prefix)):
+                self.corrupt("frame", number, "its size or its prefix cannot be", ("frames", number))
+            elif not read_data or self._whole(number, prefix):
+                sizes[number] = size
+        for slot, _, size, *_ in self._sound("loose", sql.LOOSE_EVERY):
+            self._report.frames += 1
+            if not self._db.one(sql.SLOT_IN_USE, (slot,)):
+                continue  # whatever lies in a free slot means nothing
+            if not 0 <= size <= LIMIT:
+                self.corrupt("frame", -slot, "its size cannot be", ("loose", slot))
+            elif not read_data or self._whole(-slot, None):
+                sizes[-slot] = size
         return sizes
 
     def _plain(self, number: int) -> bool:
         """Whether a frame others lean on is there, and leans on none itself."""
-        return self._db.one(sql.FRAME_PREFIX, (number,)) == (None,)
+        row = self._db.one(sql.FRAME_PREFIX, (number,))
+        return row is not None and row[3] is None
 
     def _whole(self, number: int, base: int | None) -> bool:
         row = self._db.one(sql.FRAME if number > 0 else sql.LOOSE_FRAME, (abs(number),))
@@ -230,7 +241,7 @@ class _Checker:
             prefix = self._store.frame(base) if base is not None else None
             if row is None:
                 raise NotFound("it is gone")
-            open_frame(Frame(row[0], row[1], row[3]), name="it", prefix=prefix)
+            open_frame(Frame(row[1], row[2], row[-1]), name="it", prefix=prefix)
         except (Corrupt, NotFound) as error:
             table = "frames" if number > 0 else "loose"
             self.corrupt("frame", number, str(error), (table, abs(number)))
@@ -255,15 +266,10 @@ class _Checker:
             if hasher.hexdigest() != name:
                 self.corrupt("artifact", ids.artifact_ref(name), "it is not what its name says", row)
 
-    def _policies(self) -> None:
-        for artifact, policy, expires, total in self._rows("SELECT * FROM policies", "policies"):
-            if total != ids.row_sum((artifact, policy, expires)):
-                self.corrupt("policy", artifact, "its sum differs", ("policies", artifact))
-
     def _loose(self, slots: dict[int, int]) -> None:
         """A loose frame holds its artifacts and nothing else, or packing would lose something."""
-        for slot, _, size, _, first, last in self._rows(sql.LOOSE_ALL, "loose"):
-            inside = sum(row[2] for row in self._db.all(sql.SLICES_BETWEEN, (first, last, -slot)))
+        for slot, _, size, _, first, last, _ in self._rows(sql.LOOSE_ALL, "loose"):
+            inside = sum(row[4] for row in self._db.all(sql.SLICES_BETWEEN, (first, last, -slot)))
             if not inside == slots.get(-slot, inside) <= size:
                 self.corrupt("frame", -slot, "it holds other artifacts than it says", ("loose", slot))
 
@@ -271,85 +277,81 @@ class _Checker:
 
     def commits(self) -> None:
         """Every commit has its name and its seal, lies where it should, and its parent is there."""
-        seals: dict[int, str] = {}
+        known = [
+            {row[0]: words(row[1:]) for row in self._sound(table, f"SELECT * FROM {table}")}
+            for table in ("origins", "principals")
+        ]
+        rows = {row[0]: row for row in self._sound("commits", f"{sql.COMMITS} ORDER BY c.n")}
+        (self._report.commits,) = self._db.one("SELECT count(*) FROM commits") or (0,)
+        names: Names = {None: "", **{number: full_name(*row[1:4]) for number, row in rows.items()}}
         groups: dict[str, list[Commit]] = {}
-        pending: list[tuple[int, Row]] = []
-        total_of: dict[int, bytes] = dict(self._rows("SELECT n, sum FROM commits", "commits"))
-        rows = {row[0]: row for row in self._rows(f"{sql.COMMITS} ORDER BY c.n", "commits")}
-        self._report.commits = len(total_of)
-        for number in total_of.keys() - rows.keys():
-            self.corrupt("commit", number, "its artifact is not there")
-        self._names = {number: _blob(row[1]) + _blob(row[2]) for number, row in rows.items()}
-        for number, row in rows.items():
-            above = row[5] if not number & 0xFFFFFFFF else number - 1
-            if (row[5] is not None and number & 0xFFFFFFFF) or (above is not None and above not in rows):
-                self.corrupt("commit", row[1].hex()[:16], "its parent is not there")
+        for number, row in sorted(rows.items()):  # a fork comes after what it forks from: its chain is younger
+            above = parent_of(number, row[5])
+            if (row[5] is not None and number & 0xFFFFFFFF) or above not in names:
+                self.corrupt("commit", ids.commit_ref(names[number]), "its parent is not there")
                 continue
-            pending.append((number, row))
-        for number, row in _parents_first(pending):
             try:
-                commit = self._store._commit(row)
-            except HarkenError as error:
-                self.corrupt("commit", row[1].hex()[:16], str(error))
+                commit = commit_of(row, names[above], known[0][row[8]], known[1][row[9]])
+            except _UNREADABLE as error:
+                self.corrupt("commit", ids.commit_ref(names[number]), f"cannot be read: {error!r}")
                 continue
-            above = row[5] if not number & 0xFFFFFFFF else number - 1
-            self._commit(commit, seals.get(above, "") if above is not None else "", _blob(total_of[number]))
-            seals[number] = commit.seal
+            self._commit(commit, rows[above][2].hex() if above is not None else "")
             groups.setdefault(commit.id[:8], []).append(commit)
         for found in groups.values():
             self._digits(found)
 
-    def _commit(self, commit: Commit, parent_seal: str, total: bytes) -> None:
+    def _commit(self, commit: Commit, parent_seal: str) -> None:
         draft = Draft(**{name: getattr(commit, name) for name in Draft.__struct_fields__})
         if naming.commit_name(draft, commit.created_at) != commit.id[: naming.FULL]:
             self.corrupt("commit", commit.short, "its name is not made from what it says")
         elif naming.seal_of(draft, commit.created_at, parent_seal) != commit.seal:
             self.corrupt("commit", commit.short, "its seal is not made from what it says")
-        id, seal, twin = (
-            bytes.fromhex(commit.id[: naming.FULL]),
-            bytes.fromhex(commit.seal),
-            len(commit.id) > naming.FULL,
-        )
-        facts = (commit.message_count, commit.token_count, int(commit.approximate), naming.links_text(draft) or None)
-        if total != ids.row_sum((id, seal, int(twin), commit.time, commit.principal, commit.machine, *facts)):
-            self.corrupt("commit", commit.short, "its sum differs: who, where, when, a count or a link")
 
     def _digits(self, alike: list[Commit]) -> None:
-        names = [commit.id for commit in alike]
+        """Shown names tell commits apart, and of those with one full name exactly one came first."""
         for commit in alike:
-            first = sum(
-                1
+            first = [
+                other
                 for other in alike
                 if other.id[: naming.FULL] == commit.id[: naming.FULL] and len(other.id) == naming.FULL
-            )
-            if len(commit.short) - len(ids.COMMIT_PREFIX) != naming.digits_needed(commit.id, names) or first != 1:
-                self.corrupt("commit", commit.short, "its shown name is not as long as it must be")
+            ]
+            if sum(other.short == commit.short for other in alike) != 1 or len(first) != 1:
+                self.corrupt("commit", commit.short, "its shown name is not its own")
 
-    # -- what is said about them -------------------------------------------------------------------------------
+    # -- what is said about them, and the feed -----------------------------------------------------------------
 
     def said(self) -> None:
         """Sightings, annotations, names, moves and sessions, each against its sum."""
-        who = {n: (untext(p), untext(m)) for n, p, m in self._rows(sql.PRINCIPALS, "principals")}
-        for n, commit, principal, time, total in self._rows("SELECT * FROM sightings", "sightings"):
-            name = self._names.get(commit, b"")[:32]
-            self._sum("sightings", n, total, (name, *who.get(principal, ("", "")), time))
-        for n, commit, key, value, time, by, total in self._rows("SELECT * FROM annotations", "annotations"):
-            self._sum("annotations", n, total, (self._names.get(commit), untext(key), untext(value), time, untext(by)))
-        for name, kind, target, total in self._rows("SELECT * FROM names", "names"):
-            self._sum("names", name, total, (name, kind, self._names.get(target)))
-        for n, name, kind, before, after, time, by, why, total in self._rows("SELECT * FROM moves", "moves"):
-            ends = (self._names.get(before), self._names.get(after))
-            self._sum("moves", n, total, (n, name, kind, *ends, time, untext(by), untext(why)))
-        for n, session, runtime, tip, *rest, total in self._rows("SELECT * FROM sessions", "sessions"):
-            words = [untext(word) for word in rest[:4]]
-            fields = (untext(session), untext(runtime), self._names.get(tip), *words, *rest[4:])
-            self._sum("sessions", n, total, fields)
+        for table, columns in (
+            ("sightings", 'n, "commit", principal, time, sum'),
+            ("annotations", 'n, "commit", key, value, time, who, sum'),
+            ("names", "name, kind, target, sum"),
+            ("moves", "n, name, kind, before, after, time, who, why, sum"),
+        ):
+            for _ in self._sound(table, f"SELECT {columns} FROM {table}"):
+                pass
+        for row in self._sound("sessions", sql.SESSIONS):
+            for number in map(int, row[6].split()):
+                if self._db.one(sql.TAKEN, (number,)) is None:
+                    self.corrupt("session", row[0], "an older tip is not there", ("sessions", row[0]))
 
-    def _sum(self, table: str, key: int | str, total: bytes, fields: Row) -> None:
-        if total != ids.row_sum(fields):
-            self.corrupt(table.removesuffix("s"), key, "its sum differs", (table, key))
+    def feed(self) -> None:
+        """Every number from the first to the last is there once, and what can be told by it is there."""
+        expected, told = 1, 0
+        for row in self._sound("changes", "SELECT n, count, what, sum FROM changes ORDER BY n"):
+            for number, kind, _, _ in unpacked([row]):
+                if number != expected:
+                    self.corrupt("change", expected, f"{number} follows {expected - 1}")
+                expected, told = number + 1, told + (kind == "commit")
+        if told != self._report.commits:
+            self.corrupt("change", "feed", f"{told} commits were told of where {self._report.commits} are there")
 
 
-def _parents_first(rows: list[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
-    """Chains in an order in which a fork comes after what it forks from: a chain is younger than its base."""
-    yield from sorted(rows)
+_ONE = {"policies": "policy", "loose": "frame"}
+
+
+def _key(table: str, row: Row) -> object:
+    """How a person would call a row."""
+    if table in {"artifacts", "commits"} and isinstance(row[1], bytes):
+        return (ids.artifact_ref if table == "artifacts" else ids.commit_ref)(row[1].hex())
+    return -row[0] if table == "loose" else row[0]

@@ -20,17 +20,19 @@ from . import sql
 from .base import Store
 from .frames import BULK, seal_frame
 from .packing import highest_frame, keep_highest, release_room
+from .rows import checked
+from .sqlite_writer import add_frame, place_artifact
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
 _EXPIRED = (
-    "SELECT a.n, a.id, a.size FROM policies p JOIN artifacts a ON a.n = p.artifact WHERE p.policy = 'ephemeral' "
-    "AND p.expires <= ? AND NOT EXISTS (SELECT 1 FROM needed WHERE needed.n = a.n)"
+    "SELECT p.artifact, p.policy, p.expires, p.sum, a.id, a.size FROM policies p JOIN artifacts a ON a.n = p.artifact "
+    "WHERE p.policy = 'ephemeral' AND p.expires <= ? AND NOT EXISTS (SELECT 1 FROM needed WHERE needed.n = a.n)"
 )
 # Frames that hold bytes nobody points at: an evicted or removed artifact leaves them.
 _USED = "SELECT frame, sum(size) FROM artifacts WHERE frame > 0 GROUP BY frame"
-_SLICES = "SELECT n, start, size FROM artifacts WHERE frame = ? ORDER BY start"
+_SLICES = f"{sql.ARTIFACTS} WHERE frame = ? ORDER BY start"
 
 
 class GcReport(msgspec.Struct, kw_only=True):
@@ -98,7 +100,8 @@ class _Collector:
 
     def run(self, needed: set[str], limit: int | None, backing: Callable[[str], bool] | None) -> None:
         """Find and drop."""
-        with contextlib.suppress(_Rehearsed), self._db.transaction():
+        with contextlib.suppress(_Rehearsed), self._store.write() as self._writer:
+            self._writer.begin()
             highest = highest_frame(self._store)
             self._trace(needed)
             self._expire()
@@ -121,41 +124,37 @@ class _Collector:
                 self._db.do("INSERT OR IGNORE INTO temp.needed VALUES (?)", (found[0],))
 
     def _expire(self) -> None:
-        for number, id, size in self._db.all(_EXPIRED, (self._now,)):
+        for *row, id, size in self._db.all(_EXPIRED, (self._now,)):
+            number = checked("policies", tuple(row))[0]
             self._note(id, size)
             self.report.expired += 1
-            self._drop_parts(number)
-            self._db.do(sql.DROP_POLICY, (number,))
-            self._db.do(sql.DROP_ARTIFACT, (number,))
+            self._writer.drop_artifact(number, id)
 
     def _shed(self, limit: int, backing: Callable[[str], bool]) -> None:
         """Evict what the backing store holds too, oldest first, until the rest fits."""
         rows = self._db.all(
-            "SELECT a.n, a.id, a.size FROM artifacts a LEFT JOIN policies p ON p.artifact = a.n "
+            "SELECT a.n, a.id, a.frame, a.start, a.size, a.sum FROM artifacts a "
+            "LEFT JOIN policies p ON p.artifact = a.n "
             "WHERE (a.frame IS NOT NULL OR EXISTS (SELECT 1 FROM parts WHERE artifact = a.n)) "
             "AND coalesce(p.policy, '') <> 'pin' ORDER BY a.n"
         )
         (total,) = self._db.one("SELECT coalesce(sum(size), 0) FROM artifacts WHERE frame IS NOT NULL") or (0,)
         (more,) = self._db.one("SELECT coalesce(sum(size), 0) FROM parts") or (0,)
         total += more
-        for number, id, size in rows:
+        for raw in rows:
             if total <= limit:
                 break
-            if not backing(id.hex()):
+            row = checked("artifacts", raw)
+            if not backing(row[1].hex()):
                 continue
-            self._note(id, size)
+            self._note(row[1], row[4])
             self.report.evicted += 1
-            self._drop_parts(number)
-            self._db.do(sql.PLACE_ARTIFACT, (None, None, number))
-            total -= size
+            self._writer.drop_bytes(row)
+            total -= row[4]
 
     def _note(self, id: bytes, size: int) -> None:
         self.report.freed += size
         self.report.names.append(ids.artifact_ref(id.hex()))
-
-    def _drop_parts(self, number: int) -> None:
-        self._db.many(sql.DROP_FRAME, [(frame,) for frame, _ in self._db.all(sql.PARTS, (number,))])
-        self._db.do(sql.DROP_PARTS, (number,))
 
     def _sweep_frames(self, highest: int) -> None:
         """Drop frames nobody points at, and write those anew that are more than half empty."""
@@ -175,9 +174,9 @@ class _Collector:
 
     def _rewrite(self, frame: int, number: int) -> None:
         content, pieces, start = self._store.frame(frame), [], 0
-        for artifact, at, size in self._db.all(_SLICES, (frame,)):
+        for raw in self._db.all(_SLICES, (frame,)):
+            artifact, id, _, at, size = checked("artifacts", raw)
             pieces.append(content[at : at + size])
-            self._db.do(sql.PLACE_ARTIFACT, (number, start, artifact))
+            place_artifact(self._db, (artifact, id, number, start, size))
             start += size
-        fresh = seal_frame(b"".join(pieces), level=BULK)
-        self._db.do(sql.ADD_FRAME, (number, fresh.hash, fresh.size, None, fresh.data))
+        add_frame(self._db, number, seal_frame(b"".join(pieces), level=BULK))

@@ -33,9 +33,9 @@ _BUSY = (errno.EAGAIN, errno.EACCES)
 class FairLock:
     """One queue; `acquire` and `release` by one thread at a time per process, others wait inside."""
 
-    def __init__(self, path: str, *, patience: float = 60.0) -> None:
+    def __init__(self, path: str, *, timeout: float = 60.0) -> None:
         self.path = path
-        self.patience = patience
+        self.timeout = timeout
         self._inside = threading.Lock()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if os.fstat(self._file).st_size < _NUMBER.size:
@@ -43,9 +43,9 @@ class FairLock:
         self._next = mmap.mmap(self._file, _NUMBER.size)
 
     def acquire(self) -> None:
-        """Wait for our turn; `Locked` when patience runs out."""
-        deadline = clock.monotonic() + self.patience
-        if not self._inside.acquire(blocking=False) and not self._inside.acquire(timeout=self.patience):
+        """Wait for our turn; `Locked` when that takes too long."""
+        deadline = clock.monotonic() + self.timeout
+        if not self._inside.acquire(blocking=False) and not self._inside.acquire(timeout=self.timeout):
             raise self._too_long()
         try:
             if _FAIR:
@@ -117,4 +117,4 @@ class FairLock:
         fcntl.fcntl(self._file, _SETLK, _FLOCK.pack(kind, os.SEEK_SET, start, length, 0))
 
     def _too_long(self) -> Locked:
-        return Locked(f"waited {self.patience:.0f} s for another writer", hint=f"see which process holds {self.path}")
+        return Locked(f"waited {self.timeout:.0f} s for another writer", hint=f"see which process holds {self.path}")

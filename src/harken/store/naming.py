@@ -100,6 +100,13 @@ def to_commit(draft: Draft, *, id: str, seal: str, short: str, created_at: str) 
     return Commit(**msgspec.structs.asdict(draft), id=id, seal=seal, short=short, created_at=created_at)
 
 
+def check_version(session: str, version: int, expect: int | None) -> None:
+    """Whether a session's row may be replaced: `Conflict` where it is not the one the caller has seen."""
+    if expect is not None and expect != version:
+        now = f"has been saved {version} times, not {expect}" if version else "is not there"
+        raise Conflict(f"session {session} {now}: somebody else was faster", hint="read it again, then decide")
+
+
 def check_policy(policy: str, expires: int | None) -> None:
     """Whether a policy is one, and has the expiry it needs."""
     if policy not in POLICIES:

@@ -11,19 +11,20 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from harken.errors import HarkenError
+from harken.errors import Corrupt, HarkenError
 
 from . import sql
 from .frames import FRAME_SIZE, PACKED, Frame, seal_frame
+from .rows import Row, checked
+from .sqlite_writer import LOOSE_LIMIT, SqliteWriter, add_frame, fill_slot, place_artifact
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
-    from .sqlite_writer import SqliteWriter
 
 LOOSE_TOTAL = 4 * FRAME_SIZE
 """Content of small loose frames in the whole store that is gathered even where no chain has a frame full of it."""
 
-SMALL = 64 << 10
+SMALL = LOOSE_LIMIT
 """Below this a loose frame is as it was written; above, it has been packed once and may grow."""
 
 FEW = 8
@@ -42,6 +43,11 @@ class Loose(NamedTuple):
     chain: int
     first: int
     last: int
+
+    @classmethod
+    def of(cls, row: Row) -> Loose:
+        """A row of the table, checked."""
+        return cls(*checked("loose", row))
 
 
 class Packer:
@@ -83,7 +89,7 @@ class Packer:
             # which makes the count a little high once, and the packing a little early.
             self._loose = {chain: [size, count] for chain, size, count, _ in rows}
             self._total = sum(small for *_, small in rows)
-            self.free = [slot for (slot,) in self._store.db.all(sql.FREE_SLOTS)]
+            self.free = [slot for slot, *_ in free_slots(self._store)]
         return self._loose
 
     def pack(self, chain: int | None) -> int:
@@ -92,7 +98,7 @@ class Packer:
         self._loose = None
         db = self._store.db
         rows = db.all(sql.LOOSE_ALL) if chain is None else db.all(sql.LOOSE_OF, (chain,))
-        for group in _groups([Loose(*row) for row in rows]):
+        for group in _groups([Loose.of(row) for row in rows]):
             content, frame = self._gather(group)
             with db.transaction():
                 moved = self._swap(group, content, frame)
@@ -101,21 +107,27 @@ class Packer:
 
     def settle(self, chain: int) -> None:
         """Inside a transaction: gather a chain's loose frames for good."""
-        rows = [Loose(*row) for row in self._store.db.all(sql.LOOSE_OF, (chain,))]
+        rows = [Loose.of(row) for row in self._store.db.all(sql.LOOSE_OF, (chain,))]
         for group in _groups(rows):
             content, frame = self._gather(group)
             self._swap(group, content, frame, for_good=True)
         for row in self._store.db.all(sql.LOOSE_OF, (chain,)):
-            self._settle_one(Loose(*row))
+            self._settle_one(Loose.of(row))
         self._loose = None
 
     def _settle_one(self, loose: Loose) -> None:
         """Inside a transaction: make a loose frame an ordinary one, as it is."""
         db = self._store.db
         number = highest_frame(self._store) + 1
-        slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
-        db.do(sql.SETTLE, (number, loose.slot))
-        db.many(sql.PLACE_ARTIFACT, [(number, start, artifact) for artifact, start, _ in slices])
+        (data,) = db.one(sql.SLOT_DATA, (loose.slot,)) or (b"",)
+        add_frame(db, number, Frame(loose.hash, loose.size, data))
+        for artifact, id, _, start, size in self._slices(loose):
+            place_artifact(db, (artifact, id, number, start, size))
+
+    def _slices(self, loose: Loose) -> list[Row]:
+        """The rows of the artifacts that lie in a loose frame."""
+        rows = self._store.db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
+        return [checked("artifacts", row) for row in rows]
 
     def _gather(self, group: list[Loose]) -> tuple[int, Frame]:
         content = b"".join(self._store.frame(-loose.slot) for loose in group)
@@ -123,27 +135,30 @@ class Packer:
 
     def _swap(self, group: list[Loose], size: int, frame: Frame, *, for_good: bool = False) -> int:
         """Inside a transaction: put the large frame in the place of the small ones, unless something changed."""
-        db, start, moves = self._store.db, 0, []
+        db, start = self._store.db, 0
+        moves: list[Row] = []
         for loose in group:
-            if db.one(sql.LOOSE_ROW, (loose.slot,)) != tuple(loose):
+            row = db.one(sql.LOOSE_ROW, (loose.slot,))
+            if row is None or row[:-1] != tuple(loose):
                 return 0
-            slices = db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
-            if sum(row[2] for row in slices) != loose.size:
+            slices = self._slices(loose)
+            if sum(row[4] for row in slices) != loose.size:
                 if slices:  # some of it was evicted: the frame stays as it is until gc writes it anew
                     self._settle_one(loose)
                 return 0
-            moves += [(artifact, start + offset) for artifact, offset, _ in slices]
+            moves += [(artifact, id, start + offset, size) for artifact, id, _, offset, size in slices]
             start += loose.size
         chains = {loose.chain for loose in group}
         if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and not for_good:  # room for more of the chain
             (slot,) = db.one(sql.NEXT["slot"]) or (1,)
-            rows = (min(loose.first for loose in group), max(loose.last for loose in group))
-            db.do(sql.FILL_SLOT, (slot, frame.hash, frame.size, chains.pop(), *rows, frame.data))
+            ends = (min(loose.first for loose in group), max(loose.last for loose in group))
+            fill_slot(db, slot, frame, chains.pop(), *ends)
             number = -int(slot)
         else:
             number = highest_frame(self._store) + 1
-            db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
-        db.many(sql.PLACE_ARTIFACT, [(number, offset, artifact) for artifact, offset in moves])
+            add_frame(db, number, frame)
+        for artifact, id, offset, length in moves:
+            place_artifact(db, (artifact, id, number, offset, length))
         return len(group)
 
     def at_close(self) -> None:
@@ -166,15 +181,23 @@ def highest_frame(store: SqliteStore) -> int:
 def keep_highest(store: SqliteStore, highest: int) -> None:
     """After frames were dropped: a number is never used again, so an empty frame keeps the highest known."""
     if highest_frame(store) < highest:
-        empty = seal_frame(b"")
-        store.db.do(sql.ADD_FRAME, (highest, empty.hash, empty.size, None, empty.data))
+        add_frame(store.db, highest, seal_frame(b""))
+
+
+def free_slots(store: SqliteStore) -> list[Row]:
+    """The slots whose frames have been packed. One whose row is damaged may hold what it does not say: it stays."""
+    found = []
+    for row in store.db.all(sql.FREE_SLOTS):
+        with contextlib.suppress(Corrupt):
+            found.append(checked("loose", row))
+    return found
 
 
 def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES, at_most: int = _AT_CLOSE) -> int:
     """Give pages that packing or gc left empty back to the file system; the answer is how many."""
-    if len(store.db.all(sql.FREE_SLOTS)) >= FEW:
+    if len(free_slots(store)) >= FEW:
         with store.db.transaction():
-            store.db.do(sql.DROP_FREE_SLOTS)
+            store.db.many(sql.DROP_SLOT, [(slot,) for slot, *_ in free_slots(store)])
         store.packer.free.clear()
     row = store.db.one("PRAGMA freelist_count")
     free = int(row[0]) if row else 0

@@ -18,7 +18,9 @@ from harken.errors import HarkenError
 
 from . import sql
 from .backup import backup
+from .feed import retell
 from .packing import highest_frame, keep_highest
+from .sqlite_writer import place_artifact
 
 if TYPE_CHECKING:
     from .fsck import Finding, Report
@@ -43,8 +45,10 @@ class Repairer:
             for table, key in damaged:
                 self._one(table, key)
             keep_highest(self._store, highest)
+            retell(self._db)
+            self._db.new_epoch()
         self._reindex()
-        self._store.forget()
+        self._store.forget_all()
         self._say()
 
     def _copy_aside(self) -> str:
@@ -63,7 +67,8 @@ class Repairer:
 
     def _one(self, table: str, key: int | str) -> None:
         if table == "artifacts":
-            self._evict(int(key), "its bytes are damaged")
+            if not self._mend(int(key)):
+                self._evict(int(key), "its bytes are damaged")
         elif table in {"frames", "loose"}:
             self._frame(table, int(key))
         elif table in _MOVED:
@@ -85,15 +90,30 @@ class Repairer:
         for (artifact,) in self._db.all("SELECT artifact FROM parts WHERE frame = ?", (number,)):
             self._evict(artifact, f"frame {number} is damaged")
         row = self._db.one(sql.FRAME if number > 0 else sql.LOOSE_FRAME, (abs(number),))
-        self._quarantine(table, key, "it is not what was written", row[3] if row else None)
+        self._quarantine(table, key, "it is not what was written", row[-1] if row else None)
         self._db.do(f"DELETE FROM {table} WHERE {'n' if number > 0 else 'slot'} = ?", (key,))
+
+    def _mend(self, artifact: int) -> bool:
+        """Whether the bytes are what the name says after all; then only the sum was wrong, or what it covers."""
+        row = self._db.one(f"{sql.ARTIFACTS} WHERE n = ?", (artifact,))
+        try:
+            if row is None or row[2] is None or not isinstance(row[1], bytes):
+                return False
+            if ids.artifact_id(self._store.frame(row[2])[row[3] : row[3] + row[4]]) != row[1].hex():
+                return False
+        except (HarkenError, TypeError, ValueError):
+            return False
+        place_artifact(self._db, row[:5])
+        return True
 
     def _evict(self, artifact: int, why: str) -> None:
         row = self._db.one("SELECT id FROM artifacts WHERE n = ?", (artifact,))
         if row is not None:
             self._lost.append(f"{ids.artifact_ref(row[0].hex())}: {why}")
         self._quarantine("artifacts", artifact, why)
-        self._db.do(sql.PLACE_ARTIFACT, (None, None, artifact))
+        found = self._db.one(f"{sql.ARTIFACTS} WHERE n = ?", (artifact,))
+        if found is not None:
+            place_artifact(self._db, (found[0], found[1], None, None, found[4]))
         self._db.do(sql.DROP_PARTS, (artifact,))
 
     def _quarantine(self, table: str, key: int | str, why: str, data: bytes | None = None) -> None:

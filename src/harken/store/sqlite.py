@@ -2,6 +2,9 @@
 
 Commits lie in *chains*: a commit whose parent is the last of a chain goes on with it, any other begins a new one. The
 row number is chain * 2**32 + place, so a walk is one range scan for each chain it passes.
+
+What is kept in memory between calls is committed and never changes; inside a transaction nothing is kept, since it may
+be taken back.
 """
 
 from __future__ import annotations
@@ -9,27 +12,43 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
-from harken import clock, ids
-from harken.errors import Corrupt, Evicted, HarkenError, NotFound
+import msgspec
 
-from . import naming, sql
-from .base import Annotation, ArtifactInfo, Commit, Link, Move, Name, SessionRow, Sighting
+from harken import ids
+from harken.errors import Corrupt, HarkenError, NotFound
+
+from . import feed, naming, sql
+from .base import Annotation, Change, Commit, Link, Move, Name, SessionRow, Sighting
+from .blobs import SqliteBlobs
 from .cache import Cache
 from .db import Database, Steps, text, untext
-from .frames import Frame, open_frame
 from .packing import Packer
-from .rows import FSCK, Row, first_of_chain, full_name, links_of, move_of, name_of, session_of, span
+from .rows import (
+    FSCK,
+    Names,
+    Row,
+    checked,
+    commit_of,
+    first_of_chain,
+    full_name,
+    link_of,
+    parent_of,
+    ranges,
+    readable,
+    session_of,
+    span,
+    words,
+)
 from .sqlite_writer import SqliteWriter
 
-_FRAMES_KEPT = 4
-_WORTH_KEEPING = 64 << 10
-_PLACES_KEPT = 200_000
-_RECENT = 10_000
-_STEP = 512  # rows of a walk fetched at a time, so that a walk that stops early has not read everything
+T = TypeVar("T")
+_KEPT = 200_000
+_STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
+_ASKED = 400  # names in one query
 
 
 class _Transaction:
@@ -52,181 +71,63 @@ class _Transaction:
             self._writer.end()
             self._store.forget_places()
         if kind is None:
+            self._store.bell.ring()
             self._store.packer.after(self._writer)
 
 
-class SqliteStore:
+class SqliteStore(SqliteBlobs):
     """Bytes, commits and names in one file."""
 
-    def __init__(self, path: str | os.PathLike[str], *, steps: Steps = sql.STEPS, patience: float = 60.0) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
+        super().__init__()
         self.path = Path(path).absolute()
         self.location = str(self.path)
-        self.db = Database(self.path, steps=steps, patience=patience)
+        self.db = Database(self.path, steps=steps, timeout=timeout)
         self.derived = Cache(f"{self.path}-cache")
         self.packer = Packer(self)
-        self._closed = False
-        self._recent: dict[str, tuple[int, str]] = {}
+        self.bell = feed.Bell()
+        self._epoch = ""
+        self._numbers: dict[str, tuple[int, str]] = {}
         self.interned: dict[tuple[str, ...], int] = {}
         self._origins: dict[int, Row] = {}
-        self._principals: dict[int, tuple[str, str]] = {}
-        self._places: dict[str, tuple[int | None, int | None, int]] = {}
-        self._frames: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()
+        self._principals: dict[int, Row] = {}
 
     def write(self) -> _Transaction:
         """One transaction: whole when the block ends, or nothing of it if it raises."""
         return _Transaction(self)
 
-    # -- artifacts ---------------------------------------------------------------------------------------------
-
-    def get(self, artifact: str) -> bytes:
-        """The bytes of that full name, checked against it."""
-        data = b"".join(self._pieces(artifact))
-        if ids.artifact_id(data) != artifact:
-            raise _not_its_bytes(artifact)
-        return data
-
-    def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
-        """The bytes of many, in the order asked; each frame is read and checked once."""
-        number, content = 0, b""
-        for artifact in artifacts:
-            frame, start, size = self._places.get(artifact) or self._locate(artifact)[1:]
-            if frame is None or start is None:
-                yield b"".join(self._pieces(artifact))
-                continue
-            if frame != number:
-                try:
-                    number, content = frame, self.frame(frame)
-                except NotFound:  # what was in it has been written anew since we looked
-                    number, content = 0, b""
-            data = content[start : start + size]
-            # A slot may have been filled anew since we looked; a frame never changes.
-            if number and len(data) == size and (frame > 0 or ids.artifact_id(data) == artifact):
-                yield data
-            else:
-                self._places.clear()
-                yield b"".join(self._pieces(artifact))
-
-    def iter_parts(self, artifact: str) -> Iterator[bytes]:
-        """The bytes of one artifact in parts of bounded size; `Corrupt` at the end if they were not its bytes."""
-        hasher = ids.ArtifactHasher()
-        for piece in self._pieces(artifact):
-            hasher.update(piece)
-            yield piece
-        if hasher.hexdigest() != artifact:
-            raise _not_its_bytes(artifact)
-
-    def has(self, artifact: str) -> bool:
-        """Whether its bytes are here."""
-        with contextlib.suppress(NotFound):
-            if self._pending(artifact) is not None:
-                return True
-            number, frame, _, _ = self._locate(artifact)
-            return frame is not None or self.db.one(sql.PARTS, (number,)) is not None
-        return False
-
-    def info(self, artifact: str) -> ArtifactInfo:
-        """What is known of it without reading it."""
-        self._see_own_writes()
-        number, frame, _, size = self._locate(artifact)
-        evicted = frame is None and not self.has(artifact)
-        policy, expires = self.db.one(sql.POLICY, (number,)) or ("default", None)
-        return ArtifactInfo(id=artifact, size=size, policy=policy, expires=expires, evicted=evicted)
-
-    def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
-        """Full names that begin with these hex digits."""
-        self._see_own_writes()
-        found = sorted(id.hex() for (id,) in self.db.all(sql.ARTIFACTS_FROM, span(prefix)))
-        return [name for name in found if name.startswith(prefix)][:limit]
-
-    def find_artifact(self, artifact: str) -> Row | None:
-        """The row number, frame, start and size of an artifact."""
-        try:
-            id = bytes.fromhex(artifact)
-        except ValueError:
-            return None
-        return self.db.one(sql.ARTIFACT, (id[:8], id))
-
-    def _locate(self, artifact: str) -> Row:
-        found = self.find_artifact(artifact)
-        if found is None:
-            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}")
-        return found
-
-    def _pieces(self, artifact: str) -> Iterator[bytes]:
-        """The bytes as they lie: one slice, or the parts of something large. Looks again if they were moved."""
-        if (pending := self._pending(artifact)) is not None:
-            yield pending
-            return
-        place: Row = self._locate(artifact)
-        while place[1] is not None:
-            before = place
-            _, frame, start, size = place
-            try:
-                data = self.frame(frame)[start : start + size]
-                # A slot may have been filled anew since we looked where the artifact is; a frame never changes.
-                if len(data) == size and (frame > 0 or ids.artifact_id(data) == artifact):
-                    yield data
-                    return
-                problem: HarkenError = _not_its_bytes(artifact)
-            except NotFound as error:
-                problem = error
-            if (place := self._locate(artifact)) == before:
-                raise problem
-        yield from self._parts(artifact, place[0])
-
-    def _parts(self, artifact: str, number: int) -> Iterator[bytes]:
-        parts = self.db.all(sql.PARTS, (number,))
-        if not parts:
-            name = ids.artifact_ref(artifact)
-            raise Evicted(f"the bytes of {name} have been let go", hint="put them again, or fetch them from a backup")
-        for frame, size in parts:
-            content = self.frame(frame)
-            if len(content) != size:
-                raise _not_its_bytes(artifact)
-            yield content
-
-    def _pending(self, artifact: str) -> bytes | None:
-        """Bytes this thread has put in a transaction that is still open."""
-        writer = getattr(self.db.local, "writer", None)
-        return writer.pending(artifact) if writer is not None else None
-
-    def _see_own_writes(self) -> None:
-        """Let this thread's open transaction write down what it has only noted, before we look."""
-        writer = getattr(self.db.local, "writer", None)
-        if writer is not None:
-            writer.note_rows()
-
-    def frame(self, number: int, *, alone: bool = False) -> bytes:
-        """The content of a frame (a negative number is a slot of `loose`), its hash checked.
-
-        The last few large ones are kept: a frame never changes, and of a slot it is asked whether it has."""
-        kept = self._frames.get(number)
-        if kept is not None and (number > 0 or self.db.one(sql.LOOSE_HASH, (-number,)) == (kept[0],)):
-            return kept[1]
-        row = self.db.one(sql.FRAME, (number,)) if number > 0 else self.db.one(sql.LOOSE_FRAME, (-number,))
-        if row is None:
-            raise NotFound(f"no frame {number}", hint=FSCK)
-        hash, size, prefix, data = row
-        if alone and prefix is not None:
-            raise Corrupt(f"frame {number} leans on another, though others lean on it", hint=FSCK)
-        before = self.frame(prefix, alone=True) if prefix is not None else None
-        content = open_frame(Frame(hash, size, data), name=f"frame {number}", prefix=before)
-        if size >= _WORTH_KEEPING:
-            self._frames[number] = (hash, content)
-            if len(self._frames) > _FRAMES_KEPT:
-                with contextlib.suppress(KeyError):  # another thread was faster
-                    self._frames.popitem(last=False)
-        return content
-
     # -- commits -----------------------------------------------------------------------------------------------
 
     def get_commit(self, commit: str) -> Commit:
         """The commit of that full name."""
+        return self.get_commits([commit])[0]
+
+    def get_commits(self, commits: Sequence[str]) -> list[Commit]:
+        """The commits of these full names, in the order asked."""
+        rows = self._rows_of(commits)
+        return self._commits([rows[name] for name in commits])
+
+    def _rows_of(self, commits: Sequence[str]) -> dict[str, Row]:
+        """The checked rows of commits, by the names they were asked by; `NotFound` says which is not there."""
         self._see_own_writes()
-        row = self.db.one(sql.COMMIT_BY_N, (self.number(commit),))
-        if row is None:
-            raise NotFound(f"no commit {ids.commit_ref(commit)}")
-        return self._commit(row)
+        starts: dict[bytes, set[str]] = {}
+        for name in commits:
+            if len(name) >= naming.FULL and ids.is_hex(name):
+                starts.setdefault(bytes.fromhex(name[:16]), set()).add(name)
+        found: dict[str, Row] = {}
+        asked = list(starts)
+        for at in range(0, len(asked), _ASKED):
+            some = asked[at : at + _ASKED]
+            for raw in self.db.all(f"{sql.COMMITS_CALLED}({','.join('?' * len(some))})", some):
+                row = checked("commits", raw)
+                both = row[1].hex() + row[2].hex()
+                for name in starts[row[1][:8]]:
+                    if name == both or name == full_name(*row[1:4]):
+                        found[name] = row
+        for name in commits:
+            if name not in found:
+                raise NotFound(f"no commit {ids.commit_ref(name)}", hint="`harken log --all` lists every commit")
+        return found
 
     def number(self, commit: str) -> int:
         """The row number of a commit."""
@@ -234,55 +135,104 @@ class SqliteStore:
 
     def number_and_seal(self, commit: str) -> tuple[int, str]:
         """The row number of a commit, and its seal."""
-        if len(commit) >= naming.FULL and ids.is_hex(commit):
-            for number, id, seal, twin, _ in self.db.all(sql.ALIKE, span(commit)):
-                if commit == full_name(id, seal, twin) or commit == id.hex() + seal.hex():
-                    return int(number), seal.hex()
-        raise NotFound(f"no commit {ids.commit_ref(commit)}", hint="`harken log --all` lists every commit")
+        known = self._numbers.get(commit)
+        if known is None:
+            row = self._rows_of([commit])[commit]
+            known = (row[0], row[2].hex())
+            self._keep(self._numbers, {full_name(*row[1:4]): known})
+        return known
+
+    def _located(self, commits: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """The row number and the full name of each commit, by the names they were asked by."""
+        found = {name: (known[0], name) for name in commits if (known := self._numbers.get(name))}
+        rest = [name for name in commits if name not in found]
+        return found | {name: (row[0], full_name(*row[1:4])) for name, row in self._rows_of(rest).items()}
+
+    def names_of(self, numbers: Iterable[int | None]) -> Names:
+        """The full names of commits by their row numbers."""
+        asked = {number for number in numbers if number is not None}
+        names: Names = {None: ""}
+        for row in self._at("commits", sql.COMMITS_AT, asked):
+            names[row[0]] = full_name(*row[1:4])
+        return names
+
+    def _at(self, table: str, statement: str, numbers: Iterable[int]) -> list[Row]:
+        """The rows with these numbers; `Corrupt` where one of them is not there."""
+        asked = sorted(set(numbers))
+        if not asked:
+            return []
+        self._see_own_writes()
+        rows = [checked(table, row) for row in self.db.all(statement, (_listed(asked),))]
+        if len(rows) != len(asked):
+            missing = min(set(asked) - {row[0] for row in rows})
+            raise Corrupt(f"row {missing} of the table {table} is missing", hint=FSCK)
+        return rows
 
     def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
         """Commits whose name begins with these hex digits, newest first."""
         self._see_own_writes()
         if not prefix:
             rows = self.db.all(sql.COMMITS_NEWEST, (-1 if limit is None else limit,))
-            return [self._commit(row) for row in rows]
+            return self._commits([checked("commits", row) for row in rows])
         if not ids.is_hex(prefix):
             return []
+        long = len(prefix) > naming.FULL
         found = []
-        for row in self.db.all(sql.COMMITS_BETWEEN, span(prefix)):
-            id, seal, twin = row[1:4]
-            long = len(prefix) > naming.FULL
-            if (id.hex() + seal.hex() if long else id.hex()).startswith(prefix) and (long or not twin):
-                found.append(self._commit(row))
-        return found[:limit]
+        for raw in self.db.all(sql.COMMITS_BETWEEN, span(prefix)):
+            row = checked("commits", raw)
+            if (row[1].hex() + row[2].hex() if long else row[1].hex()).startswith(prefix) and (long or not row[3]):
+                found.append(row)
+        return self._commits(found[:limit])
+
+    def _commits(self, rows: Sequence[Row]) -> list[Commit]:
+        """Checked rows as commits, with everything they name looked up at once."""
+        names: Names = {row[0]: full_name(*row[1:4]) for row in rows}
+        names[None] = ""
+        names |= self.names_of({parent_of(row[0], row[5]) for row in rows} - names.keys())
+        origins = self._interned_rows("origins", {row[8] for row in rows})
+        who = self._interned_rows("principals", {row[9] for row in rows})
+        with readable():
+            made = [commit_of(row, names[parent_of(row[0], row[5])], origins[row[8]], who[row[9]]) for row in rows]
+        self._keep(self._numbers, {commit.id: (row[0], commit.seal) for commit, row in zip(made, rows, strict=True)})
+        return made
+
+    def _interned_rows(self, table: str, numbers: set[int]) -> dict[int, Row]:
+        """Rows of `origins` or `principals`, without their numbers."""
+        kept = self._origins if table == "origins" else self._principals
+        statement = sql.ORIGINS_AT if table == "origins" else sql.PRINCIPALS_AT
+        missing = numbers - kept.keys()
+        if not missing:
+            return kept
+        fresh = {row[0]: words(row[1:]) for row in self._at(table, statement, missing)}
+        self._keep(kept, fresh)
+        return {number: kept[number] if number in kept else fresh[number] for number in numbers}
+
+    def _keep(self, kept: dict[Any, T], fresh: dict[Any, T]) -> None:
+        """Keep what was read between calls; not inside a transaction, which may be taken back."""
+        if not self.db.holding and len(kept) + len(fresh) <= _KEPT:
+            kept.update(fresh)
 
     def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
         """From the commit back towards its root, a range scan for each chain it passes."""
         ends, walked = frozenset(stop), []
-        below: Row | None = None  # a row is the parent of the one before it, so one step ahead is needed
-        for rows in self._scan(sql.CHAIN, commit, None if limit is None else limit + 1, parent=5):
-            for row in rows:
-                if below is not None:
-                    walked.append(self._commit(below, full_name(*row[1:4])))
-                    if walked[-1].commit_type in ends or len(walked) == limit:
-                        return walked
-                below = row
-        return [*walked, self._commit(below, "")] if below is not None and limit != 0 else walked
+        for rows in self._scan(sql.CHAIN, commit, limit):
+            for made in self._commits([checked("commits", row) for row in rows]):
+                walked.append(made)
+                if made.commit_type in ends:
+                    return walked
+        return walked
 
     def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
         """`chain` without the facts that only people need; where the bytes lie is noted for `get_many`."""
-        ends, kinds = frozenset(stop), self._origins
+        ends = frozenset(stop)
         walked: list[Link] = []
-        if len(self._places) > _PLACES_KEPT:
+        if len(self._places) > _KEPT:
             self._places.clear()
-        for rows in self._scan(sql.WALK, commit, limit, parent=0):
-            for origin in {row[3] for row in rows} - kinds.keys():
-                self._origin(origin)
-            links = [
-                Link(id.hex() + seal.hex(), art.hex(), kinds[k][2], kinds[k][1], messages, tokens, about == 1)
-                for _, id, seal, k, messages, tokens, about, art, _, _, _ in rows
-            ]
-            self._places.update(zip([link.artifact for link in links], [row[8:] for row in rows], strict=True))
+        for rows in self._scan(sql.WALK, commit, limit):
+            kinds = self._interned_rows("origins", {row[8] for row in rows})
+            with readable():
+                links = [link_of(checked("commits", row[:15]), kinds[row[8]]) for row in rows]
+            self._places.update(zip([link.artifact for link in links], [row[15:] for row in rows], strict=True))
             if ends:
                 for n, link in enumerate(links):
                     if link.commit_type in ends:
@@ -290,170 +240,216 @@ class SqliteStore:
             walked += links
         return walked
 
-    def _scan(self, statement: str, commit: str, limit: int | None, *, parent: int) -> Iterator[list[Row]]:
-        """The rows of a walk in blocks, newest first: one cursor for each chain that the walk passes."""
+    def _scan(self, statement: str, commit: str, limit: int | None) -> Iterator[list[Row]]:
+        """The rows of a walk in blocks that grow, newest first: a few queries for each chain that the walk passes."""
         self._see_own_writes()
         number: int | None = self.number(commit)
         left = limit if limit is not None else sys.maxsize
+        step = _STEP
         while number is not None and left > 0:
-            cursor = self.db.cursor(statement, (first_of_chain(number), number))
-            expected = number - first_of_chain(number) + 1
-            while rows := self.db.fetch(cursor, min(_STEP, left)):
-                yield rows
-                left -= len(rows)
-                expected -= len(rows)
-                if left <= 0:
-                    return
-                above: int | None = rows[-1][parent]
-            if expected:
+            first = first_of_chain(number)
+            rows = self.db.all(statement, (first, number, min(step, left)))
+            if [row[0] for row in rows] != list(range(number, number - len(rows), -1)) or not rows:
                 raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
-            number = above
+            yield rows
+            left -= len(rows)
+            if len(rows) < step and left > 0 and rows[-1][0] != first:
+                raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
+            step = min(step * 8, 1 << 15)
+            number = parent_of(rows[-1][0], rows[-1][5])
 
     def children(self, commit: str) -> list[Commit]:
         """The commits that name it as their parent."""
         self._see_own_writes()
         number = self.number(commit)
-        return [self._commit(row) for row in self.db.all(sql.CHILDREN, (number + 1, number))]
+        return self._commits([checked("commits", row) for row in self.db.all(sql.CHILDREN, (number + 1, number))])
 
     def latest(self, principal: str, time: int) -> Commit | None:
         """The principal's newest commit at or before the instant; sightings count."""
         self._see_own_writes()
-        best: Row | None = None
-        for (number,) in self.db.all(sql.PRINCIPAL_ROWS, (text(principal),)):
-            for statement in (sql.LATEST_COMMIT, sql.LATEST_SIGHTING):
-                found = self.db.one(statement, (number, time))
-                best = max(filter(None, (best, found)), default=None)
-        row = self.db.one(sql.COMMIT_BY_N, (best[1],)) if best else None
-        return self._commit(row) if row else None
+        best: tuple[int, int] | None = None
+        for row in self.db.all(sql.PRINCIPALS_CALLED, (text(principal),)):
+            number = checked("principals", row)[0]
+            found = self.db.one(sql.LATEST_COMMIT, (number, time))
+            seen = self.db.one(sql.LATEST_SIGHTING, (number, time))
+            sighting = checked("sightings", seen) if seen else None
+            both = (best, found and found[:2], sighting and (sighting[3], sighting[1]))
+            best = max(filter(None, both), default=None)
+        if best is None:
+            return None
+        return self._commits(self._at("commits", sql.COMMITS_AT, [best[1]]))[0]
 
     def sightings(self, commit: str) -> list[Sighting]:
         """Who made this commit, the first to do so first."""
-        first = self.get_commit(commit)
-        seen = [Sighting(commit=first.id, principal=first.principal, machine=first.machine, time=first.time)]
-        for number, time in self.db.all(sql.SIGHTINGS, (self.number(commit),)):
-            principal, machine = self._principal(number)
-            seen.append(Sighting(commit=first.id, principal=principal, machine=machine, time=time))
-        return seen
+        return self.sightings_of([commit])[commit]
 
-    def _commit(self, row: Row, parent: str | None = None) -> Commit:
-        """A row as a commit; one that is not what was written says so."""
-        try:
-            return self._read_commit(row, parent)
-        except (TypeError, AttributeError, ValueError, OverflowError) as error:
-            raise Corrupt(f"commit row {row[0]} cannot be read: {error}", hint=FSCK) from error
+    def sightings_of(self, commits: Sequence[str]) -> dict[str, list[Sighting]]:
+        """`sightings` of many commits, by the names that were asked for."""
+        made = dict(zip(commits, self.get_commits(commits), strict=True))
+        seen = self._about(commits, "sightings", sql.SIGHTINGS)
+        who = self._interned_rows("principals", {row[2] for rows in seen.values() for row in rows})
+        return {
+            name: [
+                Sighting(commit=first.id, principal=first.principal, machine=first.machine, time=first.time),
+                *(
+                    Sighting(commit=first.id, principal=who[row[2]][0], machine=who[row[2]][1], time=row[3])
+                    for row in seen[name]
+                ),
+            ]
+            for name, first in made.items()
+        }
 
-    def _read_commit(self, row: Row, parent: str | None) -> Commit:
-        n, id, seal, twin, digits, fork, time, origin, principal, messages, tokens, approximate, links, artifact = row
-        if parent is None:
-            above = fork if n == first_of_chain(n) else n - 1
-            parent = full_name(*(self.db.one(sql.COMMIT_NAME, (above,)) or (None, b"", 0))) if above else ""
-        kind = self._origins.get(origin) or self._origin(origin)
-        who, where = self._principals.get(principal) or self._principal(principal)
-        name = full_name(id, seal, twin)
-        spawned, forked = links_of(links) if links else (None, "")
-        return Commit(
-            artifact=artifact.hex(),
-            format=kind[1],
-            parent=parent,
-            commit_type=kind[2],
-            checkpoint=kind[3],
-            time=time,
-            template=kind[4],
-            principal=who,
-            machine=where,
-            session_id=kind[0],
-            ticket_id=kind[5],
-            thread_id=kind[6],
-            message_count=messages,
-            token_count=tokens,
-            approximate=approximate == 1,
-            spawned_from=spawned,
-            forked_from=forked,
-            id=name,
-            seal=seal.hex(),
-            short=ids.commit_ref(name, digits or ids.COMMIT_SHORT),
-            created_at=clock.format_seconds(time),
-        )
-
-    def _origin(self, number: int) -> Row:
-        if number not in self._origins:
-            self._origins.update((n, tuple(map(untext, row))) for n, *row in self.db.all(sql.ORIGINS))
-        if number not in self._origins:
-            raise Corrupt(f"origin {number} is missing", hint=FSCK)
-        return self._origins[number]
-
-    def _principal(self, number: int) -> tuple[str, str]:
-        if number not in self._principals:
-            self._principals.update((n, (untext(p), untext(m))) for n, p, m in self.db.all(sql.PRINCIPALS))
-        if number not in self._principals:
-            raise Corrupt(f"principal {number} is missing", hint=FSCK)
-        return self._principals[number]
+    def _about(self, commits: Sequence[str], table: str, statement: str) -> dict[str, list[Row]]:
+        """The rows of a table that are about these commits, by the names that were asked for; each row's own name
+        of the commit stands in the place of its number."""
+        located = self._located(commits)
+        found: dict[int, list[Row]] = {number: [] for number, _ in located.values()}
+        for raw in self.db.all(statement, (_listed(found),)):
+            row = checked(table, raw)
+            found[row[1]].append(row)
+        return {name: [(row[0], own, *row[2:]) for row in found[number]] for name, (number, own) in located.items()}
 
     # -- what the writer keeps between transactions ------------------------------------------------------------
 
     def remember(self, commits: dict[str, tuple[int, str]], interned: dict[tuple[str, ...], int]) -> None:
         """Where these commits lie, which are likely parents of the next, and the numbers of repeated text."""
-        if len(self._recent) > _RECENT:
-            self._recent.clear()
-            self.interned.clear()
-        self._recent.update(commits)
+        for kept in (self._numbers, self.interned):
+            if len(kept) > _KEPT:
+                kept.clear()
+        self._numbers.update(commits)
         self.interned.update(interned)
 
-    def recall(self, commit: str) -> tuple[int, str] | None:
-        """Where a commit lies, if it was remembered."""
-        return self._recent.get(commit)
+    def forget_all(self) -> None:
+        """After a repair: what was read before may be gone."""
+        for kept in (self._numbers, self.interned, self._origins, self._principals, self._places, self._frames):
+            kept.clear()
+        self._epoch = ""
 
     def forget_places(self) -> None:
         """After a transaction: slices may have moved."""
         self._places.clear()
 
-    def forget(self) -> None:
-        """After a transaction was taken back: its numbers may be given out again."""
-        self._recent.clear()
-        self.interned.clear()
-        self._origins.clear()
-        self._principals.clear()
-        self._frames.clear()
-
     # -- what is said about them -------------------------------------------------------------------------------
 
     def annotations(self, commit: str) -> list[Annotation]:
         """Everything said about a commit, oldest first."""
-        name = self.get_commit(commit).id
-        return [
-            Annotation(commit=name, key=untext(key), value=untext(value), time=time, who=untext(who))
-            for key, value, time, who in self.db.all(sql.ANNOTATIONS, (self.number(commit),))
-        ]
+        return self.annotations_of([commit])[commit]
+
+    def annotations_of(self, commits: Sequence[str]) -> dict[str, list[Annotation]]:
+        """`annotations` of many commits, by the names that were asked for."""
+        found = self._about(commits, "annotations", sql.ANNOTATIONS)
+        return {
+            name: [
+                Annotation(commit=commit, key=untext(key), value=untext(value), time=time, who=untext(who))
+                for _, commit, key, value, time, who in rows
+            ]
+            for name, rows in found.items()
+        }
 
     def names(self, kind: str | None = None) -> list[Name]:
         """Branches and tags."""
-        rows = self.db.all(f"{sql.NAMES} ORDER BY m.name")
-        return [name_of(row) for row in rows if kind in (None, row[1])]
+        return [name for name in self._names(self.db.all(f"{sql.NAMES} ORDER BY name")) if kind in (None, name.kind)]
 
     def find_name(self, name: str) -> Name | None:
         """What a branch or tag points at."""
-        row = self.db.one(sql.NAME, (text(name),))
-        return name_of(row) if row else None
+        return next(iter(self._names(self.db.all(sql.NAME, (text(name),)))), None)
+
+    def names_at(self, commits: Sequence[str]) -> dict[str, list[Name]]:
+        """The branches and tags that point at each of these commits, by the names that were asked for."""
+        located = self._located(commits)
+        found: dict[int, list[tuple[str, str]]] = {number: [] for number, _ in located.values()}
+        for raw in self.db.all(sql.NAMES_AT, (_listed(found),)):
+            name, kind, target = checked("names", raw)
+            found[target].append((name, kind))
+        return {
+            asked: [Name(name=name, kind=kind, target=own) for name, kind in found[number]]
+            for asked, (number, own) in located.items()
+        }
+
+    def _names(self, raw: Iterable[Row]) -> list[Name]:
+        rows = [checked("names", row) for row in raw]
+        targets = self.names_of(row[2] for row in rows)
+        return [Name(name=name, kind=kind, target=targets[target]) for name, kind, target in rows]
 
     def moves(self, name: str | None = None, *, limit: int | None = None) -> list[Move]:
         """Deliberate moves, newest first."""
-        rows = self.db.all(sql.MOVES, (None if name is None else text(name), -1 if limit is None else limit))
-        return [move_of(row) for row in rows]
+        raw = self.db.all(sql.MOVES, (None if name is None else text(name), -1 if limit is None else limit))
+        rows = [checked("moves", row) for row in raw]
+        ends = self.names_of(end for row in rows for end in row[3:5])
+        return [
+            Move(
+                number=number,
+                name=moved,
+                kind=kind,
+                before=ends[before],
+                after=ends[after],
+                time=time,
+                who=untext(who),
+                why=untext(why),
+            )
+            for number, moved, kind, before, after, time, who, why in rows
+        ]
+
+    # -- sessions ----------------------------------------------------------------------------------------------
 
     def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
         """The sessions it knows, by the start of their id or by the file they came from."""
-        rows = self.db.all(sql.SESSIONS, (text(prefix), None if source is None else text(source)))
-        return [session_of(row) for row in rows]
+        if source is not None:
+            raw = self.db.all(sql.SESSIONS_FROM, (text(source),))
+        elif prefix:
+            raw = [row for ends in ranges(prefix) for row in self.db.all(sql.SESSIONS_BETWEEN, ends)]
+        else:
+            raw = self.db.all(sql.SESSIONS)
+        rows = sorted(checked("sessions", row) for row in raw)
+        return [row for row in self._sessions(rows) if row.session.startswith(prefix)]
+
+    def find_session(self, session: str) -> SessionRow | None:
+        """The session of exactly this id."""
+        row = self.db.one(sql.SESSION, (text(session),))
+        return self._sessions([checked("sessions", row)])[0] if row else None
+
+    def _sessions(self, rows: Sequence[Row]) -> list[SessionRow]:
+        with readable():
+            older = {row[0]: tuple(map(int, row[6].split())) for row in rows if row[6]}
+            names = self.names_of(n for row in rows for n in (row[4], row[5], *older.get(row[0], ())))
+            return [session_of(row, names, tuple(names[n] for n in older.get(row[0], ()))) for row in rows]
+
+    # -- the feed ----------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> str:
+        """Drawn when the store was made, or repaired; a backup has its own."""
+        if not self._epoch or self.db.holding:
+            row = self.db.one(sql.FACT, ("epoch",))
+            if row is None:
+                raise Corrupt(f"{self.location} has lost its epoch", hint=FSCK)
+            self._epoch = str(checked("facts", row)[1])
+        return self._epoch
+
+    def last_change(self) -> int:
+        """The number of the newest change; 0 in a store that never changed."""
+        (number,) = self.db.one(sql.LAST_CHANGE) or (0,)
+        return int(number)
+
+    def since(self, number: int, limit: int = 1000) -> list[Change]:
+        """The changes after that number, oldest first, at most `limit` of them."""
+        rows = [checked("changes", row) for row in self.db.all(sql.CHANGES_AFTER, (number, max(limit, 0)))]
+        with readable():
+            return feed.changes_of(self, rows, number, limit)
+
+    def wait(self, number: int, timeout: float) -> bool:
+        """Wait until there is a change after that number, made by whatever thread or process."""
+        return self.bell.wait(lambda: self.last_change() > number, timeout)
 
     # -- the cache of derived bytes ----------------------------------------------------------------------------
 
     def cached(self, key: str) -> bytes | None:
         """Derived bytes kept under this key, if they still are."""
-        return self.derived.get(key)
+        return self.derived.get(f"{self.epoch}/{key}")
 
     def cache(self, key: str, data: bytes) -> None:
-        """Keep derived bytes for a while."""
-        self.derived.put(key, data)
+        """Keep derived bytes for a while, for this epoch of the store."""
+        self.derived.put(f"{self.epoch}/{key}", data)
 
     # -- housekeeping ------------------------------------------------------------------------------------------
 
@@ -465,16 +461,14 @@ class SqliteStore:
 
     def close(self) -> None:
         """Gather what this store left loose, and let go of the file; closing twice is closing once."""
-        if self._closed:
+        if self.db.closed:
             return
-        self._closed = True
         with contextlib.suppress(HarkenError):  # nothing is lost if it cannot be gathered now
             self.packer.at_close()
-        self.derived.close()
         self.db.close()
+        self.derived.close()
 
 
-def _not_its_bytes(artifact: str) -> Corrupt:
-    return Corrupt(
-        f"{ids.artifact_ref(artifact)} is not what its name says", hint="`harken fsck --read-data` says what is lost"
-    )
+def _listed(numbers: Iterable[int]) -> str:
+    """Row numbers as a query takes them."""
+    return msgspec.json.encode(sorted(numbers)).decode()

@@ -18,13 +18,15 @@ from harken.errors import BadRequest, Conflict, NotFound
 from . import naming, sql
 from .base import Commit, Draft, SessionRow
 from .db import text
+from .feed import ChangeLog
 from .frames import BULK, FRAME_SIZE, Frame, live_level, seal_frame
-from .packing import SMALL
+from .rows import SESSION_WORDS, checked, full_name
 
 if TYPE_CHECKING:
+    from .db import Database
     from .sqlite import SqliteStore
 
-LOOSE_LIMIT = SMALL
+LOOSE_LIMIT = 64 << 10
 """A frame below this is loose: it waits to be gathered with its neighbours."""
 
 
@@ -42,6 +44,7 @@ class SqliteWriter:
         self._interned: dict[tuple[str, ...], int] = {}
         self._bases: dict[int, int | None] = {}
         self._chain = 0
+        self._changes = ChangeLog(self._db)
         self.loosened: list[tuple[int, int]] = []
         """Chain and size of each loose frame that was added."""
         self.ended: set[int] = set()
@@ -55,6 +58,10 @@ class SqliteWriter:
         self._numbers: dict[str, int] = {}  # of the artifacts in the buffer, whose rows are yet to be written
         self._noted: set[str] = set()  # those of them that have a row nevertheless
         self._scattered = False  # one of them was evicted before, so its row is not next to the others
+
+    def begin(self) -> None:
+        """Begin the transaction now, for one who must look before changing anything."""
+        self._begin()
 
     # -- the transaction ---------------------------------------------------------------------------------------
 
@@ -75,16 +82,16 @@ class SqliteWriter:
         """Write what is left in the buffer and make everything durable."""
         if self._begun:
             self._flush()
+            self._changes.write()
             self._db.commit()
             self._begun = False
             self._store.remember(self._known, self._interned)
 
     def end(self) -> None:
-        """Take back what was not finished; what was noted of it is forgotten before anybody else may write."""
+        """Take back what was not finished."""
         self._db.local.writer = None
         if self._begun:
             self._begun = False
-            self._store.forget()
             self._db.rollback()
 
     def pending(self, artifact: str) -> bytes | None:
@@ -104,8 +111,9 @@ class SqliteWriter:
         number = self._numbers.get(name)
         if number is None:
             found = self._find_or_draw(name)
-            if found is None or (found[1] is None and not self._store.has(name)):
+            if found is None or (found[2] is None and not self._store.has(name)):
                 self._place(name, data, like, found)
+                self._changes.add("artifact", self._numbers[name])
                 if found is None and policy != "default":
                     self._set_policy(self._numbers[name], policy, expires)
             number = found[0] if found is not None else None
@@ -120,7 +128,7 @@ class SqliteWriter:
         id = bytes.fromhex(name)
         *found, following = self._db.all(sql.ARTIFACT_AND_NEXT, (id[:8], id))
         self._next["artifact"] = following[0]
-        return found[0] if found else None
+        return checked("artifacts", found[0]) if found else None
 
     def _place(self, name: str, data: bytes, like: str, found: tuple[Any, ...] | None) -> None:
         """Put new bytes into the buffer; a full one, or one that leans on another frame, is written first."""
@@ -153,58 +161,57 @@ class SqliteWriter:
             number = -self._fill_slot(frame)
         else:
             number = self._draw("frame")
-            self._db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, self._prefix, frame.data))
+            add_frame(self._db, number, frame, self._prefix)
         start, fresh = 0, []
         for name, data in self._buffer.items():
+            row = (self._numbers[name], bytes.fromhex(name), number, start, len(data))
             if name in self._noted:
-                self._db.do(sql.PLACE_ARTIFACT, (number, start, self._numbers[name]))
+                place_artifact(self._db, row)
             else:
-                fresh.append((self._numbers[name], bytes.fromhex(name), number, start, len(data)))
+                fresh.append((*row, ids.row_sum("artifacts", row)))
             start += len(data)
-        if len(fresh) == 1:
-            self._db.do(sql.ADD_ARTIFACT, fresh[0])
-        else:
-            self._db.many(sql.ADD_ARTIFACT, fresh)
+        self._db.many(sql.ADD_ARTIFACT, fresh)
         self._reset_buffer()
 
     def _fill_slot(self, frame: Frame) -> int:
         """Put a small frame into a slot whose own has been packed, or into a new one."""
         numbers, free = list(self._numbers.values()), self._store.packer.free
-        row = (frame.hash, frame.size, self._chain, numbers[0], numbers[-1], frame.data)
         slot = 0
         while free and not slot:
             slot = free.pop()
             if self._db.one(sql.SLOT_IN_USE, (slot,)) is not None:  # somebody was faster
                 slot = 0
         slot = slot or self._draw("slot")
-        self._db.do(sql.FILL_SLOT, (slot, *row))
+        fill_slot(self._db, slot, frame, self._chain, numbers[0], numbers[-1])
         self.loosened.append((self._chain, frame.size))
         return slot
 
     def note_rows(self) -> None:
         """Write the rows of what is in the buffer, though it is not known yet where it will lie."""
         for name in self._numbers.keys() - self._noted:
-            self._db.do(
-                sql.ADD_ARTIFACT, (self._numbers[name], bytes.fromhex(name), None, None, len(self._buffer[name]))
-            )
+            self._add_artifact((self._numbers[name], bytes.fromhex(name), None, None, len(self._buffer[name])))
             self._noted.add(name)
+
+    def _add_artifact(self, row: tuple[int, bytes, int | None, int | None, int]) -> None:
+        self._db.do(sql.ADD_ARTIFACT, (*row, ids.row_sum("artifacts", row)))
 
     def _base(self, like: str) -> int | None:
         """The frame to compress against: the one that holds `like`, or the one that one was compressed against."""
         found = self._store.find_artifact(like)
-        if found is not None and (found[1] or 0) < 0:
+        if found is not None and (found[2] or 0) < 0:
             # A frame that others lean on must not be packed away, so what is loose is gathered for good first.
             self._flush()
-            loose = self._db.one(sql.LOOSE_ROW, (-found[1],))
-            self._store.packer.settle(loose[3] if loose else 0)
+            loose = self._db.one(sql.LOOSE_ROW, (-found[2],))
+            self._store.packer.settle(checked("loose", loose)[3] if loose else 0)
             self._next.pop("frame", None)
             found = self._store.find_artifact(like)
-        if found is None or found[1] is None:
+        if found is None or found[2] is None:
             return None
-        frame = int(found[1])
+        frame = int(found[2])
         if frame not in self._bases:
-            prefix = self._db.one(sql.FRAME_PREFIX, (frame,))
-            self._bases[frame] = prefix[0] if prefix and prefix[0] is not None else frame
+            row = self._db.one(sql.FRAME_PREFIX, (frame,))
+            prefix = checked("frames", row)[3] if row else None
+            self._bases[frame] = prefix if prefix is not None else frame
         return self._bases[frame]
 
     def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
@@ -233,8 +240,10 @@ class SqliteWriter:
                 number = found[0]
             else:
                 number = self._draw("artifact")
-                self._db.do(sql.ADD_ARTIFACT, (number, bytes.fromhex(name), None, None, size))
-            self._db.many(sql.ADD_PART, [(number, n, *row) for n, row in enumerate(frames)])
+                self._add_artifact((number, bytes.fromhex(name), None, None, size))
+            rows = [(number, n, *frame) for n, frame in enumerate(frames)]
+            self._db.many(sql.ADD_PART, [(*row, ids.row_sum("parts", row)) for row in rows])
+            self._changes.add("artifact", number)
             if found is None and policy != "default":
                 self._set_policy(number, policy, expires)
         if found is not None:
@@ -243,8 +252,7 @@ class SqliteWriter:
 
     def _add_part(self, content: bytes) -> int:
         number = self._draw("frame")
-        frame = seal_frame(content, level=BULK)
-        self._db.do(sql.ADD_FRAME, (number, frame.hash, frame.size, None, frame.data))
+        add_frame(self._db, number, seal_frame(content, level=BULK))
         return number
 
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
@@ -257,11 +265,27 @@ class SqliteWriter:
         """Let the bytes go and keep the name; the room they took is gc's to give back."""
         self._begin()
         self._flush()
-        number = self._artifact(artifact)[0]
-        if (self._db.one(sql.POLICY, (number,)) or ("",))[0] == "pin":
+        row = self._artifact(artifact)
+        if self._store.policy(row[0])[0] == "pin":
             raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
-        self._db.do(sql.DROP_PARTS, (number,))
-        self._db.do(sql.PLACE_ARTIFACT, (None, None, number))
+        self.drop_bytes(row)
+
+    def drop_bytes(self, row: tuple[Any, ...]) -> None:
+        """Evict the artifact of this row, whatever its policy."""
+        self._begin()
+        self._db.do(sql.DROP_PARTS, (row[0],))
+        place_artifact(self._db, (row[0], row[1], None, None, row[4]))
+        self._changes.add("eviction", row[0])
+
+    def drop_artifact(self, number: int, id: bytes) -> None:
+        """Remove an artifact, its name too. Its number is not given out again: the feed has spoken of it."""
+        self._begin()
+        fact = ("artifacts", self._draw("artifact") - 1)
+        self._next.pop("artifact")
+        self._db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
+        for statement in (sql.DROP_PARTS, sql.DROP_POLICY, sql.DROP_ARTIFACT):
+            self._db.do(statement, (number,))
+        self._changes.add("eviction", id)
 
     def _artifact(self, artifact: str) -> tuple[Any, ...]:
         found = self._store.find_artifact(artifact)
@@ -273,11 +297,12 @@ class SqliteWriter:
         if policy == "default":
             self._db.do(sql.DROP_POLICY, (number,))
         else:
-            self._db.do(sql.SET_POLICY, (number, policy, expires, ids.row_sum((number, policy, expires))))
+            row = (number, policy, expires)
+            self._db.do(sql.SET_POLICY, (*row, ids.row_sum("policies", row)))
+        self._changes.add("policy", number, policy)
 
     def _strengthen(self, number: int, policy: str, expires: int | None) -> None:
-        row = self._db.one(sql.POLICY, (number,))
-        before: tuple[str, int | None] = (row[0], row[1]) if row else ("default", None)
+        before = self._store.policy(number)
         after = naming.stronger(before, (policy, expires))
         if after != before:
             self._set_policy(number, *after)
@@ -295,74 +320,50 @@ class SqliteWriter:
         created_at = clock.format_seconds(draft.time)
         name = naming.commit_name(draft, created_at)
         seal = naming.seal_of(draft, created_at, parent[1] if parent else "")
-        after = parent[0] + 1 if parent else None
-        alike = self._db.all(sql.ALIKE_OR_AT, (*_near(name), after))
-        if alike and alike[-1][1] is None:  # somebody follows the parent already
-            after = None
-            alike.pop()
+        raw = self._db.all(sql.COMMITS_BETWEEN, _near(name))
+        if raw:
+            self.note_rows()  # a sum is over the name of the artifact, whose row may not be there yet
+            raw = self._db.all(sql.COMMITS_BETWEEN, _near(name))
+        alike = [checked("commits", row) for row in raw]
         same_name = [row for row in alike if row[1].hex() == name]
-        for number, _, sealed, twin, _ in same_name:
-            if sealed.hex() == seal:
-                return self._seen(number, name + seal if twin else name, draft)
+        for row in same_name:
+            if row[2].hex() == seal:
+                return self._seen(row[0], full_name(*row[1:4]), draft)
         full = name + seal if same_name else name
-        digits = self._make_room(full, alike)
-        self._insert(draft, full, seal, digits, parent[0] if parent else None, after, artifact)
+        digits = naming.digits_needed(full, [full_name(*row[1:4]) for row in alike])
+        self._insert(draft, full, seal, digits, parent[0] if parent else None, artifact)
         short = ids.commit_ref(full, digits)
         return naming.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
 
     def _parent(self, name: str) -> tuple[int, str] | None:
         if not name:
             return None
-        known = self._known.get(name) or self._store.recall(name)
-        if known is None:
-            known = self._store.number_and_seal(name)
-        return known
+        return self._known.get(name) or self._store.number_and_seal(name)
 
-    def _make_room(self, full: str, alike: list[tuple[Any, ...]]) -> int:
-        """How many digits the new name needs; those it resembles get as many as they need now."""
-        if not alike:
-            return ids.COMMIT_SHORT
-        names = {row[0]: row[1].hex() + row[2].hex() if row[3] else row[1].hex() for row in alike}
-        for number, *_, digits in alike:
-            needed = naming.digits_needed(names[number], [full])
-            if needed > (digits or ids.COMMIT_SHORT):
-                self._db.do(sql.SET_DIGITS, (needed, number))
-        return naming.digits_needed(full, names.values())
-
-    def _insert(
-        self,
-        draft: Draft,
-        full: str,
-        seal: str,
-        digits: int,
-        parent: int | None,
-        after: int | None,
-        artifact: int,
-    ) -> None:
+    def _insert(self, draft: Draft, full: str, seal: str, digits: int, parent: int | None, artifact: int) -> None:
         """Write the row: in the place after its parent if that is free, else as the first of a new chain."""
-        number = after if after is not None else self._draw("chain") << 32
-        fork = parent if after is None else None
-        id, sealed, twin = bytes.fromhex(full[: naming.FULL]), bytes.fromhex(seal), int(len(full) > naming.FULL)
-        links = naming.links_text(draft) or None
-        facts = (draft.message_count, draft.token_count, int(draft.approximate), links)
-        total = ids.row_sum((id, sealed, twin, draft.time, draft.principal, draft.machine, *facts))
-        self._db.do(
-            sql.ADD_COMMIT,
-            (
-                number,
-                id,
-                sealed,
-                twin,
-                digits if digits != ids.COMMIT_SHORT else None,
-                fork,
-                artifact,
-                draft.time,
-                self._origin(draft),
-                self._principal(draft),
-                *facts,
-                total,
-            ),
+        number, fork = 0, parent
+        if parent is not None and self._db.one(sql.TAKEN, (parent + 1,)) is None:
+            number, fork = parent + 1, None
+        number = number or self._draw("chain") << 32
+        row = (
+            number,
+            bytes.fromhex(full[: naming.FULL]),
+            bytes.fromhex(seal),
+            int(len(full) > naming.FULL),
+            digits if digits != ids.COMMIT_SHORT else None,
+            fork,
+            bytes.fromhex(draft.artifact),
+            draft.time,
+            self._origin(draft),
+            self._principal(draft),
+            draft.message_count,
+            draft.token_count,
+            int(draft.approximate),
+            naming.links_text(draft) or None,
         )
+        self._db.do(sql.ADD_COMMIT, (*row[:6], artifact, *row[7:], ids.row_sum("commits", row)))
+        self._changes.add("commit", number)
         self._known[full] = (number, seal)
         if draft.artifact in self._buffer:
             self._chain = number >> 32
@@ -372,35 +373,28 @@ class SqliteWriter:
     def _seen(self, number: int, name: str, draft: Draft) -> Commit:
         """The commit was there; note who made it again, once for each principal."""
         if all(sighting.principal != draft.principal for sighting in self._store.sightings(name)):
-            total = ids.row_sum((bytes.fromhex(name[: naming.FULL]), draft.principal, draft.machine, draft.time))
-            self._db.do(sql.ADD_SIGHTING, (number, self._principal(draft), draft.time, total))
+            row = (self._draw("sightings"), number, self._principal(draft), draft.time)
+            self._db.do(sql.ADD_SIGHTING, (*row, ids.row_sum("sightings", row)))
+            self._changes.add("sighting", number, text(draft.principal))
         return self._store.get_commit(name)
 
     def _origin(self, draft: Draft) -> int:
-        return self._intern(
-            sql.ORIGIN,
-            sql.ADD_ORIGIN,
-            (
-                draft.session_id,
-                draft.format,
-                draft.commit_type,
-                draft.checkpoint,
-                draft.template,
-                draft.ticket_id,
-                draft.thread_id,
-            ),
-        )
+        fields = (draft.session_id, draft.format, draft.commit_type, draft.checkpoint, draft.template)
+        return self._intern("origins", sql.ORIGIN, sql.ADD_ORIGIN, (*fields, draft.ticket_id, draft.thread_id))
 
     def _principal(self, draft: Draft) -> int:
-        return self._intern(sql.PRINCIPAL, sql.ADD_PRINCIPAL, (draft.principal, draft.machine))
+        return self._intern("principals", sql.PRINCIPAL, sql.ADD_PRINCIPAL, (draft.principal, draft.machine))
 
-    def _intern(self, find: str, add: str, values: tuple[str, ...]) -> int:
+    def _intern(self, table: str, find: str, add: str, values: tuple[str, ...]) -> int:
         """The number of a row of repeated text, added if it is new."""
         number = self._store.interned.get(values) or self._interned.get(values)
         if number is None:
             kept = tuple(map(text, values))
-            row = self._db.one(find, kept)
-            number = self._interned[values] = int(row[0]) if row else self._db.do(add, kept)
+            known = self._db.one(find, kept)
+            number = int(checked(table, known)[0]) if known else self._draw(table)
+            if known is None:
+                self._db.do(add, (number, *kept, ids.row_sum(table, (number, *kept))))
+            self._interned[values] = number
         return number
 
     # -- what is said about them -------------------------------------------------------------------------------
@@ -409,17 +403,13 @@ class SqliteWriter:
         """Say something about a commit."""
         self._begin()
         number = self._number(commit)
-        total = ids.row_sum((self._id(number), key, value, time, who))
-        self._db.do(sql.ADD_ANNOTATION, (number, text(key), text(value), time, text(who), total))
+        row = (self._draw("annotations"), number, text(key), text(value), time, text(who))
+        self._db.do(sql.ADD_ANNOTATION, (*row, ids.row_sum("annotations", row)))
+        self._changes.add("annotation", number, text(key))
 
     def _number(self, commit: str) -> int:
         known = self._known.get(commit)
         return known[0] if known else self._store.number(commit)
-
-    def _id(self, number: int | None) -> bytes | None:
-        """What a row's sum says of a commit it names: the name and the seal, not our number for it."""
-        row = self._db.one(sql.COMMIT_NAME, (number,)) if number is not None else None
-        return bytes(row[0]) + bytes(row[1]) if row else None
 
     def move(
         self,
@@ -445,23 +435,48 @@ class SqliteWriter:
         if target is None:
             self._db.do(sql.DROP_NAME, (name,))
         else:
-            self._db.do(sql.SET_NAME, (name, kind, target, ids.row_sum((name, kind, self._id(target)))))
+            row = (name, kind, target)
+            self._db.do(sql.SET_NAME, (*row, ids.row_sum("names", row)))
+        self._changes.add("name", name, kind)
         if record:
-            number = self._draw("move")
-            fields = (number, name, kind, self._id(before), self._id(target), time, who, why)
-            self._db.do(
-                sql.ADD_MOVE, (number, name, kind, before, target, time, text(who), text(why), ids.row_sum(fields))
-            )
+            moved = (self._draw("moves"), name, kind, before, target, time, text(who), text(why))
+            self._db.do(sql.ADD_MOVE, (*moved, ids.row_sum("moves", moved)))
 
-    def save_session(self, row: SessionRow) -> None:
-        """Insert the session or put this row in its place."""
+    def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
+        """Insert the session or put this row in its place, by compare-and-set on its version."""
         self._begin()
-        tip = self._number(row.tip) if row.tip else None
-        words = (row.parent, row.agent, row.title, row.source)
-        rest = (row.started, row.ended, row.messages, row.state)
-        total = ids.row_sum((row.session, row.runtime, self._id(tip), *words, *rest))
-        values = (text(row.session), text(row.runtime), tip, *map(text, words), *rest, total)
-        self._db.do(sql.SAVE_SESSION, values)
+        session = text(row.session)
+        known = self._db.one(sql.SESSION, (session,))
+        number, _, version, *_ = checked("sessions", known) if known else (self._draw("sessions"), "", 0)
+        naming.check_version(row.session, version, expect)
+        ends = [self._number(commit) if commit else None for commit in (row.tip, row.live)]
+        older = " ".join(str(self._number(commit)) for commit in row.older)
+        values = (
+            *(number, session, version + 1, text(row.runtime), *ends, older),
+            *(text(getattr(row, word)) for word in SESSION_WORDS),
+            *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state),
+        )
+        self._db.do(sql.SAVE_SESSION, (*values, ids.row_sum("sessions", values)))
+        self._changes.add("session", number)
+        return msgspec.structs.replace(row, version=version + 1)
+
+
+def add_frame(db: Database, number: int, frame: Frame, prefix: int | None = None) -> None:
+    """Write a frame's row."""
+    row = (number, frame.hash, frame.size, prefix)
+    db.do(sql.ADD_FRAME, (*row, ids.row_sum("frames", row), frame.data))
+
+
+def fill_slot(db: Database, slot: int, frame: Frame, chain: int, first: int, last: int) -> None:
+    """Write a loose frame's row."""
+    row = (slot, frame.hash, frame.size, chain, first, last)
+    db.do(sql.FILL_SLOT, (*row, ids.row_sum("loose", row), frame.data))
+
+
+def place_artifact(db: Database, row: tuple[int, bytes, int | None, int | None, int]) -> None:
+    """Write where an artifact lies now."""
+    number, _, frame, start, _ = row
+    db.do(sql.PLACE_ARTIFACT, (frame, start, ids.row_sum("artifacts", row), number))
 
 
 def _near(name: str) -> tuple[bytes, bytes]:

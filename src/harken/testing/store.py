@@ -10,14 +10,18 @@ class TestMyStore(StoreContract):
 
 from __future__ import annotations
 
+import contextlib
 import random
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from harken import ids
 from harken.clock import format_seconds
-from harken.errors import BadRequest, Conflict, Evicted, NotFound
+from harken.errors import BadRequest, Closed, Conflict, Evicted, NotFound
 from harken.store import Commit, Draft, SessionRow, Store
 
 T0 = 1_771_756_200_000_000
@@ -292,8 +296,8 @@ class StoreContract:
         assert [made[5]] == store.commits(made[5].id[:30])
         assert [] == store.commits("not hex")
 
-    def test_names_of_eight_digits_grow_where_two_collide(self, store: Store) -> None:
-        """Two commits whose names share eight digits, found by trying some hundred thousand seconds."""
+    def test_the_older_of_two_commits_that_collide_keeps_its_short_name(self, store: Store) -> None:
+        """#19. Two commits whose names share eight digits, found by trying some hundred thousand seconds."""
         with store.write() as writer:
             artifact = writer.put(b"collide")
         seen: dict[str, int] = {}
@@ -305,10 +309,9 @@ class StoreContract:
             first = writer.commit(Draft(artifact=artifact, format="x", time=seen[short]))
             assert 12 == len(first.short)
             second = writer.commit(Draft(artifact=artifact, format="x", time=time))
-        first = store.get_commit(first.id)
         assert first.id[:8] == second.id[:8]
-        assert first.short != second.short
-        assert [first] == store.commits(first.short.removeprefix("ctx-"))
+        assert first == store.get_commit(first.id)
+        assert 12 == len(first.short) < len(second.short)
         assert [second] == store.commits(second.short.removeprefix("ctx-"))
         assert 2 == len(store.commits(first.id[:8]))
 
@@ -386,13 +389,273 @@ class StoreContract:
         with store.write() as writer:
             writer.save_session(one)
             writer.save_session(two)
+            one, two = replace(one, version=1), replace(two, version=1)
         assert [one, two] == store.sessions()
         assert [two] == store.sessions(prefix="s-2") == store.sessions(source="/b")
         assert [] == store.sessions(prefix="s-1", source="/b") == store.sessions(prefix="%")
         again = SessionRow(session="s-1", runtime="claude-code", tip=commit.id, source="/c")
         with store.write() as writer:
-            writer.save_session(again)
-        assert [again, two] == store.sessions()
+            assert replace(again, version=2) == writer.save_session(again)
+        assert [replace(again, version=2), two] == store.sessions()
+
+    def test_a_session_keeps_all_that_is_known_of_it(self, store: Store) -> None:
+        a, b, c, d = grow(store, 4)
+        row = SessionRow(
+            session="s",
+            runtime="r",
+            tip=a.id,
+            live=b.id,
+            older=(c.id, d.id),
+            parent="p",
+            agent="x",
+            title="t",
+            source="/s",
+            template="tmpl",
+            principal="@me:here",
+            machine="m",
+            ticket_id="tic",
+            thread_id="thr",
+            started=1,
+            ended=2,
+            messages=3,
+            cost_usd_micros=4,
+            state=b"{}",
+        )
+        with store.write() as writer:
+            saved = writer.save_session(row)
+        assert replace(row, version=1) == saved == store.find_session("s")
+
+    def test_a_session_is_found_by_its_whole_id_alone(self, store: Store) -> None:
+        sessions = ["s", "s/1", "s\ud800", "\U0010ffff", "\U0010ffff1", "sé", "t"]
+        with store.write() as writer:
+            for session in sessions:
+                writer.save_session(SessionRow(session=session, runtime="r"))
+        assert sessions == [found.session for name in sessions if (found := store.find_session(name))]
+        assert store.find_session("") is None
+        assert ["s", "s/1", "s\ud800", "sé"] == [row.session for row in store.sessions(prefix="s")]
+        assert ["s\ud800"] == [row.session for row in store.sessions(prefix="s\ud800")]
+        assert ["\U0010ffff", "\U0010ffff1"] == [row.session for row in store.sessions(prefix="\U0010ffff")]
+
+    def test_a_session_is_replaced_only_by_one_who_has_seen_it(self, store: Store) -> None:
+        """#42: two who read the same row and land one after the other; the second is told."""
+        row = SessionRow(session="s", runtime="r")
+        with store.write() as writer:
+            first = writer.save_session(row, expect=0)
+        for expect in (0, 2):
+            with pytest.raises(Conflict), store.write() as writer:
+                writer.save_session(replace(row, title="late"), expect=expect)
+        with store.write() as writer:
+            second = writer.save_session(replace(first, title="next"), expect=first.version)
+        assert (2, "next") == (second.version, second.title)
+        assert second == store.find_session("s")
+        with store.write() as writer, pytest.raises(Conflict):
+            writer.save_session(SessionRow(session="new", runtime="r"), expect=1)
+
+    def test_many_are_answered_as_one_by_one(self, store: Store) -> None:
+        made = [*grow(store, 5, principal="a"), *grow(store, 3, start=20, principal="b")]
+        grow(store, 2, principal="c", machine="m")
+        twin = grow(store, 1, checkpoint="tool_call")[0]
+        with store.write() as writer:
+            for commit in made[::2]:
+                writer.annotate(commit.id, "summary", commit.short, time=T0)
+                writer.move(f"at/{commit.short}", kind="tag", to=commit.id, expect="", time=T0)
+        names = [*(commit.id for commit in made), twin.id, made[0].id + made[0].seal]
+        assert [store.get_commit(name) for name in names] == store.get_commits(names)
+        assert {name: store.annotations(name) for name in names} == store.annotations_of(names)
+        assert {name: store.sightings(name) for name in names} == store.sightings_of(names)
+        at = store.names_at(names)
+        assert [f"at/{made[2].short}"] == [name.name for name in at[made[2].id]]
+        assert {made[0].id} == {name.target for name in at[names[-1]]}
+        assert [] == at[made[1].id] == at[twin.id]
+        assert ([], {}) == (store.get_commits([]), store.annotations_of([]))
+        for ask in (store.get_commits, store.annotations_of, store.sightings_of, store.names_at):
+            with pytest.raises(NotFound):
+                ask([made[0].id, "ab" * 32])
+
+    # -- the feed ----------------------------------------------------------------------------------------------
+
+    def test_every_change_has_the_next_number(self, store: Store) -> None:
+        assert (0, []) == (store.last_change(), store.since(0))
+        with store.write() as writer:
+            art = writer.put(b"x")
+            commit = writer.commit(Draft(artifact=art, format="x", time=T0, principal="a"))
+            writer.set_policy(art, "pin")
+            writer.annotate(commit.id, "summary", "s", time=T0)
+            writer.move("main", kind="branch", to=commit.id, expect="", time=T0)
+            writer.save_session(SessionRow(session="s", runtime="r", tip=commit.id))
+        with store.write() as writer:
+            writer.commit(Draft(artifact=art, format="x", time=T0, principal="b"))
+            writer.set_policy(art, "default")
+            writer.evict(art)
+        expected = [
+            ("artifact", art, ""),
+            ("commit", commit.id, ""),
+            ("policy", art, "pin"),
+            ("annotation", commit.id, "summary"),
+            ("name", "main", "branch"),
+            ("session", "s", ""),
+            ("sighting", commit.id, "b"),
+            ("policy", art, "default"),
+            ("eviction", art, ""),
+        ]
+        told = store.since(0)
+        assert expected == [(change.kind, change.subject, change.detail) for change in told]
+        assert list(range(1, 10)) == [change.number for change in told]
+        assert 9 == store.last_change()
+        assert told[4:7] == store.since(4, limit=3)
+        assert [] == store.since(9) == store.since(99)
+
+    def test_what_changes_nothing_has_no_number(self, store: Store) -> None:
+        commit = grow(store, 1, principal="a")[0]
+        before = store.last_change()
+        grow(store, 1, principal="a")
+        with store.write() as writer:
+            writer.put(b"delta 0\n")
+            writer.move("x", kind="tag", to=commit.id, expect="", time=T0)
+            writer.move("x", kind="tag", to=commit.id, expect=None, time=T0)
+        assert [("name", "x")] == [(change.kind, change.subject) for change in store.since(before)]
+
+    def test_numbers_of_what_was_taken_back_are_given_again(self, store: Store) -> None:
+        grow(store, 1)
+        with pytest.raises(RuntimeError), store.write() as writer:
+            writer.put(b"half")
+            raise RuntimeError
+        grow(store, 1, start=1)
+        assert ["artifact", "commit"] * 2 == [change.kind for change in store.since(0)]
+        assert [1, 2, 3, 4] == [change.number for change in store.since(0)]
+
+    def test_a_large_transaction_is_told_of_whole(self, store: Store) -> None:
+        with store.write() as writer:
+            names = [writer.put(b"%d" % n) for n in range(700)]
+        assert names == [change.subject for change in store.since(0, limit=10**6)]
+        assert names[300:310] == [change.subject for change in store.since(300, limit=10)]
+
+    def test_who_waits_is_woken_by_a_change(self, store: Store) -> None:
+        assert not store.wait(0, 0.01)
+        waiting = threading.Thread(target=grow, args=(store, 1))
+        waiting.start()
+        assert store.wait(0, 30)
+        waiting.join()
+        assert store.wait(0, 0)
+        assert not store.wait(store.last_change(), 0)
+
+    def test_a_store_has_an_epoch(self, store: Store) -> None:
+        assert 32 == len(store.epoch)
+        assert store.epoch == store.epoch
+
+    # -- closing -----------------------------------------------------------------------------------------------
+
+    def test_after_closing_every_call_says_so(self, store: Store) -> None:
+        commit = grow(store, 1)[0]
+        store.close()
+        store.close()
+        calls: list[Callable[[], object]] = [
+            lambda: store.get(commit.artifact),
+            lambda: list(store.get_many([commit.artifact])),
+            lambda: store.has(commit.artifact),
+            lambda: store.get_commit(commit.id),
+            lambda: store.commits(),
+            lambda: store.walk(commit.id),
+            lambda: store.sessions(),
+            lambda: store.find_session("s"),
+            lambda: store.names(),
+            lambda: store.since(0),
+            lambda: store.wait(0, 1),
+            lambda: grow(store, 1),
+        ]
+        for call in calls:
+            with pytest.raises(Closed):
+                call()
+
+    def test_a_store_is_not_closed_from_inside_its_transaction(self, store: Store) -> None:
+        with store.write() as writer:
+            name = writer.put(b"x")
+            with pytest.raises(BadRequest):
+                store.close()
+        assert b"x" == store.get(name)
+
+    # -- threads -----------------------------------------------------------------------------------------------
+
+    def test_a_reader_never_sees_half_a_transaction(self, store: Store) -> None:
+        """#20: transactions that are taken back leave nothing, and nothing stale, for whoever reads meanwhile."""
+        base = grow(store, 1)[0]
+        done, problems = threading.Event(), list[object]()
+
+        def read() -> None:
+            while not done.is_set():
+                try:
+                    for commit in store.commits():
+                        said = {note.key for note in store.annotations(commit.id)}
+                        if commit.id != base.id and said != {"a", "b"}:
+                            problems.append((commit.short, said))
+                        store.walk(commit.id)
+                        list(store.get_many([commit.artifact]))
+                except Exception as problem:  # noqa: BLE001
+                    problems.append(problem)
+
+        readers = [threading.Thread(target=read) for _ in range(4)]
+        for reader in readers:
+            reader.start()
+        for n in range(60):
+            with contextlib.suppress(RuntimeError), store.write() as writer:
+                artifact = writer.put(b"%d" % n * 100)
+                facts: dict[str, Any] = {"session_id": f"s{n}", "principal": f"p{n}"}
+                made = writer.commit(Draft(artifact=artifact, format="x", time=T0 + n, parent=base.id, **facts))
+                writer.annotate(made.id, "a", "1", time=T0)
+                store.get_commit(made.id)
+                writer.annotate(made.id, "b", "2", time=T0)
+                if n % 2:
+                    raise RuntimeError
+        done.set()
+        for reader in readers:
+            reader.join()
+        assert [] == problems
+        assert 31 == len(store.commits())
+
+    def test_threads_write_at_once_and_every_number_is_there(self, store: Store) -> None:
+        def work(name: str) -> None:
+            for n in range(20):
+                with contextlib.suppress(RuntimeError), store.write() as writer:
+                    writer.commit(Draft(artifact=writer.put(f"{name} {n}".encode()), format="x", time=T0))
+                    if n % 4 == 0:
+                        raise RuntimeError
+
+        threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        told = store.since(0, limit=10**6)
+        assert list(range(1, store.last_change() + 1)) == [change.number for change in told]
+        assert {commit.id for commit in store.commits()} == {each.subject for each in told if each.kind == "commit"}
+        assert 8 * 15 == len(store.commits())
+
+    def test_closing_while_others_read_ends_in_closed(self, store: Store) -> None:
+        chain = grow(store, 50)
+        problems, began = list[object](), threading.Barrier(5)
+
+        def read() -> None:
+            began.wait(30)
+            with contextlib.suppress(Closed):
+                while True:
+                    try:
+                        list(store.get_many([link.artifact for link in store.walk(chain[-1].id)]))
+                    except Closed:
+                        raise
+                    except Exception as problem:
+                        problems.append(problem)
+                        raise Closed("stop") from problem
+
+        readers = [threading.Thread(target=read) for _ in range(4)]
+        for reader in readers:
+            reader.start()
+        began.wait(30)
+        store.close()
+        for reader in readers:
+            reader.join(30)
+        assert [] == problems
+
+    # -- derived and packed ------------------------------------------------------------------------------------
 
     def test_derived_bytes_are_cached(self, store: Store) -> None:
         assert store.cached("k") is None

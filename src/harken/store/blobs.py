@@ -1,0 +1,251 @@
+"""Artifacts in SQLite, the reading half: where bytes lie, and that they are what their name says.
+
+An artifact is a slice of a frame, or several whole frames. Its hash is checked whenever its bytes are given out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harken import ids
+from harken.errors import Corrupt, Evicted, HarkenError, NotFound
+
+from . import sql
+from .base import ArtifactInfo
+from .frames import Frame, open_frame
+from .rows import FSCK, Row, checked, span
+
+if TYPE_CHECKING:
+    from .db import Database
+
+FrameRow = tuple[bytes, int, int | None, bytes]
+"""Hash, size, prefix and data."""
+_TOGETHER = 128  # artifacts that are looked up in one query
+_FRAMES_AHEAD = 32
+_FRAMES_KEPT = 4
+_WORTH_KEEPING = 64 << 10
+
+
+class SqliteBlobs:
+    """What a store in SQLite answers about artifacts."""
+
+    db: Database
+    _places: dict[str, tuple[int | None, int | None, int]]
+    """Where a walk saw artifacts lie; a hint, since they may have moved since."""
+
+    def __init__(self) -> None:
+        self._places = {}
+        self._frames: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()
+
+    def get(self, artifact: str) -> bytes:
+        """The bytes of that full name, checked against it."""
+        return b"".join(self.iter_parts(artifact))
+
+    def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
+        """The bytes of many, in the order asked, in few queries; neighbours in one frame cost one decompression."""
+        for at in range(0, len(artifacts), _TOGETHER):
+            some = artifacts[at : at + _TOGETHER]
+            places = self._places_of(some)
+            frames = _Frames(self, [place[0] for place in places.values()])
+            for artifact in some:
+                frame, start, size = places.get(artifact, (0, 0, 0))
+                data = frames.content(frame)[start : start + size] if frame else b""
+                if frame and ids.artifact_id(data) == artifact:
+                    yield data
+                else:  # large, evicted, not written yet, or moved since we looked
+                    self._places.pop(artifact, None)
+                    yield self.get(artifact)
+
+    def _places_of(self, artifacts: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+        """Frame, start and size of those that are slices of a frame, in the order asked."""
+        found = {name: self._places[name] for name in artifacts if name in self._places}
+        rest = [bytes.fromhex(name) for name in artifacts if name not in found and ids.is_hex(name) and len(name) == 64]
+        if rest:
+            marks = ",".join("?" * len(rest))
+            rows = self.db.all(f"{sql.ARTIFACTS} WHERE substr(id, 1, 8) IN ({marks})", [id[:8] for id in rest])
+            found |= {row[1].hex(): row[2:] for row in (checked("artifacts", raw) for raw in rows)}
+        return {
+            name: (place[0], place[1], place[2])
+            for name in artifacts
+            if (place := found.get(name)) is not None and place[0] is not None and place[1] is not None
+        }
+
+    def iter_parts(self, artifact: str) -> Iterator[bytes]:
+        """The bytes of one artifact in parts of bounded size; `Corrupt` at the end if they were not its bytes."""
+        hasher = ids.ArtifactHasher()
+        for piece in self._pieces(artifact):
+            hasher.update(piece)
+            yield piece
+        if hasher.hexdigest() != artifact:
+            raise _not_its_bytes(artifact)
+
+    def has(self, artifact: str) -> bool:
+        """Whether its bytes are here."""
+        with contextlib.suppress(NotFound):
+            if self._pending(artifact) is not None:
+                return True
+            number, _, frame, _, _ = self._locate(artifact)
+            return frame is not None or self.db.one(sql.PARTS, (number,)) is not None
+        return False
+
+    def info(self, artifact: str) -> ArtifactInfo:
+        """What is known of it without reading it."""
+        self._see_own_writes()
+        number, _, frame, _, size = self._locate(artifact)
+        policy, expires = self.policy(number)
+        evicted = frame is None and not self.has(artifact)
+        return ArtifactInfo(id=artifact, size=size, policy=policy, expires=expires, evicted=evicted)
+
+    def policy(self, number: int) -> tuple[str, int | None]:
+        """How long the artifact of this row must stay."""
+        row = self.db.one(sql.POLICY, (number,))
+        if row is None:
+            return "default", None
+        _, policy, expires = checked("policies", row)
+        return policy, expires
+
+    def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
+        """Full names that begin with these hex digits."""
+        self._see_own_writes()
+        found = sorted(checked("artifacts", row)[1].hex() for row in self.db.all(sql.ARTIFACTS_BETWEEN, span(prefix)))
+        return [name for name in found if name.startswith(prefix)][:limit]
+
+    def find_artifact(self, artifact: str) -> Row | None:
+        """The row number, name, frame, start and size of an artifact."""
+        try:
+            id = bytes.fromhex(artifact)
+        except ValueError:
+            return None
+        row = self.db.one(sql.ARTIFACT, (id[:8], id))
+        return checked("artifacts", row) if row is not None else None
+
+    def _locate(self, artifact: str) -> Row:
+        found = self.find_artifact(artifact)
+        if found is None:
+            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}")
+        return found
+
+    def _pieces(self, artifact: str) -> Iterator[bytes]:
+        """The bytes as they lie: one slice, or the parts of something large. Looks again if they were moved."""
+        if (pending := self._pending(artifact)) is not None:
+            yield pending
+            return
+        place: Row = self._locate(artifact)
+        while place[2] is not None:
+            before = place
+            _, _, frame, start, size = place
+            try:
+                data = self.frame(frame)[start : start + size]
+                # A slot may have been filled anew since we looked where the artifact is.
+                if ids.artifact_id(data) == artifact:
+                    yield data
+                    return
+                problem: HarkenError = _not_its_bytes(artifact)
+            except NotFound as error:
+                problem = error
+            if (place := self._locate(artifact)) == before:
+                raise problem
+        yield from self._parts(artifact, place[0])
+
+    def _parts(self, artifact: str, number: int) -> Iterator[bytes]:
+        parts = [checked("parts", row) for row in self.db.all(sql.PARTS, (number,))]
+        if not parts:
+            name = ids.artifact_ref(artifact)
+            raise Evicted(f"the bytes of {name} were evicted", hint="put them again, or fetch them from a backup")
+        for _, _, frame, size in parts:
+            content = self.frame(frame)
+            if len(content) != size:
+                raise _not_its_bytes(artifact)
+            yield content
+
+    def _writer(self) -> Any:
+        """The writer of the transaction that this thread is inside of."""
+        return getattr(self.db.local, "writer", None)
+
+    def _pending(self, artifact: str) -> bytes | None:
+        """Bytes this thread has put in a transaction that is still open."""
+        writer = self._writer()
+        return writer.pending(artifact) if writer is not None else None
+
+    def _see_own_writes(self) -> None:
+        """Let this thread's open transaction write down what it has only noted, before we look."""
+        writer = self._writer()
+        if writer is not None:
+            writer.note_rows()
+
+    def frame(self, number: int, *, alone: bool = False) -> bytes:
+        """The content of a frame (a negative number is a slot of `loose`), its hash checked.
+
+        The last few large ones are kept: a frame never changes, and of a slot it is asked whether it has."""
+        kept = self._frames.get(number)
+        if kept is not None and (number > 0 or self.db.one(sql.LOOSE_HASH, (-number,)) == (kept[0],)):
+            return kept[1]
+        return self.open_row(number, self._frame_row(number), alone=alone)
+
+    def open_row(self, number: int, row: FrameRow, *, alone: bool = False) -> bytes:
+        """The content of a frame whose row has been read."""
+        hash, size, prefix, data = row
+        if alone and prefix is not None:
+            raise Corrupt(f"frame {number} leans on another, though others lean on it", hint=FSCK)
+        before = self.frame(prefix, alone=True) if prefix is not None else None
+        content = open_frame(Frame(hash, size, data), name=f"frame {number}", prefix=before)
+        # What a transaction reads may be its own, and taken back; then its number is given out again.
+        if size >= _WORTH_KEEPING and not self.db.holding:
+            self._frames[number] = (hash, content)
+            if len(self._frames) > _FRAMES_KEPT:
+                with contextlib.suppress(KeyError):  # another thread was faster
+                    self._frames.popitem(last=False)
+        return content
+
+    def _frame_row(self, number: int) -> FrameRow:
+        row = self.db.one(sql.FRAME if number > 0 else sql.LOOSE_FRAME, (abs(number),))
+        if row is None:
+            raise NotFound(f"no frame {number}", hint=FSCK)
+        return _frame_of(row, number > 0)
+
+    def frame_rows(self, numbers: Sequence[int]) -> dict[int, FrameRow]:
+        """The rows of many frames, those that are there."""
+        found: dict[int, FrameRow] = {}
+        for statement, sign in ((sql.FRAMES_AT, 1), (sql.LOOSE_FRAMES_AT, -1)):
+            asked = sorted({number * sign for number in numbers if number * sign > 0})
+            rows = self.db.all(statement, (msgspec.json.encode(asked).decode(),)) if asked else []
+            found |= {row[0] * sign: _frame_of(row, sign > 0) for row in rows}
+        return found
+
+
+class _Frames:
+    """The frames that a stretch of artifacts lies in, read a few at a time as they are needed."""
+
+    def __init__(self, blobs: SqliteBlobs, numbers: Sequence[int]) -> None:
+        self._blobs = blobs
+        self._ahead = list(dict.fromkeys(numbers))
+        self._rows: dict[int, FrameRow] = {}
+        self._open, self._content = 0, b""
+
+    def content(self, number: int) -> bytes:
+        """The content of a frame; empty where it is no longer there."""
+        if number != self._open:
+            if number not in self._rows:
+                at = self._ahead.index(number)
+                self._rows = self._blobs.frame_rows(self._ahead[at : at + _FRAMES_AHEAD])
+            row = self._rows.get(number)
+            self._open, self._content = number, self._blobs.open_row(number, row) if row is not None else b""
+        return self._content
+
+
+def _frame_of(row: Row, packed: bool) -> FrameRow:
+    """Hash, size, prefix and data of a row of `frames` or `loose`, checked."""
+    *facts, data = row
+    _, hash, size, *rest = checked("frames" if packed else "loose", tuple(facts))
+    return hash, size, rest[0] if packed else None, data
+
+
+def _not_its_bytes(artifact: str) -> Corrupt:
+    return Corrupt(
+        f"{ids.artifact_ref(artifact)} is not what its name says", hint="`harken fsck --read-data` says what is lost"
+    )

@@ -1,0 +1,153 @@
+"""The feed: every change of a store by its number, so that whoever follows the store misses nothing.
+
+A transaction collects its changes and writes them last, as one row (several if they are many): the row's number is
+that of its last change, so the newest number is the table's greatest key. Changes name rows by their numbers, which
+are never given out twice; their full names are looked up when somebody asks. What a name or a gone artifact is called
+is written out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harken import clock, ids
+
+from . import sql
+from .base import Change
+from .db import untext
+from .rows import Row, checked
+
+if TYPE_CHECKING:
+    from .db import Database
+    from .sqlite import SqliteStore
+
+KINDS = ("artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction")
+"""What can change; a change is written as the place of its kind in this list."""
+ABOUT_ARTIFACTS = ("artifact", "policy", "eviction")
+ABOUT_COMMITS = ("commit", "sighting", "annotation")
+_IN_ONE_ROW = 256
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
+
+
+class ChangeLog:
+    """The changes of one transaction. Everything that changes a store says so here, and nowhere else."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._changes: list[list[Any]] = []
+
+    def add(self, kind: str, subject: int | str | bytes, detail: str | bytes = "") -> None:
+        """Note a change: the number of the row it is about (of the name: its text), and what of it changed."""
+        self._changes.append([KINDS.index(kind), subject, detail] if detail else [KINDS.index(kind), subject])
+
+    def write(self) -> None:
+        """Give the changes their numbers, in the transaction that made them."""
+        if not self._changes:
+            return
+        (last,) = self._db.one(sql.LAST_CHANGE) or (0,)
+        for at in range(0, len(self._changes), _IN_ONE_ROW):
+            some = self._changes[at : at + _IN_ONE_ROW]
+            last += len(some)
+            row = (last, len(some), msgspec.msgpack.encode(some))
+            self._db.do(sql.ADD_CHANGES, (*row, ids.row_sum("changes", row)))
+        self._changes = []
+
+
+def retell(db: Database) -> None:
+    """Inside a repair: write the feed anew from what is there. Whoever followed it starts over anyway."""
+    db.do("DELETE FROM changes")
+    log = ChangeLog(db)
+    for kind, statement in (
+        ("artifact", "SELECT n, '' FROM artifacts ORDER BY n"),
+        ("policy", "SELECT artifact, policy FROM policies ORDER BY artifact"),
+        ("commit", "SELECT n, '' FROM commits ORDER BY n"),
+        (
+            "sighting",
+            'SELECT s."commit", p.principal FROM sightings s JOIN principals p ON p.n = s.principal ORDER BY s.n',
+        ),
+        ("name", "SELECT name, kind FROM names ORDER BY name"),
+        ("session", "SELECT n, '' FROM sessions ORDER BY n"),
+        ("annotation", 'SELECT "commit", key FROM annotations ORDER BY n'),
+    ):
+        for subject, detail in db.all(statement):
+            log.add(kind, subject, detail)
+    log.write()
+
+
+def unpacked(rows: list[Row]) -> Iterator[tuple[int, str, Any, Any]]:
+    """Number, kind, subject and detail of every change in these rows, as they were written."""
+    for last, count, what in rows:
+        changes = msgspec.msgpack.decode(what)
+        if len(changes) != count:
+            raise ValueError(f"{len(changes)} changes where {count} were written")
+        for number, (kind, subject, *detail) in enumerate(changes, last - count + 1):
+            yield number, KINDS[kind], subject, detail[0] if detail else ""
+
+
+def changes_of(store: SqliteStore, rows: list[Row], number: int, limit: int) -> list[Change]:
+    """The changes after a number, with full names."""
+    wanted = [change for change in unpacked(rows) if change[0] > number][:limit]
+    found = {
+        kind: _look_up(store, kind, {change[2] for change in wanted if change[1] in kinds})
+        for kind, kinds in (("artifact", ABOUT_ARTIFACTS), ("commit", ABOUT_COMMITS), ("session", ("session",)))
+    }
+    called = dict.fromkeys(ABOUT_ARTIFACTS, found["artifact"]) | dict.fromkeys(ABOUT_COMMITS, found["commit"])
+    called["session"] = found["session"]
+    return [
+        Change(
+            number=n,
+            kind=kind,
+            subject=_named(subject, called.get(kind, {})),
+            detail=untext(detail),
+        )
+        for n, kind, subject, detail in wanted
+    ]
+
+
+def _named(subject: Any, names: dict[int, str]) -> str:
+    if isinstance(subject, int):
+        return names.get(subject, "")
+    return subject.hex() if isinstance(subject, bytes) else str(subject)
+
+
+def _look_up(store: SqliteStore, kind: str, subjects: set[Any]) -> dict[int, str]:
+    """What the rows of these numbers are called, as far as they are still there."""
+    numbers = sorted(subject for subject in subjects if isinstance(subject, int))
+    asked = msgspec.json.encode(numbers).decode()
+    if not numbers:
+        return {}
+    if kind == "commit":
+        return {number: name for number, name in store.names_of(numbers).items() if number is not None}
+    if kind == "artifact":
+        rows = store.db.all(sql.ARTIFACTS_AT, (asked,))
+        return {row[0]: row[1].hex() for row in (checked("artifacts", raw) for raw in rows)}
+    rows = store.db.all(sql.SESSIONS_NUMBERED, (asked,))
+    return {row[0]: untext(row[1]) for row in (checked("sessions", raw) for raw in rows)}
+
+
+class Bell:
+    """Wakes those who wait for a change: at once in this process, after a look in another."""
+
+    def __init__(self) -> None:
+        self._rung = threading.Condition(threading.Lock())
+
+    def ring(self) -> None:
+        """Something changed."""
+        with self._rung:
+            self._rung.notify_all()
+
+    def wait(self, there: Callable[[], bool], timeout: float) -> bool:
+        """Whether it is there within the time; looked for less and less often."""
+        deadline, pause = clock.monotonic() + timeout, _FIRST_PAUSE
+        while not there():
+            left = deadline - clock.monotonic()
+            if left <= 0:
+                return False
+            with self._rung:
+                self._rung.wait(min(pause, left))
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        return True
