@@ -121,14 +121,14 @@ class TestLog:
     ) -> None:
         repo.fork(chain(repo, range(300)), "main")
         read: list[str] = []
-        plain = SqliteStore._commit
+        plain = SqliteStore._commits
 
-        def counting(store: SqliteStore, *row: Any) -> Commit:
-            commit = plain(store, *row)
-            read.append(commit.id)
-            return commit
+        def counting(store: SqliteStore, rows: Any) -> list[Commit]:
+            commits = plain(store, rows)
+            read.extend(commit.id for commit in commits)
+            return commits
 
-        monkeypatch.setattr(SqliteStore, "_commit", counting)
+        monkeypatch.setattr(SqliteStore, "_commits", counting)
 
         assert 3 == len([line for line in run("log", *args).lines if "ctx-" in line])
         assert len(set(read)) < 100

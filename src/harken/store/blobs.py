@@ -35,7 +35,7 @@ class SqliteBlobs:
     """What a store in SQLite answers about artifacts."""
 
     db: Database
-    _places: dict[str, tuple[int | None, int | None, int]]
+    _places: dict[str, tuple[Any, Any, Any]]
     """Where a walk saw artifacts lie; a hint, since they may have moved since."""
 
     def __init__(self) -> None:
@@ -68,11 +68,12 @@ class SqliteBlobs:
         if rest:
             marks = ",".join("?" * len(rest))
             rows = self.db.all(f"{sql.ARTIFACTS} WHERE substr(id, 1, 8) IN ({marks})", [id[:8] for id in rest])
-            found |= {row[1].hex(): row[2:] for row in (checked("artifacts", raw) for raw in rows)}
+            found |= {row[1].hex(): row[2:5] for row in (checked("artifacts", raw) for raw in rows)}
+        # Where a walk saw it lie has not been checked; what is read there will be.
         return {
             name: (place[0], place[1], place[2])
             for name in artifacts
-            if (place := found.get(name)) is not None and place[0] is not None and place[1] is not None
+            if (place := found.get(name)) is not None and all(isinstance(number, int) for number in place)
         }
 
     def iter_parts(self, artifact: str) -> Iterator[bytes]:
@@ -89,25 +90,16 @@ class SqliteBlobs:
         with contextlib.suppress(NotFound):
             if self._pending(artifact) is not None:
                 return True
-            number, _, frame, _, _ = self._locate(artifact)
+            number, _, frame, *_ = self._locate(artifact)
             return frame is not None or self.db.one(sql.PARTS, (number,)) is not None
         return False
 
     def info(self, artifact: str) -> ArtifactInfo:
         """What is known of it without reading it."""
         self._see_own_writes()
-        number, _, frame, _, size = self._locate(artifact)
-        policy, expires = self.policy(number)
+        _, _, frame, _, size, policy, expires = self._locate(artifact)
         evicted = frame is None and not self.has(artifact)
-        return ArtifactInfo(id=artifact, size=size, policy=policy, expires=expires, evicted=evicted)
-
-    def policy(self, number: int) -> tuple[str, int | None]:
-        """How long the artifact of this row must stay."""
-        row = self.db.one(sql.POLICY, (number,))
-        if row is None:
-            return "default", None
-        _, policy, expires = checked("policies", row)
-        return policy, expires
+        return ArtifactInfo(id=artifact, size=size, policy=policy or "default", expires=expires, evicted=evicted)
 
     def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Full names that begin with these hex digits."""
@@ -116,7 +108,7 @@ class SqliteBlobs:
         return [name for name in found if name.startswith(prefix)][:limit]
 
     def find_artifact(self, artifact: str) -> Row | None:
-        """The row number, name, frame, start and size of an artifact."""
+        """The row number, name, frame, start, size, policy and expiry of an artifact."""
         try:
             id = bytes.fromhex(artifact)
         except ValueError:
@@ -138,7 +130,7 @@ class SqliteBlobs:
         place: Row = self._locate(artifact)
         while place[2] is not None:
             before = place
-            _, _, frame, start, size = place
+            _, _, frame, start, size, *_ = place
             try:
                 data = self.frame(frame)[start : start + size]
                 # A slot may have been filled anew since we looked where the artifact is.
@@ -242,6 +234,8 @@ def _frame_of(row: Row, packed: bool) -> FrameRow:
     """Hash, size, prefix and data of a row of `frames` or `loose`, checked."""
     *facts, data = row
     _, hash, size, *rest = checked("frames" if packed else "loose", tuple(facts))
+    if not isinstance(data, bytes):
+        raise Corrupt(f"frame {row[0]} holds no bytes", hint=FSCK)
     return hash, size, rest[0] if packed else None, data
 
 

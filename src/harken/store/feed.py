@@ -48,7 +48,8 @@ class ChangeLog:
         """Give the changes their numbers, in the transaction that made them."""
         if not self._changes:
             return
-        (last,) = self._db.one(sql.LAST_CHANGE) or (0,)
+        row = self._db.one(sql.LAST_CHANGE)
+        last = checked("changes", row)[0] if row else 0
         for at in range(0, len(self._changes), _IN_ONE_ROW):
             some = self._changes[at : at + _IN_ONE_ROW]
             last += len(some)
@@ -63,7 +64,7 @@ def retell(db: Database) -> None:
     log = ChangeLog(db)
     for kind, statement in (
         ("artifact", "SELECT n, '' FROM artifacts ORDER BY n"),
-        ("policy", "SELECT artifact, policy FROM policies ORDER BY artifact"),
+        ("policy", "SELECT n, policy FROM artifacts WHERE policy IS NOT NULL ORDER BY n"),
         ("commit", "SELECT n, '' FROM commits ORDER BY n"),
         (
             "sighting",
@@ -78,9 +79,12 @@ def retell(db: Database) -> None:
     log.write()
 
 
-def unpacked(rows: list[Row]) -> Iterator[tuple[int, str, Any, Any]]:
-    """Number, kind, subject and detail of every change in these rows, as they were written."""
+def unpacked(rows: list[Row], after: int | None = None) -> Iterator[tuple[int, str, Any, Any]]:
+    """Number, kind, subject and detail of every change in these rows, as they were written; a gap is no answer."""
     for last, count, what in rows:
+        if after is not None and last - count > after:
+            raise ValueError(f"the changes from {after + 1} to {last - count} are missing")
+        after = last
         changes = msgspec.msgpack.decode(what)
         if len(changes) != count:
             raise ValueError(f"{len(changes)} changes where {count} were written")
@@ -90,7 +94,7 @@ def unpacked(rows: list[Row]) -> Iterator[tuple[int, str, Any, Any]]:
 
 def changes_of(store: SqliteStore, rows: list[Row], number: int, limit: int) -> list[Change]:
     """The changes after a number, with full names."""
-    wanted = [change for change in unpacked(rows) if change[0] > number][:limit]
+    wanted = [change for change in unpacked(rows, max(number, 0)) if change[0] > number][:limit]
     found = {
         kind: _look_up(store, kind, {change[2] for change in wanted if change[1] in kinds})
         for kind, kinds in (("artifact", ABOUT_ARTIFACTS), ("commit", ABOUT_COMMITS), ("session", ("session",)))
@@ -115,18 +119,16 @@ def _named(subject: Any, names: dict[int, str]) -> str:
 
 
 def _look_up(store: SqliteStore, kind: str, subjects: set[Any]) -> dict[int, str]:
-    """What the rows of these numbers are called, as far as they are still there."""
-    numbers = sorted(subject for subject in subjects if isinstance(subject, int))
-    asked = msgspec.json.encode(numbers).decode()
-    if not numbers:
-        return {}
+    """What the rows of these numbers are called."""
+    numbers = {subject for subject in subjects if isinstance(subject, int)}
     if kind == "commit":
         return {number: name for number, name in store.names_of(numbers).items() if number is not None}
-    if kind == "artifact":
-        rows = store.db.all(sql.ARTIFACTS_AT, (asked,))
-        return {row[0]: row[1].hex() for row in (checked("artifacts", raw) for raw in rows)}
-    rows = store.db.all(sql.SESSIONS_NUMBERED, (asked,))
-    return {row[0]: untext(row[1]) for row in (checked("sessions", raw) for raw in rows)}
+    if kind == "session":
+        return {row[0]: untext(row[1]) for row in store.rows_at("sessions", sql.SESSIONS_NUMBERED, numbers)}
+    fact = store.db.one(sql.FACT, ("artifacts",))
+    highest_gone = checked("facts", fact)[1] if fact else 0
+    rows = store.rows_at("artifacts", sql.ARTIFACTS_AT, numbers, gone=highest_gone)
+    return {row[0]: row[1].hex() for row in rows}
 
 
 class Bell:

@@ -184,7 +184,7 @@ class _Checker:
             parts.setdefault(artifact, []).append((part, frame, size))
         slots: dict[int, int] = {}
         frame, content = 0, b""
-        for number, id, at, start, size in self._sound("artifacts", f"{sql.ARTIFACTS} ORDER BY frame, start"):
+        for number, id, at, start, size, *_ in self._sound("artifacts", f"{sql.ARTIFACTS} ORDER BY frame, start"):
             self._report.artifacts += 1
             name, row = _blob(id).hex(), ("artifacts", number)
             if at is None:
@@ -205,8 +205,6 @@ class _Checker:
                     self.corrupt("artifact", ids.artifact_ref(name), "it is not what its name says", row)
         for number in parts:
             self.corrupt("artifact", number, "parts without an artifact")
-        for _ in self._sound("policies", "SELECT artifact, policy, expires, sum FROM policies"):
-            pass
         self._loose(slots)
 
     def _frames(self, *, read_data: bool) -> dict[int, int]:
@@ -325,7 +323,7 @@ class _Checker:
         for table, columns in (
             ("sightings", 'n, "commit", principal, time, sum'),
             ("annotations", 'n, "commit", key, value, time, who, sum'),
-            ("names", "name, kind, target, sum"),
+            ("names", "n, name, kind, target, sum"),
             ("moves", "n, name, kind, before, after, time, who, why, sum"),
         ):
             for _ in self._sound(table, f"SELECT {columns} FROM {table}"):
@@ -347,7 +345,7 @@ class _Checker:
             self.corrupt("change", "feed", f"{told} commits were told of where {self._report.commits} are there")
 
 
-_ONE = {"policies": "policy", "loose": "frame"}
+_ONE = {"loose": "frame"}
 
 
 def _key(table: str, row: Row) -> object:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
 _EXPIRED = (
-    "SELECT p.artifact, p.policy, p.expires, p.sum, a.id, a.size FROM policies p JOIN artifacts a ON a.n = p.artifact "
-    "WHERE p.policy = 'ephemeral' AND p.expires <= ? AND NOT EXISTS (SELECT 1 FROM needed WHERE needed.n = a.n)"
+    f"{sql.ARTIFACTS} WHERE policy = 'ephemeral' AND expires <= ? "
+    "AND NOT EXISTS (SELECT 1 FROM needed WHERE needed.n = artifacts.n)"
 )
 # Frames that hold bytes nobody points at: an evicted or removed artifact leaves them.
 _USED = "SELECT frame, sum(size) FROM artifacts WHERE frame > 0 GROUP BY frame"
@@ -118,25 +118,23 @@ class _Collector:
         """Mark what commits (and with them every branch and tag), pins and the caller need."""
         self._db.do("CREATE TEMP TABLE needed (n INTEGER PRIMARY KEY)")
         self._db.do("INSERT INTO temp.needed SELECT DISTINCT artifact FROM commits")
-        self._db.do("INSERT OR IGNORE INTO temp.needed SELECT artifact FROM policies WHERE policy <> 'ephemeral'")
+        self._db.do("INSERT OR IGNORE INTO temp.needed SELECT n FROM artifacts WHERE policy <> 'ephemeral'")
         for name in needed:
             if (found := self._store.find_artifact(name)) is not None:
                 self._db.do("INSERT OR IGNORE INTO temp.needed VALUES (?)", (found[0],))
 
     def _expire(self) -> None:
-        for *row, id, size in self._db.all(_EXPIRED, (self._now,)):
-            number = checked("policies", tuple(row))[0]
-            self._note(id, size)
+        for raw in self._db.all(_EXPIRED, (self._now,)):
+            row = checked("artifacts", raw)
+            self._note(row[1], row[4])
             self.report.expired += 1
-            self._writer.drop_artifact(number, id)
+            self._writer.drop_artifact(row[0], row[1])
 
     def _shed(self, limit: int, backing: Callable[[str], bool]) -> None:
         """Evict what the backing store holds too, oldest first, until the rest fits."""
         rows = self._db.all(
-            "SELECT a.n, a.id, a.frame, a.start, a.size, a.sum FROM artifacts a "
-            "LEFT JOIN policies p ON p.artifact = a.n "
-            "WHERE (a.frame IS NOT NULL OR EXISTS (SELECT 1 FROM parts WHERE artifact = a.n)) "
-            "AND coalesce(p.policy, '') <> 'pin' ORDER BY a.n"
+            f"{sql.ARTIFACTS} WHERE (frame IS NOT NULL OR EXISTS (SELECT 1 FROM parts WHERE artifact = artifacts.n)) "
+            "AND coalesce(policy, '') <> 'pin' ORDER BY n"
         )
         (total,) = self._db.one("SELECT coalesce(sum(size), 0) FROM artifacts WHERE frame IS NOT NULL") or (0,)
         (more,) = self._db.one("SELECT coalesce(sum(size), 0) FROM parts") or (0,)
@@ -175,8 +173,8 @@ class _Collector:
     def _rewrite(self, frame: int, number: int) -> None:
         content, pieces, start = self._store.frame(frame), [], 0
         for raw in self._db.all(_SLICES, (frame,)):
-            artifact, id, _, at, size = checked("artifacts", raw)
-            pieces.append(content[at : at + size])
-            place_artifact(self._db, (artifact, id, number, start, size))
-            start += size
+            row = checked("artifacts", raw)
+            pieces.append(content[row[3] : row[3] + row[4]])
+            place_artifact(self._db, row, number, start)
+            start += row[4]
         add_frame(self._db, number, seal_frame(b"".join(pieces), level=BULK))

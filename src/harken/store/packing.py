@@ -121,8 +121,8 @@ class Packer:
         number = highest_frame(self._store) + 1
         (data,) = db.one(sql.SLOT_DATA, (loose.slot,)) or (b"",)
         add_frame(db, number, Frame(loose.hash, loose.size, data))
-        for artifact, id, _, start, size in self._slices(loose):
-            place_artifact(db, (artifact, id, number, start, size))
+        for row in self._slices(loose):
+            place_artifact(db, row, number, row[3])
 
     def _slices(self, loose: Loose) -> list[Row]:
         """The rows of the artifacts that lie in a loose frame."""
@@ -136,7 +136,7 @@ class Packer:
     def _swap(self, group: list[Loose], size: int, frame: Frame, *, for_good: bool = False) -> int:
         """Inside a transaction: put the large frame in the place of the small ones, unless something changed."""
         db, start = self._store.db, 0
-        moves: list[Row] = []
+        moves: list[tuple[Row, int]] = []
         for loose in group:
             row = db.one(sql.LOOSE_ROW, (loose.slot,))
             if row is None or row[:-1] != tuple(loose):
@@ -146,7 +146,7 @@ class Packer:
                 if slices:  # some of it was evicted: the frame stays as it is until gc writes it anew
                     self._settle_one(loose)
                 return 0
-            moves += [(artifact, id, start + offset, size) for artifact, id, _, offset, size in slices]
+            moves += [(row, start + row[3]) for row in slices]
             start += loose.size
         chains = {loose.chain for loose in group}
         if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and not for_good:  # room for more of the chain
@@ -157,8 +157,8 @@ class Packer:
         else:
             number = highest_frame(self._store) + 1
             add_frame(db, number, frame)
-        for artifact, id, offset, length in moves:
-            place_artifact(db, (artifact, id, number, offset, length))
+        for slice, offset in moves:
+            place_artifact(db, slice, number, offset)
         return len(group)
 
     def at_close(self) -> None:

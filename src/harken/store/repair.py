@@ -2,7 +2,7 @@
 
 The file is copied aside first. A damaged frame is moved with its bytes; the artifacts in it become evicted, so their
 commits, summaries and counts stay, and putting the same bytes again brings them back. A damaged annotation, name,
-move, session or policy is moved. A commit is never removed: others stand on it.
+move or session is moved. A commit is never removed: others stand on it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from . import sql
 from .backup import backup
 from .feed import retell
 from .packing import highest_frame, keep_highest
-from .sqlite_writer import place_artifact
+from .sqlite_writer import place_artifact, set_artifact
 
 if TYPE_CHECKING:
     from .fsck import Finding, Report
     from .sqlite import SqliteStore
 
-_KEYS = {"names": "name", "loose": "slot", "policies": "artifact"}
-_MOVED = {"sightings", "annotations", "names", "moves", "sessions", "policies"}
+_KEYS = {"loose": "slot"}
+_MOVED = {"sightings", "annotations", "names", "moves", "sessions"}
 
 
 class Repairer:
@@ -103,7 +103,7 @@ class Repairer:
                 return False
         except (HarkenError, TypeError, ValueError):
             return False
-        place_artifact(self._db, row[:5])
+        set_artifact(self._db, row[:-1])
         return True
 
     def _evict(self, artifact: int, why: str) -> None:
@@ -113,7 +113,7 @@ class Repairer:
         self._quarantine("artifacts", artifact, why)
         found = self._db.one(f"{sql.ARTIFACTS} WHERE n = ?", (artifact,))
         if found is not None:
-            place_artifact(self._db, (found[0], found[1], None, None, found[4]))
+            place_artifact(self._db, found[:-1], None, None)
         self._db.do(sql.DROP_PARTS, (artifact,))
 
     def _quarantine(self, table: str, key: int | str, why: str, data: bytes | None = None) -> None:

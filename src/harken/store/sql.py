@@ -16,13 +16,11 @@ CREATE TABLE frames (n INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT
 CREATE TABLE loose (slot INTEGER PRIMARY KEY, hash BLOB NOT NULL, size INTEGER NOT NULL, chain INTEGER NOT NULL,
   first INTEGER NOT NULL, last INTEGER NOT NULL, sum BLOB NOT NULL, data BLOB NOT NULL);
 CREATE TABLE artifacts (n INTEGER PRIMARY KEY, id BLOB NOT NULL, frame INTEGER, start INTEGER,
-  size INTEGER NOT NULL, sum BLOB NOT NULL);
+  size INTEGER NOT NULL, policy TEXT, expires INTEGER, sum BLOB NOT NULL);
 CREATE INDEX artifacts_by_id ON artifacts (substr(id, 1, 8));
 CREATE TABLE parts (artifact INTEGER NOT NULL REFERENCES artifacts, part INTEGER NOT NULL,
   frame INTEGER NOT NULL REFERENCES frames, size INTEGER NOT NULL, sum BLOB NOT NULL,
   PRIMARY KEY (artifact, part)) WITHOUT ROWID;
-CREATE TABLE policies (artifact INTEGER PRIMARY KEY REFERENCES artifacts, policy TEXT NOT NULL, expires INTEGER,
-  sum BLOB NOT NULL);
 CREATE TABLE origins (n INTEGER PRIMARY KEY, session_id TEXT NOT NULL, format TEXT NOT NULL, commit_type TEXT NOT NULL,
   checkpoint TEXT NOT NULL, template TEXT NOT NULL, ticket_id TEXT NOT NULL, thread_id TEXT NOT NULL,
   sum BLOB NOT NULL,
@@ -43,8 +41,9 @@ CREATE INDEX sightings_by_principal ON sightings (principal, time);
 CREATE TABLE annotations (n INTEGER PRIMARY KEY, "commit" INTEGER NOT NULL REFERENCES commits, key TEXT NOT NULL,
   value TEXT NOT NULL, time INTEGER NOT NULL, who TEXT NOT NULL, sum BLOB NOT NULL);
 CREATE INDEX annotations_by_commit ON annotations ("commit");
-CREATE TABLE names (name TEXT PRIMARY KEY, kind TEXT NOT NULL, target INTEGER NOT NULL REFERENCES commits,
-  sum BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE names (n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+  target INTEGER NOT NULL REFERENCES commits, sum BLOB NOT NULL);
+CREATE INDEX names_by_target ON names (target);
 CREATE TABLE moves (n INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, before INTEGER REFERENCES commits,
   after INTEGER REFERENCES commits, time INTEGER NOT NULL, who TEXT NOT NULL, why TEXT NOT NULL, sum BLOB NOT NULL);
 CREATE TABLE sessions (n INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
@@ -86,7 +85,7 @@ SET_FACT = "INSERT OR REPLACE INTO facts (key, value, sum) VALUES (?, ?, ?)"
 
 # -- artifacts and frames --------------------------------------------------------------------------------------------
 
-ARTIFACTS = "SELECT n, id, frame, start, size, sum FROM artifacts"
+ARTIFACTS = "SELECT n, id, frame, start, size, policy, expires, sum FROM artifacts"
 ARTIFACT = f"{ARTIFACTS} WHERE substr(id, 1, 8) = ? AND id = ?"
 # A number once given is not given again, though the row may have gone: gc writes the highest into `facts`.
 _NEXT_ARTIFACT = (
@@ -94,18 +93,15 @@ _NEXT_ARTIFACT = (
     "coalesce((SELECT value FROM facts WHERE key = 'artifacts'), 0)) + 1"
 )
 # The artifact if it is there, and last the next number.
-ARTIFACT_AND_NEXT = f"{ARTIFACT} UNION ALL SELECT {_NEXT_ARTIFACT}, NULL, NULL, NULL, NULL, NULL"
+ARTIFACT_AND_NEXT = f"{ARTIFACT} UNION ALL SELECT {_NEXT_ARTIFACT}{', NULL' * 7}"
 ARTIFACTS_BETWEEN = f"{ARTIFACTS} WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?"
 ARTIFACTS_AT = f"{ARTIFACTS} WHERE n IN (SELECT value FROM json_each(?))"
-ADD_ARTIFACT = "INSERT INTO artifacts (n, id, frame, start, size, sum) VALUES (?, ?, ?, ?, ?, ?)"
-PLACE_ARTIFACT = "UPDATE artifacts SET frame = ?, start = ?, sum = ? WHERE n = ?"
+ADD_ARTIFACT = "INSERT INTO artifacts (n, id, frame, start, size, policy, expires, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+SET_ARTIFACT = "UPDATE artifacts SET frame = ?, start = ?, policy = ?, expires = ?, sum = ? WHERE n = ?"
 DROP_ARTIFACT = "DELETE FROM artifacts WHERE n = ?"
 PARTS = "SELECT artifact, part, frame, size, sum FROM parts WHERE artifact = ? ORDER BY part"
 ADD_PART = "INSERT INTO parts (artifact, part, frame, size, sum) VALUES (?, ?, ?, ?, ?)"
 DROP_PARTS = "DELETE FROM parts WHERE artifact = ?"
-POLICY = "SELECT artifact, policy, expires, sum FROM policies WHERE artifact = ?"
-SET_POLICY = "INSERT OR REPLACE INTO policies (artifact, policy, expires, sum) VALUES (?, ?, ?, ?)"
-DROP_POLICY = "DELETE FROM policies WHERE artifact = ?"
 FRAME = "SELECT n, hash, size, prefix, sum, data FROM frames WHERE n = ?"
 LOOSE_FRAME = "SELECT slot, hash, size, chain, first, last, sum, data FROM loose WHERE slot = ?"
 FRAMES_AT = "SELECT n, hash, size, prefix, sum, data FROM frames WHERE n IN (SELECT value FROM json_each(?))"
@@ -142,7 +138,7 @@ NEXT = {
     "chain": "SELECT (coalesce(max(n), 0) >> 32) + 1 FROM commits",
     **{
         table: f"SELECT coalesce(max(n), 0) + 1 FROM {table}"
-        for table in ("moves", "origins", "principals", "sightings", "annotations", "sessions", "changes")
+        for table in ("names", "moves", "origins", "principals", "sightings", "annotations", "sessions", "changes")
     },
 }
 """The next number of a kind."""
@@ -200,11 +196,12 @@ ANNOTATIONS = (
     'WHERE "commit" IN (SELECT value FROM json_each(?)) ORDER BY n'
 )
 ADD_ANNOTATION = 'INSERT INTO annotations (n, "commit", key, value, time, who, sum) VALUES (?, ?, ?, ?, ?, ?, ?)'
-NAMES = "SELECT name, kind, target, sum FROM names"
+NAMES = "SELECT n, name, kind, target, sum FROM names"
 NAME = f"{NAMES} WHERE name = ?"
 NAMES_AT = f"{NAMES} WHERE target IN (SELECT value FROM json_each(?)) ORDER BY name"
-SET_NAME = "INSERT OR REPLACE INTO names (name, kind, target, sum) VALUES (?, ?, ?, ?)"
-DROP_NAME = "DELETE FROM names WHERE name = ?"
+ADD_NAME = "INSERT INTO names (n, name, kind, target, sum) VALUES (?, ?, ?, ?, ?)"
+SET_NAME = "UPDATE names SET target = ?, sum = ? WHERE n = ?"
+DROP_NAME = "DELETE FROM names WHERE n = ?"
 MOVES = (
     "SELECT n, name, kind, before, after, time, who, why, sum FROM moves "
     "WHERE ?1 IS NULL OR name = ?1 ORDER BY n DESC LIMIT ?2"
@@ -226,6 +223,6 @@ SAVE_SESSION = (
 
 # -- the feed --------------------------------------------------------------------------------------------------------
 
-LAST_CHANGE = "SELECT coalesce(max(n), 0) FROM changes"
+LAST_CHANGE = "SELECT n, count, what, sum FROM changes ORDER BY n DESC LIMIT 1"
 ADD_CHANGES = "INSERT INTO changes (n, count, what, sum) VALUES (?, ?, ?, ?)"
 CHANGES_AFTER = "SELECT n, count, what, sum FROM changes WHERE n > ? ORDER BY n LIMIT ?"

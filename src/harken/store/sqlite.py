@@ -152,19 +152,19 @@ class SqliteStore(SqliteBlobs):
         """The full names of commits by their row numbers."""
         asked = {number for number in numbers if number is not None}
         names: Names = {None: ""}
-        for row in self._at("commits", sql.COMMITS_AT, asked):
+        for row in self.rows_at("commits", sql.COMMITS_AT, asked):
             names[row[0]] = full_name(*row[1:4])
         return names
 
-    def _at(self, table: str, statement: str, numbers: Iterable[int]) -> list[Row]:
-        """The rows with these numbers; `Corrupt` where one of them is not there."""
+    def rows_at(self, table: str, statement: str, numbers: Iterable[int], *, gone: int = 0) -> list[Row]:
+        """The rows with these numbers; `Corrupt` where one is not there, unless it may be gone for its number."""
         asked = sorted(set(numbers))
         if not asked:
             return []
         self._see_own_writes()
         rows = [checked(table, row) for row in self.db.all(statement, (_listed(asked),))]
-        if len(rows) != len(asked):
-            missing = min(set(asked) - {row[0] for row in rows})
+        missing = max(set(asked) - {row[0] for row in rows}, default=0)
+        if missing > gone:
             raise Corrupt(f"row {missing} of the table {table} is missing", hint=FSCK)
         return rows
 
@@ -203,7 +203,7 @@ class SqliteStore(SqliteBlobs):
         missing = numbers - kept.keys()
         if not missing:
             return kept
-        fresh = {row[0]: words(row[1:]) for row in self._at(table, statement, missing)}
+        fresh = {row[0]: words(row[1:]) for row in self.rows_at(table, statement, missing)}
         self._keep(kept, fresh)
         return {number: kept[number] if number in kept else fresh[number] for number in numbers}
 
@@ -229,9 +229,10 @@ class SqliteStore(SqliteBlobs):
         if len(self._places) > _KEPT:
             self._places.clear()
         for rows in self._scan(sql.WALK, commit, limit):
-            kinds = self._interned_rows("origins", {row[8] for row in rows})
+            sound = [checked("commits", row[:15]) for row in rows]
+            kinds = self._interned_rows("origins", {row[8] for row in sound})
             with readable():
-                links = [link_of(checked("commits", row[:15]), kinds[row[8]]) for row in rows]
+                links = [link_of(row, kinds[row[8]]) for row in sound]
             self._places.update(zip([link.artifact for link in links], [row[15:] for row in rows], strict=True))
             if ends:
                 for n, link in enumerate(links):
@@ -256,6 +257,7 @@ class SqliteStore(SqliteBlobs):
             if len(rows) < step and left > 0 and rows[-1][0] != first:
                 raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
             step = min(step * 8, 1 << 15)
+            # Whoever takes the rows has checked them by now.
             number = parent_of(rows[-1][0], rows[-1][5])
 
     def children(self, commit: str) -> list[Commit]:
@@ -277,7 +279,7 @@ class SqliteStore(SqliteBlobs):
             best = max(filter(None, both), default=None)
         if best is None:
             return None
-        return self._commits(self._at("commits", sql.COMMITS_AT, [best[1]]))[0]
+        return self._commits(self.rows_at("commits", sql.COMMITS_AT, [best[1]]))[0]
 
     def sightings(self, commit: str) -> list[Sighting]:
         """Who made this commit, the first to do so first."""
@@ -359,7 +361,7 @@ class SqliteStore(SqliteBlobs):
         located = self._located(commits)
         found: dict[int, list[tuple[str, str]]] = {number: [] for number, _ in located.values()}
         for raw in self.db.all(sql.NAMES_AT, (_listed(found),)):
-            name, kind, target = checked("names", raw)
+            _, name, kind, target = checked("names", raw)
             found[target].append((name, kind))
         return {
             asked: [Name(name=name, kind=kind, target=own) for name, kind in found[number]]
@@ -368,8 +370,8 @@ class SqliteStore(SqliteBlobs):
 
     def _names(self, raw: Iterable[Row]) -> list[Name]:
         rows = [checked("names", row) for row in raw]
-        targets = self.names_of(row[2] for row in rows)
-        return [Name(name=name, kind=kind, target=targets[target]) for name, kind, target in rows]
+        targets = self.names_of(row[3] for row in rows)
+        return [Name(name=name, kind=kind, target=targets[target]) for _, name, kind, target in rows]
 
     def moves(self, name: str | None = None, *, limit: int | None = None) -> list[Move]:
         """Deliberate moves, newest first."""
@@ -428,8 +430,8 @@ class SqliteStore(SqliteBlobs):
 
     def last_change(self) -> int:
         """The number of the newest change; 0 in a store that never changed."""
-        (number,) = self.db.one(sql.LAST_CHANGE) or (0,)
-        return int(number)
+        row = self.db.one(sql.LAST_CHANGE)
+        return int(checked("changes", row)[0]) if row else 0
 
     def since(self, number: int, limit: int = 1000) -> list[Change]:
         """The changes after that number, oldest first, at most `limit` of them."""

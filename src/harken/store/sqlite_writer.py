@@ -108,17 +108,13 @@ class SqliteWriter:
             return self.put_stream((data,), policy=policy, expires=expires)
         name = ids.artifact_id(data)
         self._begin()
-        number = self._numbers.get(name)
+        number, found = self._numbers.get(name), None
         if number is None:
             found = self._find_or_draw(name)
             if found is None or (found[2] is None and not self._store.has(name)):
                 self._place(name, data, like, found)
                 self._changes.add("artifact", self._numbers[name])
-                if found is None and policy != "default":
-                    self._set_policy(self._numbers[name], policy, expires)
-            number = found[0] if found is not None else None
-        if number is not None:
-            self._strengthen(number, policy, expires)
+        self._keep_for(name, policy, expires, new=found is None and number is None)
         return name
 
     def _find_or_draw(self, name: str) -> tuple[Any, ...] | None:
@@ -164,10 +160,10 @@ class SqliteWriter:
             add_frame(self._db, number, frame, self._prefix)
         start, fresh = 0, []
         for name, data in self._buffer.items():
-            row = (self._numbers[name], bytes.fromhex(name), number, start, len(data))
             if name in self._noted:
-                place_artifact(self._db, row)
+                place_artifact(self._db, self._artifact(name), number, start)
             else:
+                row = (self._numbers[name], bytes.fromhex(name), number, start, len(data), None, None)
                 fresh.append((*row, ids.row_sum("artifacts", row)))
             start += len(data)
         self._db.many(sql.ADD_ARTIFACT, fresh)
@@ -189,10 +185,11 @@ class SqliteWriter:
     def note_rows(self) -> None:
         """Write the rows of what is in the buffer, though it is not known yet where it will lie."""
         for name in self._numbers.keys() - self._noted:
-            self._add_artifact((self._numbers[name], bytes.fromhex(name), None, None, len(self._buffer[name])))
+            self._add_artifact(self._numbers[name], name, len(self._buffer[name]))
             self._noted.add(name)
 
-    def _add_artifact(self, row: tuple[int, bytes, int | None, int | None, int]) -> None:
+    def _add_artifact(self, number: int, name: str, size: int) -> None:
+        row = (number, bytes.fromhex(name), None, None, size, None, None)
         self._db.do(sql.ADD_ARTIFACT, (*row, ids.row_sum("artifacts", row)))
 
     def _base(self, like: str) -> int | None:
@@ -240,14 +237,11 @@ class SqliteWriter:
                 number = found[0]
             else:
                 number = self._draw("artifact")
-                self._add_artifact((number, bytes.fromhex(name), None, None, size))
+                self._add_artifact(number, name, size)
             rows = [(number, n, *frame) for n, frame in enumerate(frames)]
             self._db.many(sql.ADD_PART, [(*row, ids.row_sum("parts", row)) for row in rows])
             self._changes.add("artifact", number)
-            if found is None and policy != "default":
-                self._set_policy(number, policy, expires)
-        if found is not None:
-            self._strengthen(found[0], policy, expires)
+        self._keep_for(name, policy, expires, new=found is None)
         return name
 
     def _add_part(self, content: bytes) -> int:
@@ -259,14 +253,14 @@ class SqliteWriter:
         """How long the artifact must stay."""
         naming.check_policy(policy, expires)
         self._begin()
-        self._set_policy(self._numbers.get(artifact) or self._artifact(artifact)[0], policy, expires)
+        self._set_policy(self._artifact(artifact), policy, expires)
 
     def evict(self, artifact: str) -> None:
         """Let the bytes go and keep the name; the room they took is gc's to give back."""
         self._begin()
         self._flush()
         row = self._artifact(artifact)
-        if self._store.policy(row[0])[0] == "pin":
+        if row[5] == "pin":
             raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
         self.drop_bytes(row)
 
@@ -274,7 +268,7 @@ class SqliteWriter:
         """Evict the artifact of this row, whatever its policy."""
         self._begin()
         self._db.do(sql.DROP_PARTS, (row[0],))
-        place_artifact(self._db, (row[0], row[1], None, None, row[4]))
+        place_artifact(self._db, row, None, None)
         self._changes.add("eviction", row[0])
 
     def drop_artifact(self, number: int, id: bytes) -> None:
@@ -283,29 +277,31 @@ class SqliteWriter:
         fact = ("artifacts", self._draw("artifact") - 1)
         self._next.pop("artifact")
         self._db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
-        for statement in (sql.DROP_PARTS, sql.DROP_POLICY, sql.DROP_ARTIFACT):
+        for statement in (sql.DROP_PARTS, sql.DROP_ARTIFACT):
             self._db.do(statement, (number,))
         self._changes.add("eviction", id)
 
     def _artifact(self, artifact: str) -> tuple[Any, ...]:
+        if artifact in self._numbers:
+            self.note_rows()
         found = self._store.find_artifact(artifact)
         if found is None:
             raise NotFound(f"no artifact {ids.artifact_ref(artifact)}", hint="put it first")
         return found
 
-    def _set_policy(self, number: int, policy: str, expires: int | None) -> None:
-        if policy == "default":
-            self._db.do(sql.DROP_POLICY, (number,))
-        else:
-            row = (number, policy, expires)
-            self._db.do(sql.SET_POLICY, (*row, ids.row_sum("policies", row)))
-        self._changes.add("policy", number, policy)
+    def _set_policy(self, row: tuple[Any, ...], policy: str, expires: int | None) -> None:
+        set_artifact(self._db, (*row[:5], None if policy == "default" else policy, expires))
+        self._changes.add("policy", row[0], policy)
 
-    def _strengthen(self, number: int, policy: str, expires: int | None) -> None:
-        before = self._store.policy(number)
-        after = naming.stronger(before, (policy, expires))
+    def _keep_for(self, artifact: str, policy: str, expires: int | None, *, new: bool) -> None:
+        """The policy of bytes that were put: theirs if they are new, else the stronger of two."""
+        if new and policy == "default":
+            return
+        row = self._artifact(artifact)
+        before = (row[5] or "default", row[6])
+        after = (policy, expires) if new else naming.stronger(before, (policy, expires))
         if after != before:
-            self._set_policy(number, *after)
+            self._set_policy(row, *after)
 
     # -- commits -----------------------------------------------------------------------------------------------
 
@@ -432,11 +428,15 @@ class SqliteWriter:
         before = self._number(current.target) if current else None
         if target == before:
             return
+        known = self._db.one(sql.NAME, (name,))
+        number = known[0] if known else self._draw("names")
+        total = ids.row_sum("names", (number, name, kind, target))
         if target is None:
-            self._db.do(sql.DROP_NAME, (name,))
+            self._db.do(sql.DROP_NAME, (number,))
+        elif known:
+            self._db.do(sql.SET_NAME, (target, total, number))
         else:
-            row = (name, kind, target)
-            self._db.do(sql.SET_NAME, (*row, ids.row_sum("names", row)))
+            self._db.do(sql.ADD_NAME, (number, name, kind, target, total))
         self._changes.add("name", name, kind)
         if record:
             moved = (self._draw("moves"), name, kind, before, target, time, text(who), text(why))
@@ -473,10 +473,15 @@ def fill_slot(db: Database, slot: int, frame: Frame, chain: int, first: int, las
     db.do(sql.FILL_SLOT, (*row, ids.row_sum("loose", row), frame.data))
 
 
-def place_artifact(db: Database, row: tuple[int, bytes, int | None, int | None, int]) -> None:
+def place_artifact(db: Database, row: tuple[Any, ...], frame: int | None, start: int | None) -> None:
     """Write where an artifact lies now."""
-    number, _, frame, start, _ = row
-    db.do(sql.PLACE_ARTIFACT, (frame, start, ids.row_sum("artifacts", row), number))
+    set_artifact(db, (*row[:2], frame, start, *row[4:]))
+
+
+def set_artifact(db: Database, row: tuple[Any, ...]) -> None:
+    """Write what is known of an artifact now; its name and size never change."""
+    number, _, frame, start, _, policy, expires = row
+    db.do(sql.SET_ARTIFACT, (frame, start, policy, expires, ids.row_sum("artifacts", row), number))
 
 
 def _near(name: str) -> tuple[bytes, bytes]:
