@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
+import pytest
+
+import harken
 from harken import errors
 from harken.errors import HarkenError
 
@@ -57,3 +62,22 @@ def test_a_code_never_changes() -> None:
         "ModelFailed": "model_failed",
         "Corrupt": "corrupt",
     }.items() <= codes.items()
+
+
+SOURCE = Path(harken.__file__).parent
+WITH_HINTS = ("api", "repo")
+"""Packages in which every error says what to do next."""
+
+
+@pytest.mark.parametrize("package", WITH_HINTS)
+def test_every_error_has_a_hint(package: str) -> None:
+    names = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    without = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path in (SOURCE / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+        if not any(keyword.arg == "hint" for keyword in node.keywords)
+    ]
+
+    assert [] == without

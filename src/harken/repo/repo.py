@@ -114,7 +114,7 @@ class Repo:
     def history(self, ref: Ref, limit: int | None = None) -> list[Commit]:
         """The chain behind a commit, newest first, past every compaction."""
         if limit is not None and limit < 0:
-            raise BadRequest("a limit cannot be negative")
+            raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")
         return self.store.chain(self.commit(ref).id, limit=limit)
 
     def describe(self, commits: Iterable[Commit]) -> list[Shown]:
@@ -192,7 +192,7 @@ class Repo:
             writer.annotate(commit.id, key, text, time=self.clock(), who=who)
 
     def fork(self, ref: Ref, name: str, *, who: str = "", why: str = "") -> Name:
-        """A new branch at a commit; it costs a row."""
+        """A new branch at a commit; nothing is copied."""
         commit = self.commit(ref)
         self.move(name, commit, kind="branch", expect="", who=who, why=why or f"fork of {commit.short}")
         return Name(name=name, kind="branch", target=commit.id)
