@@ -34,6 +34,7 @@ _TAG_NAME = _key("bureau.artifact.tag.name")
 _FRAME = _key("harken.store.frame")
 _SEAL = _key("harken.commit.seal")
 _ROW = _key("harken.store.row")
+_SOURCE = _key("harken.source.content")
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -79,6 +80,27 @@ class ArtifactHasher:
     def hexdigest(self) -> str:
         """The artifact's full name."""
         return file_hash(self._chunk.digest()).hex()
+
+
+class ContentHasher:
+    """A running hash of a source's content, by which an import tells whether it still begins as it did."""
+
+    def __init__(self) -> None:
+        self._hash = blake3(key=_SOURCE)
+
+    def update(self, part: bytes) -> None:
+        """Take in the next part."""
+        self._hash.update(part)
+
+    def copy(self) -> ContentHasher:
+        """The same, which may go its own way."""
+        other = ContentHasher.__new__(ContentHasher)
+        other._hash = self._hash.copy()
+        return other
+
+    def hexdigest(self) -> str:
+        """The hash of everything so far, 32 hex digits."""
+        return self._hash.hexdigest(16)
 
 
 def artifact_id(content: bytes) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harken.errors import Ambiguous, BadRequest, NotFound
+from harken.context.refs import _tip
+from harken.errors import Ambiguous, BadRequest, Corrupt, NotFound
 from harken.repo import Repo
+from harken.store import Draft, SessionRow
 from support.contexts import chain, keep, memory_repo, turn
 
 
@@ -18,7 +20,7 @@ class TestACommit:
     def test_is_named_by_any_unique_prefix(self, repo: Repo) -> None:
         commit = chain(repo, [1])
 
-        for ref in (commit, commit.short, commit.id, f"ctx-{commit.id}", f"ctx-{commit.id[:3]}", commit.id[:5]):
+        for ref in (commit, commit.short, commit.id, f"ctx-{commit.id}", f"ctx-{commit.id[:4]}", commit.id[:4]):
             assert commit.id == repo.commit(ref).id
 
     def test_is_named_in_capitals_too(self, repo: Repo) -> None:
@@ -27,15 +29,27 @@ class TestACommit:
         assert commit.id == repo.commit("ctx-" + commit.id[:12].upper()).id
 
     def test_a_prefix_of_several_lists_them(self, repo: Repo) -> None:
-        for number in range(40):
-            chain(repo, [number])
-        digits = [commit.id[0] for commit in repo.store.commits()]
+        with repo.store.write() as writer:
+            for number in range(1500):
+                writer.commit(Draft(artifact=writer.put(b"%d" % number), format="morse-v1", time=number))
+        digits = [commit.id[:4] for commit in repo.store.commits()]
         shared = max(set(digits), key=digits.count)
 
         with pytest.raises(Ambiguous, match="several commits begin with") as caught:
             repo.commit(f"ctx-{shared}")
 
         assert f"ctx-{shared}" in str(caught.value.hint)
+
+    @pytest.mark.parametrize("prefix", ["", "ctx-"])
+    @pytest.mark.parametrize("length", [1, 2, 3])
+    def test_needs_four_digits(self, repo: Repo, prefix: str, length: int) -> None:
+        """#48: a REF of one digit was accepted, and something was attached to the wrong commit."""
+        commit = chain(repo, [1])
+
+        with pytest.raises(NotFound) as caught:
+            repo.commit(prefix + commit.id[:length])
+
+        assert "at least 4 digits of a commit's name are needed" == caught.value.hint
 
 
 class TestANameIsStrongerThanWhatComesAfterIt:
@@ -115,12 +129,47 @@ class TestASession:
         with pytest.raises(NotFound, match="session s holds no message 'm77'"):
             repo.commit("s@m77")
 
+    def test_is_found_with_its_agent_by_a_unique_beginning(self, repo: Repo) -> None:
+        keep(repo, turn(1), session_id="winter-evening")
+        agent = keep(repo, turn(2), session_id="winter-evening/jill")
+        with repo.store.write() as writer:
+            parent, name = "winter-evening", "winter-evening/jill"
+            writer.save_session(SessionRow(session=name, runtime="r", parent=parent, agent="jill", tip=agent.id))
+
+        assert agent.id == repo.commit("winter-evening/jill").id == repo.commit("winter-ev/jill").id
+
+    def test_whose_tip_is_not_there_is_damaged_and_not_unknown(self, repo: Repo) -> None:
+        """#16"""
+        keep(repo, turn(1), session_id="s")
+        (row,) = repo.store.sessions()
+
+        with pytest.raises(Corrupt, match="ends at a commit that is not in the store"):
+            _tip(repo.store, row, "0" * 64)
+
+
+class TestAnOlderTip:
+    def test_is_counted_back_from_where_the_session_stands(self, repo: Repo) -> None:
+        commits = [keep(repo, turn(number), session_id=f"other-{number}") for number in range(3)]
+        tip = keep(repo, turn(9), session_id="winter-evening")
+        for number, commit in enumerate(commits, 1):
+            repo.tag(commit, f"winter-evening~{number}")
+
+        named = [repo.commit(f"winter~{number}").id for number in range(4)]
+
+        assert [tip.id, *(commit.id for commit in commits)] == named
+
+    def test_that_does_not_exist_is_not_found(self, repo: Repo) -> None:
+        keep(repo, turn(1), session_id="s")
+
+        with pytest.raises(NotFound, match="session s has no older tip 1"):
+            repo.commit("s~1")
+
 
 class TestNothing:
     def test_lists_what_comes_close(self, repo: Repo) -> None:
         repo.fork(chain(repo, [1]), "review")
 
-        with pytest.raises(NotFound, match="nothing is called 'reviw'") as caught:
+        with pytest.raises(NotFound, match="there is no commit, branch, tag or session 'reviw'") as caught:
             repo.commit("reviw")
 
         assert "close to it: review" == caught.value.hint

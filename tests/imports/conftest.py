@@ -13,9 +13,9 @@ import harken
 from harken import clock, runtimes
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
-from harken.runtimes.outcomes import Outcome
+from harken.runtimes.memory import ImportResult
 
-Import = Callable[..., dict[str, Outcome]]
+Import = Callable[..., dict[str, ImportResult]]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def repo(tmp_path: Path) -> Any:
 def take_in(repo: Any) -> Import:
     """Import everything below a folder; the answer is what became of each session."""
 
-    def run(root: Path, **options: Any) -> dict[str, Outcome]:
+    def run(root: Path, **options: Any) -> dict[str, ImportResult]:
         importer = Importer(repo.store, [runtimes.get(name) for name in runtimes.names()], **options)
         return {outcome.session or outcome.source: outcome for outcome in importer.run(walk(root))}
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.sessions import conversation
+from support.sessions import ClaudeSession, conversation
 
 
 def run(tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -102,3 +102,48 @@ def test_a_rewritten_file_has_grown_for_programs_and_says_so(tmp_path: Path) -> 
     line = json.loads(run(tmp_path, "import", str(path), "--json").stdout.splitlines()[0])
 
     assert ("grown", True) == (line["status"], line["rewritten"])
+
+
+def test_files_passed_over_are_counted_and_named_on_request(tmp_path: Path) -> None:
+    """#34"""
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "aaa.jsonl").write_bytes(conversation("aaa").data)
+    (files / "other.jsonl").write_text('{"a":1}\n')
+
+    plain, verbose = run(tmp_path, "import", str(files)), run(tmp_path, "import", str(files), "-v")
+    report = json.loads(run(tmp_path, "import", str(files), "--json").stdout.splitlines()[-1])["report"]
+
+    assert "1 files passed over (-v names them)" in plain.stderr
+    assert "other.jsonl: not a session of any runtime" in verbose.stderr
+    assert "other.jsonl" not in plain.stderr
+    assert [str(files / "other.jsonl")] == [passed["source"] for passed in report["passed_over"]]
+    assert (0, 0) == (plain.returncode, verbose.returncode)
+
+
+def test_a_runtimes_home_that_cannot_be_looked_at_stops_nothing(tmp_path: Path) -> None:
+    """#34"""
+    folder = tmp_path / ".claude" / "projects" / "-work"
+    folder.mkdir(parents=True)
+    (folder / "aaa.jsonl").write_bytes(conversation("aaa").data)
+    (tmp_path / ".codex").mkdir()
+    loop = tmp_path / ".codex" / "sessions"
+    loop.symlink_to(loop)
+
+    done = run(tmp_path, "import")
+
+    assert 1 == done.returncode
+    assert "new       aaa" in done.stdout
+    assert f"{loop}: Too many levels of symbolic links" in done.stderr
+
+
+def test_a_session_whose_first_line_is_long_is_recognised(tmp_path: Path) -> None:
+    """#34: a first prompt with a picture in it."""
+    session = ClaudeSession("aaa")
+    session.prompt("x" * 300_000)
+    session.answer("done")
+    (tmp_path / "aaa.jsonl").write_bytes(session.data)
+
+    done = run(tmp_path, "import", str(tmp_path / "aaa.jsonl"))
+
+    assert "new       aaa" in done.stdout

@@ -15,7 +15,7 @@ import harken
 from harken import runtimes
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
-from harken.runtimes.outcomes import Outcome
+from harken.runtimes.memory import ImportResult
 
 from .conftest import age
 
@@ -23,18 +23,18 @@ CORPUS = os.environ.get("HARKEN_CORPUS", "")
 pytestmark = pytest.mark.skipif(not CORPUS, reason="HARKEN_CORPUS names no folder of real sessions")
 
 
-def import_all(repo: Any, *folders: Path) -> list[Outcome]:
+def import_all(repo: Any, *folders: Path) -> list[ImportResult]:
     importer = Importer(repo.store, [runtimes.get(name) for name in runtimes.names()])
     return [outcome for folder in folders for outcome in importer.run(walk(folder))]
 
 
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, list[Outcome]]]:
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, list[ImportResult]]]:
     with harken.open(tmp_path_factory.mktemp("corpus") / "store.db") as repo:
         yield repo, import_all(repo, Path(CORPUS, "claude_code"), Path(CORPUS, "codex_rollout"))
 
 
-def test_every_session_goes_in(imported: tuple[Any, list[Outcome]]) -> None:
+def test_every_session_goes_in(imported: tuple[Any, list[ImportResult]]) -> None:
     _, outcomes = imported
 
     assert {"new"} == {outcome.status for outcome in outcomes}
@@ -43,19 +43,19 @@ def test_every_session_goes_in(imported: tuple[Any, list[Outcome]]) -> None:
     )
 
 
-def test_every_file_comes_back_byte_for_byte(imported: tuple[Any, list[Outcome]]) -> None:
+def test_every_file_comes_back_byte_for_byte(imported: tuple[Any, list[ImportResult]]) -> None:
     repo, outcomes = imported
 
     changed = [
         outcome.source
         for outcome in outcomes
-        if Path(outcome.source).read_bytes() != repo.materialize(outcome.session, stop="root").bytes
+        if Path(outcome.source).read_bytes() != repo.materialize(f"ctx-{outcome.tip}", stop="root").bytes
     ]
 
     assert [] == changed
 
 
-def test_a_second_import_adds_nothing(imported: tuple[Any, list[Outcome]]) -> None:
+def test_a_second_import_adds_nothing(imported: tuple[Any, list[ImportResult]]) -> None:
     repo, first = imported
 
     again = import_all(repo, Path(CORPUS, "claude_code"), Path(CORPUS, "codex_rollout"))
@@ -64,7 +64,7 @@ def test_a_second_import_adds_nothing(imported: tuple[Any, list[Outcome]]) -> No
     assert {outcome.session: outcome.tip for outcome in first} == {outcome.session: outcome.tip for outcome in again}
 
 
-def test_two_stores_give_the_same_names(imported: tuple[Any, list[Outcome]], tmp_path: Path) -> None:
+def test_two_stores_give_the_same_names(imported: tuple[Any, list[ImportResult]], tmp_path: Path) -> None:
     _, first = imported
     with harken.open(tmp_path / "store.db") as other:
         second = import_all(other, Path(CORPUS, "codex_rollout"), Path(CORPUS, "claude_code"))
@@ -72,7 +72,7 @@ def test_two_stores_give_the_same_names(imported: tuple[Any, list[Outcome]], tmp
     assert {o.source: o.tip for o in first} == {o.source: o.tip for o in second}
 
 
-def test_the_context_of_a_context_is_itself(imported: tuple[Any, list[Outcome]]) -> None:
+def test_the_context_of_a_context_is_itself(imported: tuple[Any, list[ImportResult]]) -> None:
     repo, outcomes = imported
     from harken import formats
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -12,7 +13,9 @@ import zstandard
 
 import harken
 from harken import runtimes
+from harken.context.refs import older_tips
 from harken.runtimes.importer import Importer
+from harken.runtimes.memory import recall
 from support.sessions import ClaudeSession, conversation, rollout
 
 from .conftest import Import, age
@@ -146,8 +149,8 @@ class TestAgain:
 
         assert "rewritten" == outcome.status
         assert second.data == repo.materialize("aaa", stop="root").bytes
-        assert first.data == repo.materialize("aaa@1", stop="root").bytes
-        assert old == repo.store.find_name("aaa@1").target
+        assert first.data == repo.materialize("aaa~1", stop="root").bytes
+        assert old == repo.store.find_name("aaa~1").target
 
     def test_a_file_that_moved_is_the_same_session(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
         path = tmp_path / "one" / "aaa.jsonl"
@@ -161,16 +164,20 @@ class TestAgain:
         assert {"aaa"} == set(outcomes)
         assert 1 == len(repo.store.sessions())
 
-    def test_two_files_that_claim_one_session_are_both_kept(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+    def test_two_files_of_one_session_are_one_session_at_the_one_that_was_last_active(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        files = {}
         for folder, turns in (("one", 2), ("two", 3)):
             (tmp_path / folder).mkdir()
-            (tmp_path / folder / "aaa.jsonl").write_bytes(conversation("aaa", turns, salt=folder).data)
+            files[folder] = conversation("aaa", turns, salt=folder).data
+            (tmp_path / folder / "aaa.jsonl").write_bytes(files[folder])
 
-        outcomes = take_in(tmp_path)
+        take_in(tmp_path)
 
-        assert {"aaa", "aaa~2"} == set(outcomes)
-        for outcome in outcomes.values():
-            assert Path(outcome.source).read_bytes() == repo.materialize(outcome.session, stop="root").bytes
+        assert ["aaa"] == [row.session for row in repo.store.sessions()]
+        assert files["two"] == repo.materialize("aaa", stop="root").bytes
+        assert files["one"] == repo.materialize("aaa~1", stop="root").bytes
 
 
 class TestRelations:
@@ -233,8 +240,9 @@ class TestRelations:
         take_in(tmp_path)
 
         (row,) = repo.store.sessions()
-        (side,) = json.loads(row.state)["beside"].items()
-        assert ("aaa/tool-results/x.txt", b"a long output") == (side[0], repo.store.get(side[1][0]))
+        (source,) = recall(row).values()
+        (side,) = source.side_files.items()
+        assert ("aaa/tool-results/x.txt", b"a long output") == (side[0], repo.store.get(side[1].artifact))
 
 
 class TestTrouble:
@@ -282,7 +290,8 @@ class TestTrouble:
     def test_a_file_longer_than_a_step_goes_in_by_steps(
         self, repo: Any, take_in: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("harken.runtimes.importer.STEP", 2000)
+        monkeypatch.setattr("harken.runtimes.sources.PART", 2000)
+        monkeypatch.setattr("harken.runtimes.files.CHUNK", 500)
         monkeypatch.setattr("harken.runtimes.importer.BATCH", 4000)
         session = conversation("aaa", 20)
         session.prompt("long " * 2000)
@@ -341,7 +350,7 @@ class TestMoved:
 
 
 class TestRewritten:
-    def test_every_old_end_has_a_tag_of_its_own(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+    def test_every_old_end_stays_the_newest_first(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
         path = tmp_path / "aaa.jsonl"
         versions = [conversation("aaa", 3, salt=salt).data for salt in ("x", "y", "z")]
         for data in versions:
@@ -349,8 +358,8 @@ class TestRewritten:
             take_in(tmp_path)
 
         assert versions[2] == repo.materialize("aaa", stop="root").bytes
-        assert versions[0] == repo.materialize("aaa@1", stop="root").bytes
-        assert versions[1] == repo.materialize("aaa@2", stop="root").bytes
+        assert versions[1] == repo.materialize("aaa~1", stop="root").bytes
+        assert versions[0] == repo.materialize("aaa~2", stop="root").bytes
 
     @pytest.mark.parametrize("change", ["drop", "replace"])
     def test_a_change_behind_the_last_cut_is_a_rewrite_too(
@@ -370,26 +379,30 @@ class TestRewritten:
         assert "rewritten" == outcome.status
         assert outcome.bytes >= 0
         assert changed == repo.materialize("aaa", stop="root").bytes
-        assert session.data == repo.materialize("aaa@1", stop="root").bytes
+        assert session.data == repo.materialize("aaa~1", stop="root").bytes
 
 
 class TestNames:
-    def test_four_files_that_claim_one_session_have_four_names_for_good(
-        self, repo: Any, take_in: Import, tmp_path: Path
+    @pytest.mark.parametrize("together", [True, False])
+    def test_the_rows_of_many_files_do_not_depend_on_the_order_they_came_in(
+        self, tmp_path: Path, together: bool
     ) -> None:
-        for number in range(4):
-            (tmp_path / f"{number}").mkdir()
-            (tmp_path / f"{number}" / "aaa.jsonl").write_bytes(conversation("aaa", 2, salt=str(number)).data)
-        first = {outcome.source: name for name, outcome in take_in(tmp_path).items()}
-        for path in tmp_path.rglob("*.jsonl"):
-            age(path)
-        take_in(tmp_path)
+        """#25"""
+        paths = [tmp_path / f"{number}" / "aaa.jsonl" for number in range(4)]
+        for number, path in enumerate(paths):
+            path.parent.mkdir()
+            path.write_bytes(conversation("aaa", 1 + number // 2, salt=str(number)).data)
+        seen = set()
+        for turn, order in enumerate(itertools.permutations(paths)):
+            with harken.open(tmp_path / f"{turn}.db") as repo:
+                for batch in [order] if together else [[path] for path in order]:
+                    for _ in Importer(repo.store, [runtimes.get("claude-code")]).run(batch):
+                        pass
+                (row,) = repo.store.sessions()
+                older = tuple(older_tips(repo.store, row))
+                seen.add((row.tip, older, row.source, row.title, row.started, row.ended, row.messages))
 
-        again = take_in(tmp_path)
-
-        assert {"aaa", "aaa~2", "aaa~3", "aaa~4"} == set(first.values())
-        assert first == {outcome.source: name for name, outcome in again.items()}
-        assert {"unchanged"} == {outcome.status for outcome in again.values()}
+        assert 1 == len(seen)
 
     def test_a_side_file_tells_which_call_started_an_agent(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
         folder = tmp_path / "aaa" / "subagents"

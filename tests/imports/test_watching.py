@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import msgspec
+import pytest
+
 import harken
+from harken import runtimes
+from harken.formats.kit.claims import Claim
+from harken.runtimes.files import OpenFile
+from harken.runtimes.importer import Importer
+from harken.runtimes.watch import watch
 from support.sessions import conversation
 
 
@@ -53,17 +63,15 @@ def test_a_growing_file_is_followed_and_its_quiet_tail_is_kept(tmp_path: Path) -
 
 
 def test_a_tail_that_is_still_being_written_waits(tmp_path: Path) -> None:
-    from harken import runtimes
-    from harken.runtimes.importer import Importer
-
     path = tmp_path / "aaa.jsonl"
     data = conversation("aaa", 3).data
     path.write_bytes(data)
     with harken.open(tmp_path / "store.db") as repo:
-        importer = Importer(repo.store, [runtimes.get("claude-code")], settle_tails=lambda stamp: False)
+        quiet = False
+        importer = Importer(repo.store, [runtimes.get("claude-code")], settle_tails=lambda stamp: quiet)
         (early,) = importer.run([path])
         closed = early.total_bytes
-        importer.settle_tails = lambda stamp: True
+        quiet = True
         (late,) = importer.run([path])
 
         assert 0 < closed < len(data) == late.total_bytes
@@ -84,3 +92,43 @@ def test_watching_nothing_is_a_clear_error(tmp_path: Path) -> None:
 
     assert 1 == done.returncode
     assert "no runtime has left sessions here" in done.stderr
+
+
+def test_a_file_that_fails_is_told_once_and_tried_again_after_growing_pauses(tmp_path: Path) -> None:
+    """#45"""
+    path = tmp_path / "x.jsonl.zst"
+    path.write_bytes(b"not a zstd file")
+    looks: list[float] = []
+    told: list[str] = []
+    clock = 0.0
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            nonlocal clock
+            clock += timeout or 0
+            return clock > 300
+
+    def find() -> list[Path]:
+        return [path]
+
+    def claim(head: bytes, path: Path) -> Claim:
+        raise AssertionError("never asked")
+
+    runtime = msgspec.structs.replace(runtimes.get("codex"), claim=claim)
+    with harken.open(tmp_path / "store.db") as repo:
+        original = OpenFile.read
+
+        def read(self: OpenFile, start: int, size: int) -> bytes:
+            looks.append(clock)
+            return original(self, start, size)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(OpenFile, "read", read)
+            for result in watch(repo.store, [runtime], find, interval=0.5, stop=Stop(), monotonic=lambda: clock):
+                told.append(result.error)
+
+    assert 1 == len(told)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(looks)]
+    assert pauses == sorted(pauses)
+    assert 60.0 <= pauses[-1] <= 61.0
+    assert len(looks) < 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,8 @@ from .places import environment
 
 if TYPE_CHECKING:
     from harken.repo import Repo
-    from harken.runtimes.files import Trouble
-    from harken.runtimes.outcomes import Outcome
+    from harken.runtimes.files import Unreadable
+    from harken.runtimes.memory import ImportResult
 
 
 def chosen_runtimes(names: tuple[str, ...]) -> list[Any]:
@@ -36,18 +37,29 @@ def starting_points(paths: tuple[str, ...], chosen: list[Any]) -> list[Path]:
     if paths:
         return [Path(path).absolute() for path in paths]
     roots = (root for runtime in chosen for root in runtime.roots(runtime.home(environment())))
-    return [root for root in roots if root.is_dir()]
+    return [root for root in dict.fromkeys(roots) if _is_there(root)]
 
 
-def session_files(points: list[Path]) -> Iterator[Path | Trouble]:
-    """Every session file at or below the starting points, a parent's before its sub-agents'."""
+def _is_there(folder: Path) -> bool:
+    """Whether there is something to look at; that it cannot be looked at is told when it is tried."""
+    try:
+        return stat.S_ISDIR(folder.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
+def session_files(points: list[Path], chosen: list[Any]) -> Iterator[Path | Unreadable]:
+    """Every session file at or below the starting points, those of a folder before those of the folders in it."""
     from harken.runtimes.files import walk
 
-    found = [path for point in points for path in walk(point)]
-    yield from sorted(found, key=lambda path: (str(getattr(path, "name", "")).startswith("agent-"), str(path)))
+    suffixes = tuple(sorted({suffix for runtime in chosen for suffix in runtime.read.suffixes}))
+    for point in points:
+        yield from walk(point, suffixes)
 
 
-def line_of(outcome: Outcome) -> dict[str, Any]:
+def line_of(outcome: ImportResult) -> dict[str, Any]:
     """The JSON line other programs rely on."""
     from harken.ids import commit_ref
 
@@ -55,7 +67,7 @@ def line_of(outcome: Outcome) -> dict[str, Any]:
     totals = ("total_commits", "total_records", "total_opaque", "total_bytes")
     line = {key: getattr(outcome, key) for key in keys + totals} | figures_line(outcome.figures)
     if outcome.status == "rewritten":
-        # To a program that waits for changes it grew; the old end is still there as SESSION@1.
+        # To a program that waits for changes it grew; the old end is still there as SESSION~1.
         line |= {"status": "grown", "rewritten": True}
     line["tip"] = commit_ref(outcome.tip) if outcome.tip else ""
     for key in ("parent", "error"):
@@ -73,13 +85,15 @@ class Report:
         self.started = clock.monotonic()
         self.sessions = self.commits = self.records = self.opaque = self.bytes = self.failed = self.skipped = 0
         self.changed = 0
+        self.passed_over: list[tuple[str, str]] = []
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: ImportResult) -> None:
         """Count one file."""
         if outcome.status == "failed":
             self.failed += 1
         elif outcome.status == "skipped":
             self.skipped += 1
+            self.passed_over.append((outcome.source, outcome.error))
         else:
             self.sessions += 1
             self.changed += outcome.status != "unchanged"
@@ -91,7 +105,11 @@ class Report:
     def values(self) -> dict[str, Any]:
         """As a plain value."""
         keys = ("sessions", "changed", "commits", "records", "opaque", "bytes", "failed", "skipped")
-        return {key: getattr(self, key) for key in keys} | {"seconds": round(clock.monotonic() - self.started, 3)}
+        return {
+            **{key: getattr(self, key) for key in keys},
+            "seconds": round(clock.monotonic() - self.started, 3),
+            "passed_over": [{"source": source, "why": why} for source, why in self.passed_over],
+        }
 
     def sentence(self) -> str:
         """For a person."""
@@ -100,13 +118,15 @@ class Report:
             f"{self.sessions} sessions ({self.changed} new or changed): {self.commits} commits, "
             f"{self.records} records ({self.opaque} opaque), {self.bytes / 1e6:.1f} MB in {seconds:.1f} s"
         )
-        return text + (f"; {self.failed} failed" if self.failed else "")
+        text += f"; {self.failed} failed" if self.failed else ""
+        return text + (f"; {self.skipped} files passed over (-v names them)" if self.skipped else "")
 
 
 @click.command("import")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--runtime", "runtimes", multiple=True, metavar="R", help="Only this runtime's sessions")
 @click.option("--verify", is_flag=True, help="Read every file from its beginning, whatever its size and time say")
+@click.option("-v", "--verbose", is_flag=True, help="Name the files that were passed over, and why")
 @click.option("--dry-run", is_flag=True, help="Say what would be imported, and keep nothing")
 @click.option("--principal", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
 @json_option
@@ -116,6 +136,7 @@ def import_command(
     paths: tuple[str, ...],
     runtimes: tuple[str, ...],
     verify: bool,
+    verbose: bool,
     dry_run: bool,
     principal: str | None,
     as_json: bool,
@@ -136,14 +157,22 @@ def import_command(
     if not points:
         raise HarkenError("no runtime has left sessions here", hint="name a file or a folder: `harken import PATH`")
     report = Report()
-    importer = Importer(repo.store, chosen, verify=verify, dry_run=dry_run, principal=principal or "", now=repo.clock)
-    files = list(session_files(points))
+    importer = Importer(
+        repo.store,
+        chosen,
+        verify=verify,
+        dry_run=dry_run,
+        details=as_json,
+        principal=principal or "",
+        now=repo.clock,
+    )
+    files = list(session_files(points, chosen))
     with ui.progress("importing", len(files), disable=as_json) as advance:
         named = bool(paths) and all(Path(path).is_file() for path in paths)
         for outcome in importer.run(files, named=named):
             report.add(outcome)
             advance()
-            show(outcome, as_json=as_json)
+            show(outcome, as_json=as_json, verbose=verbose)
     if as_json:
         ui.json_line({"report": report.values()})
     else:
@@ -151,12 +180,12 @@ def import_command(
     return 1 if report.failed else 0
 
 
-def show(outcome: Outcome, *, as_json: bool) -> None:
+def show(outcome: ImportResult, *, as_json: bool, verbose: bool = False) -> None:
     """A line for a file: all of them in JSON, those that matter for a person."""
     if as_json:
         if outcome.status != "skipped":
             ui.json_line(line_of(outcome))
-    elif outcome.status == "failed":
+    elif outcome.status == "failed" or (outcome.status == "skipped" and verbose):
         ui.warn(f"{outcome.source}: {outcome.error}" if outcome.source not in outcome.error else outcome.error)
     elif outcome.status not in ("unchanged", "skipped"):
         ui.line(f"{outcome.status:9} {outcome.session}  {outcome.commits} commits, {outcome.records} records")

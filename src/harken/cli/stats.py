@@ -115,11 +115,10 @@ def _events(repo: Repo, what: SessionRow | Path) -> list[Event]:
 def _read_file(path: Path) -> list[Event]:
     from harken import formats
     from harken.errors import BadRequest
-    from harken.runtimes.files import stamp as stamp_of
-    from harken.runtimes.sources import open_source
+    from harken.runtimes.files import UNPACKED_LIMIT, OpenFile
 
-    source = open_source(path, stamp_of(path))
-    data = source.read(0, source.size)
+    with OpenFile(path) as file:
+        data = file.read(0, UNPACKED_LIMIT)
     found = formats.detect(data[: 64 << 10])
     if found is None:
         raise BadRequest(f"{path} is in no format that Harken reads", hint="name a session's file or its id")

@@ -60,7 +60,7 @@ def watch_command(
         outcomes = watch(
             repo.store,
             chosen,
-            lambda: session_files(starting_points(paths, chosen)),
+            lambda: session_files(starting_points(paths, chosen), chosen),
             interval=interval,
             stop=stop,
             now=repo.clock,

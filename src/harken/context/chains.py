@@ -49,14 +49,15 @@ class Extended(msgspec.Struct, frozen=True, kw_only=True):
 def extend(
     writer: Writer,
     state: ChainState,
-    deltas: Iterable[tuple[Delta, bytes]],
+    deltas: Iterable[tuple[Delta, bytes | Iterable[bytes]]],
     facts: Draft,
     *,
     now: int,
     keep_tail: bool = True,
     alike: Sequence[str] = (),
 ) -> Extended:
-    """Commit the deltas behind the last closed commit, each with its bytes, in the writer's transaction.
+    """Commit the deltas behind the last closed commit, each with its bytes (in pieces, where they are many), in the
+    writer's transaction.
 
     `facts` is what every commit says (format, template, principal, session); where it comes from (`spawned_from`,
     `forked_from`) stands on the first alone. Without `keep_tail` a tail waits, and the old one stays as long as nothing
@@ -67,7 +68,10 @@ def extend(
     for delta, data in deltas:
         if not delta.closed and not keep_tail:
             continue
-        artifact = writer.put(data, like=alike[count] if count < len(alike) else "")
+        if isinstance(data, bytes):
+            artifact = writer.put(data, like=alike[count] if count < len(alike) else "")
+        else:
+            artifact = writer.put_stream(data)
         time = max(time, delta.time or 0)
         commit = writer.commit(_draft(facts, delta, artifact=artifact, parent=parent, time=time, first=not count))
         made.append(commit.id)

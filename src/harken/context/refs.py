@@ -1,15 +1,17 @@
-"""What a REF names, in this order: `ctx-…` or a unique prefix of one; an exact branch or tag; a session id (its tip)
-or `SESSION@MESSAGE`; a unique prefix in hex digits; else an error that lists what comes close.
+"""What a REF names, in this order: `ctx-…` or a unique prefix of one; an exact branch or tag; a session (where it
+stands), `SESSION~1` (an older tip), `SESSION@MESSAGE`, `SESSION/AGENT`; a unique prefix of a commit's hex digits; a
+unique prefix of a session's id; else an error that lists what comes close.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 
 import msgspec
 
 from harken import ids
-from harken.errors import Ambiguous, BadRequest, NotFound
+from harken.errors import Ambiguous, BadRequest, Corrupt, NotFound
 from harken.formats import find as find_format
 from harken.store.base import Commit, Link, Name, SessionRow, Store
 
@@ -17,6 +19,9 @@ from . import walk
 
 Ref = str | Commit | Name
 CANDIDATES = 8
+FEWEST_DIGITS = 4
+"""With fewer digits a REF that was typed too short would all too easily name something."""
+_OLDER = re.compile(r"(.+)~([0-9]{1,9})", re.DOTALL)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,9 +43,9 @@ def find(store: Store, ref: Ref) -> Found:
         return Found(commit=commit)
     if name := store.find_name(ref):
         return Found(commit=store.get_commit(name.target), branch=name if name.kind == "branch" else None)
-    commit = _by_session(store, ref) or _by_prefix(store, ref, ref) or _by_session_prefix(store, ref)
+    commit = _by_session(store, ref) or _by_prefix(store, ref, ref) or _by_session(store, ref, exact=False)
     if commit is None:
-        raise NotFound(f"nothing is called {ref!r}", hint=_hint(store, ref))
+        raise NotFound(f"there is no commit, branch, tag or session {ref!r}", hint=_hint(store, ref))
     return Found(commit=commit)
 
 
@@ -54,23 +59,23 @@ def find_session(store: Store, session: str) -> SessionRow | None:
     return store.find_session(session)
 
 
+def older_tips(store: Store, row: SessionRow) -> list[str]:
+    """Where a session ended in other files of it, and before its source was rewritten; the newest first."""
+    tips: list[str] = []
+    while (name := store.find_name(f"{row.session}~{len(tips) + 1}")) is not None:
+        tips.append(name.target)
+    return tips
+
+
 def get_session(store: Store, text: str) -> SessionRow:
     """The session of this id, or the only one whose id begins like this."""
-    rows = store.sessions(prefix=text)
-    for row in rows:
-        if row.session == text:
-            return row
-    # A sub-agent's id begins with its parent's; whoever types the beginning means the parent.
-    tops = [row for row in rows if not row.parent] or rows
-    if len(tops) == 1:
-        return tops[0]
-    if not tops:
-        close = difflib.get_close_matches(text, [row.session for row in store.sessions()], n=CANDIDATES, cutoff=0.5)
-        raise NotFound(
-            f"no session is called {text!r}",
-            hint="close to it: " + ", ".join(close) if close else "`harken sessions` lists them",
-        )
-    raise Ambiguous(f"several sessions begin with {text!r}", hint=_listing([row.session for row in tops]))
+    if (row := _session(store, text, exact=False)) is not None:
+        return row
+    close = difflib.get_close_matches(text, [row.session for row in store.sessions()], n=CANDIDATES, cutoff=0.5)
+    raise NotFound(
+        f"there is no session {text!r}",
+        hint="close to it: " + ", ".join(close) if close else "`harken sessions` lists them",
+    )
 
 
 # -- the kinds of REF ------------------------------------------------------------------------------------------------
@@ -78,7 +83,7 @@ def get_session(store: Store, text: str) -> SessionRow:
 
 def _by_prefix(store: Store, ref: str, digits: str) -> Commit | None:
     digits = digits.lower()
-    if not digits or digits.strip("0123456789abcdef"):
+    if len(digits) < FEWEST_DIGITS or digits.strip("0123456789abcdef"):
         return None
     found = store.commits(digits)
     # Of two that begin alike the older keeps the short name that was handed out; the newer shows more digits.
@@ -88,36 +93,65 @@ def _by_prefix(store: Store, ref: str, digits: str) -> Commit | None:
     return found[0] if found else None
 
 
-def _by_session(store: Store, ref: str) -> Commit | None:
-    if (row := find_session(store, ref)) and row.tip:
-        return store.get_commit(row.tip)
+def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
+    """The session of this id or, unless it has to be exact, the only one whose id begins like this."""
+    if exact or not text:
+        return find_session(store, text) if text else None
+    rows = store.sessions(prefix=text)
+    for row in rows:
+        if row.session == text:
+            return row
+    # A sub-agent's id begins with its parent's; whoever types the beginning means the parent.
+    tops = [row for row in rows if not row.parent] or rows
+    if len(tops) > 1:
+        raise Ambiguous(f"several sessions begin with {text!r}", hint=_listing([row.session for row in tops]))
+    if tops or "/" not in text:
+        return tops[0] if tops else None
+    # The beginning of a session's id, and the whole name of one of its agents.
+    start, _, agent = text.rpartition("/")
+    above = _session(store, start, exact=False)
+    return find_session(store, f"{above.session}/{agent}") if above is not None else None
+
+
+def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
+    if (row := _session(store, ref, exact=exact)) is not None and row.tip:
+        return _tip(store, row, row.tip)
+    if (older := _OLDER.fullmatch(ref)) and (row := _session(store, older[1], exact=exact)) is not None:
+        return _by_number(store, row, int(older[2]))
     # A session's id may hold an @ itself, so every place is tried.
     at = ref.find("@", 1)
     while at > 0:
-        if row := find_session(store, ref[:at]):
+        if (row := _session(store, ref[:at], exact=exact)) is not None:
             return _by_message(store, row, ref[at + 1 :])
         at = ref.find("@", at + 1)
     return None
 
 
-def _by_session_prefix(store: Store, ref: str) -> Commit | None:
-    """As `_by_session`, where the beginning of a session's id is enough to tell it from all others."""
-    start, at, message = ref.rpartition("@")
-    for text, wanted in ((ref, ""), (start, message if at else "")):
-        rows = [row for row in store.sessions(prefix=text) if row.tip and not row.parent] if text else []
-        if len(rows) > 1:
-            raise Ambiguous(f"several sessions begin with {text!r}", hint=_listing([row.session for row in rows]))
-        if rows:
-            return _by_message(store, rows[0], wanted) if wanted else store.get_commit(rows[0].tip)
-    return None
+def _tip(store: Store, row: SessionRow, commit: str) -> Commit:
+    try:
+        return store.get_commit(commit)
+    except NotFound:
+        raise Corrupt(
+            f"session {row.session} ends at a commit that is not in the store", hint="`harken fsck` says what is lost"
+        ) from None
+
+
+def _by_number(store: Store, row: SessionRow, number: int) -> Commit:
+    """An older tip; 0 is where the session stands."""
+    tips = [row.tip, *older_tips(store, row)]
+    if number >= len(tips) or not tips[number]:
+        has = f"{row.session}~{len(tips) - 1} is its oldest" if len(tips) > 1 else "it has one tip only"
+        raise NotFound(f"session {row.session} has no older tip {number}", hint=has)
+    return _tip(store, row, tips[number])
 
 
 def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
-    """The commit that holds the message, in the session's own chain or in one of its agents'."""
+    """The commit that holds the message, in one of the session's own chains or in one of its agents'."""
     if not message:
-        raise BadRequest(f"{row.session}@ wants the id of a message")
-    for each in [row, *(other for other in store.sessions(prefix=row.session) if other.parent == row.session)]:
-        if each.tip and (found := message_commit(store, each.tip, message)):
+        raise BadRequest(f"{row.session}@ wants the id of a message", hint=f"like {row.session}@MESSAGE")
+    agents = (other for other in store.sessions(prefix=row.session) if other.parent == row.session)
+    for tip in [row.tip, *(other.tip for other in agents), *older_tips(store, row)]:
+        if tip and (found := message_commit(store, tip, message)):
             return store.get_commit(found.id)
     raise NotFound(
         f"session {row.session} holds no message {message!r}",
@@ -161,6 +195,8 @@ def _hint(store: Store, ref: str) -> str:
     known = [name.name for name in store.names()] + [row.session for row in store.sessions()]
     commits = [commit.short for commit in store.commits(limit=200)]
     digits = ref.removeprefix(ids.COMMIT_PREFIX)
+    if len(digits) < FEWEST_DIGITS and ids.is_hex(digits.lower()):
+        return f"at least {FEWEST_DIGITS} digits of a commit's name are needed"
     close = difflib.get_close_matches(ref, known, n=CANDIDATES, cutoff=0.5)
     close += difflib.get_close_matches(ids.COMMIT_PREFIX + digits[:8], commits, n=3, cutoff=0.6)
     if close:

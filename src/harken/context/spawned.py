@@ -20,6 +20,9 @@ def spawn_points(store: Store, firsts: Iterable[Commit]) -> dict[str, str]:
             continue
         if commit := origin.get("commit"):
             found[first.id] = str(commit)
+        elif isinstance(offset := origin.get("offset"), int):
+            if commit := _at_offset(store, first, str(origin.get("session", "")), offset):
+                found[first.id] = commit
         elif call := origin.get("call_id"):
             calls = open_calls.setdefault(str(origin.get("session", "")), {})
             calls.setdefault(str(call), []).append(first.id)
@@ -38,6 +41,23 @@ def resolve_origin(store: Store, origin: dict[str, Any] | None, time: int) -> di
     if found is None and (row := refs.find_session(store, session)) and row.tip:
         found = next((commit.id for commit in store.chain(row.tip) if commit.time <= time), None)
     return origin | {"commit": found} if found else origin
+
+
+def _at_offset(store: Store, first: Commit, session: str, offset: int) -> str:
+    """The commit of another file's chain that holds the last of its first `offset` bytes.
+
+    The file may be one of the same session, which then is the newest that is older than the chain itself."""
+    row = refs.find_session(store, session)
+    tips = [row.tip, *refs.older_tips(store, row)] if row is not None and row.tip else []
+    chains = [[link for link in reversed(store.walk(tip)) if link.commit_type == walk.DELTA] for tip in tips]
+    own = next((place for place, chain in enumerate(chains) if chain and chain[0].id == first.id), -1)
+    for chain in chains[own + 1 :]:
+        end = 0
+        for link in chain:
+            end += store.info(link.artifact).size
+            if end >= offset:
+                return link.id
+    return ""
 
 
 def _holders(store: Store, session: str, calls: set[str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from harken.formats import Format
 from harken.formats.base import concatenate
 from harken.store.base import Link
 
+DELTA = "delta"
 COMPACTION = "compaction"
 ROOT = "root"
 RESETS = ("compaction", "snapshot")

@@ -58,6 +58,8 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True):
     records: int = 0
     messages: int = 0
     """How many messages begin in it."""
+    content: bytes | None = None
+    """Its bytes, where they are not the range of the file: a message of a document, and what stands around it."""
 
 
 def concatenate(deltas: Iterable[bytes]) -> bytes:

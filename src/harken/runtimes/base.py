@@ -8,6 +8,7 @@ for a name.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -46,6 +47,11 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.parent}/{self.agent}" if self.parent and self.agent else self.session
 
 
+def no_sessions(connection: sqlite3.Connection) -> Iterable[tuple[str, bytes]]:
+    """Most runtimes keep no database."""
+    return ()
+
+
 def no_side_files(path: Path) -> Iterable[Path]:
     """Most runtimes keep no side files."""
     return ()
@@ -65,10 +71,14 @@ class SessionReader(msgspec.Struct, frozen=True, kw_only=True):
     """How an importer reads the sessions of a runtime."""
 
     scan: Callable[[bytes, bytes], FileFacts]
-    """Bytes from a closed cut on, and the state of that cut, to what there is to know."""
+    """Bytes from a closed cut on, and the state of that cut, to what there is to know. Of a document: all of it; the
+    deltas then bring their own bytes (`Delta.content`), closed messages first, what stands around them as the tail."""
     identify: Callable[[Path, FileFacts], Identity]
     suffixes: tuple[str, ...] = (".jsonl", ".jsonl.zst")
     """How the names of its files end; a walk through a folder looks at no others."""
+    sessions: Callable[[sqlite3.Connection], Iterable[tuple[str, bytes]]] = no_sessions
+    """Of a database: the sessions in it, each with its rows as they stand, in a fixed order. `scan` then takes those
+    bytes for a document; the connection is a snapshot that may only be read."""
     side_files: Callable[[Path], Iterable[Path]] = no_side_files
     """The files beside a session's own that belong to it and are no transcripts."""
     side_chains: Callable[[bytes], Mapping[str, bytes]] = no_side_chains

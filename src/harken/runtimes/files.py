@@ -1,28 +1,47 @@
-"""Finding and reading files that somebody else writes, without being caught by a pipe, a loop or a link to nowhere."""
+"""Finding and opening files that somebody else writes, without being caught by a pipe, a loop, a link to nowhere or a
+compressed file that unpacks to more than there is room for.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
+import sqlite3
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+import zstandard
 
 from harken.errors import HarkenError
 
-SUFFIXES = (".jsonl", ".jsonl.zst")
-"""What a walk looks at; a file named outright may be called anything."""
+CHUNK = 1 << 20
+"""How much is read at once."""
+HEAD = 64 << 10
+"""How much of a file its runtime is told by."""
+UNPACKED = 64 << 20
+RATIO = 200
+UNPACKED_LIMIT = 2 << 30
+"""A compressed file may unpack to 200 times its size, or to 64 MiB where that is more, and never to more than 2 GiB."""
+PIECE = 1 << 10
+"""How much is unpacked at once: zstd turns this much into 32 MiB at most."""
+COPIES = 5
+"""How often a database that is being written is copied anew before it is given up for now."""
+RECENT = 2_000_000
+"""Microseconds. A file touched since may be written again within the same tick of its clock."""
 
 
-class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
     """A place that could not be looked at, and why."""
 
     path: str
     why: str
 
 
-class Stamp(msgspec.Struct, frozen=True, array_like=True):
+class FileStamp(msgspec.Struct, frozen=True, array_like=True):
     """What one `stat` says of a file; if it is the same, so is the file."""
 
     size: int
@@ -30,25 +49,35 @@ class Stamp(msgspec.Struct, frozen=True, array_like=True):
     """Nanoseconds."""
     inode: int
 
+    def is_recent(self, now: int) -> bool:
+        """Whether a change at `now` could leave the same stamp. A time in the future is nobody's present."""
+        return abs(now - self.modified // 1000) <= RECENT
 
-def walk(root: Path) -> Iterator[Path | Trouble]:
-    """The session files at or below `root`, in a steady order. A folder is entered once, whatever links to it."""
+
+# -- finding ---------------------------------------------------------------------------------------------------------
+
+
+def walk(root: Path, suffixes: Sequence[str] = (".jsonl", ".jsonl.zst")) -> Iterator[Path | Unreadable]:
+    """The files at or below `root` whose names end like this, in a steady order; a file named outright may be called
+    anything. A folder is entered once, whatever links to it."""
     try:
         info = root.stat()
     except OSError as problem:
-        yield Trouble(path=str(root), why=problem.strerror or str(problem))
+        yield Unreadable(path=str(root), why=problem.strerror or str(problem))
         return
     if not stat.S_ISDIR(info.st_mode):
         yield root
         return
+    endings = tuple(suffixes)
     entered = {(info.st_dev, info.st_ino)}
-    folders = [root]
+    folders = [str(root)]
     while folders:
         folder = folders.pop()
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
         except OSError as problem:
-            yield Trouble(path=str(folder), why=problem.strerror or str(problem))
+            yield Unreadable(path=folder, why=problem.strerror or str(problem))
             continue
         below = []
         for entry in entries:
@@ -57,40 +86,164 @@ def walk(root: Path) -> Iterator[Path | Trouble]:
                     info = entry.stat()
                     if (info.st_dev, info.st_ino) not in entered:
                         entered.add((info.st_dev, info.st_ino))
-                        below.append(Path(entry.path))
-                elif entry.name.endswith(SUFFIXES):
+                        below.append(entry.path)
+                elif entry.name.endswith(endings):
                     yield Path(entry.path)
             except OSError as problem:
-                yield Trouble(path=entry.path, why=problem.strerror or str(problem))
+                yield Unreadable(path=entry.path, why=problem.strerror or str(problem))
         folders += reversed(below)
 
 
-def stamp(path: Path) -> Stamp:
+def stamp_of(path: Path | str) -> FileStamp:
     """One `stat`; `HarkenError` for what is not a regular file, since a pipe would hold us for ever."""
     try:
-        info = path.stat()
+        return _stamp(os.stat(path), path)  # noqa: PTH116  a Path is five times as slow
     except OSError as problem:
         raise HarkenError(f"{path}: {problem.strerror}") from None
+
+
+def _stamp(info: os.stat_result, path: Path | str) -> FileStamp:
     if not stat.S_ISREG(info.st_mode):
         raise HarkenError(f"{path}: not a regular file")
-    return Stamp(info.st_size, info.st_mtime_ns, info.st_ino)
+    return FileStamp(info.st_size, info.st_mtime_ns, info.st_ino)
 
 
-def read_range(path: Path, start: int, size: int) -> bytes:
-    """Up to `size` bytes from `start` on; fewer only at the end of the file."""
-    try:
-        # Without O_NONBLOCK, opening a FIFO that took the file's place since the stat would never return.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+class OpenFile:
+    """A file's content as it was when it was opened: a writer may be adding to it. Compressed content is unpacked."""
+
+    def __init__(self, path: Path, *, unpack: bool = True) -> None:
+        self.path = path
         try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise HarkenError(f"{path}: not a regular file")
-            parts = []
-            while size > 0 and (part := os.pread(handle, min(size, 1 << 30), start)):
-                parts.append(part)
-                start += len(part)
-                size -= len(part)
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+            # Without O_NONBLOCK, opening a FIFO that took the file's place since the stat would never return.
+            self._handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as problem:
+            raise HarkenError(f"{path}: {problem.strerror}") from None
+        try:
+            self.stamp = _stamp(os.fstat(self._handle), path)
+        except HarkenError:
+            self.close()
+            raise
+        self.packed = unpack and path.name.endswith(".zst")
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+    def stamp_now(self) -> FileStamp:
+        """What `stat` says of the open file now."""
+        return _stamp(os.fstat(self._handle), self.path)
+
+    def chunks(self, start: int = 0, size: int | None = None) -> Iterator[bytes]:
+        """The content from `start` on, `size` bytes of it or all."""
+        found = self._unpacked() if self.packed else self._plain(start, size)
+        skip, left = (start if self.packed else 0), size
+        for chunk in found:
+            if skip >= len(chunk):
+                skip -= len(chunk)
+                continue
+            part = chunk[skip:] if left is None else chunk[skip : skip + left]
+            skip = 0
+            if part:
+                yield part
+            if left is not None:
+                left -= len(part)
+                if not left:
+                    return
+
+    def read(self, start: int, size: int) -> bytes:
+        """So many bytes; fewer only at the end."""
+        return b"".join(self.chunks(start, size))
+
+    def _plain(self, start: int, size: int | None) -> Iterator[bytes]:
+        end = self.stamp.size if size is None else min(self.stamp.size, start + size)
+        while start < end:
+            try:
+                chunk = os.pread(self._handle, min(CHUNK, end - start), start)
+            except OSError as problem:
+                raise HarkenError(f"{self.path}: {problem.strerror}") from None
+            if not chunk:
+                return
+            yield chunk
+            start += len(chunk)
+
+    def _unpacked(self) -> Iterator[bytes]:
+        """All frames of a zstd file; one that was cut short is an error, since its end would silently be missing."""
+        limit = min(UNPACKED_LIMIT, max(UNPACKED, RATIO * self.stamp.size))
+        size, frame = 0, None
+        try:
+            for chunk in self._plain(0, None):
+                for at in range(0, len(chunk), PIECE):
+                    piece = chunk[at : at + PIECE]
+                    while piece:
+                        frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                        content = frame.decompress(piece)
+                        piece = frame.unused_data if frame.eof else b""
+                        frame = None if frame.eof else frame
+                        size += len(content)
+                        if size > limit:
+                            raise HarkenError(
+                                f"{self.path}: unpacks to more than {limit >> 20} MiB",
+                                hint="unpack it yourself and import the result, if you trust it",
+                            )
+                        yield content
+        except zstandard.ZstdError as problem:
+            raise HarkenError(f"{self.path}: not a zstd file ({problem})") from None
+        if frame is not None:
+            raise HarkenError(f"{self.path}: the zstd file is cut short")
+
+
+# -- databases -------------------------------------------------------------------------------------------------------
+
+
+def database_stamp(path: Path) -> FileStamp:
+    """The stamp of an SQLite file with the log that goes with it."""
+    main = stamp_of(path)
+    try:
+        log = stamp_of(f"{path}-wal")
+    except HarkenError:
+        return main
+    return FileStamp(main.size + log.size, max(main.modified, log.modified), main.inode)
+
+
+@contextlib.contextmanager
+def open_snapshot(path: Path) -> Iterator[sqlite3.Connection]:
+    """An SQLite file as it stands at one instant, read only. Whoever writes it is not kept waiting and finds nothing
+    changed: a copy is read, since reading the file itself would take its locks, or leave files beside it."""
+    with tempfile.TemporaryDirectory(prefix="harken-") as folder:
+        copy = _copy_database(path, Path(folder, "copy.db"))
+        connection = sqlite3.connect(copy)
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+            yield connection
+        except sqlite3.Error as problem:
+            raise HarkenError(f"{path}: cannot be read as a database ({problem})") from None
         finally:
-            os.close(handle)
-    except OSError as problem:
-        raise HarkenError(f"{path}: {problem.strerror}") from None
+            connection.close()
+
+
+def _copy_database(path: Path, copy: Path) -> Path:
+    for _ in range(COPIES):
+        before = database_stamp(path)
+        for ending in ("", "-wal"):
+            try:
+                shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
+            except FileNotFoundError:
+                if not ending:
+                    raise HarkenError(f"{path}: No such file or directory") from None
+                Path(f"{copy}{ending}").unlink(missing_ok=True)
+            except OSError as problem:
+                raise HarkenError(f"{path}: {problem.strerror}") from None
+        # A journal beside it is a transaction under way, or one that was cut off and is not ours to undo.
+        if before == database_stamp(path) and not Path(f"{path}-journal").exists():
+            return copy
+    raise HarkenError(f"{path}: is being written all the time", hint="import it again when it rests")

@@ -13,13 +13,10 @@ from harken.formats.facts import FileFacts
 from harken.store import SessionRow, Store
 
 from .base import Identity, Runtime
-from .kept import recall
-from .sources import Source
+from .memory import recall
 
 RESUMED = "resumed/"
 """Branches of this prefix name a session that Harken wrote, and point at the commit it continues."""
-LOOK = 8 << 20
-"""How much of a copy is compared with its original."""
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,9 +36,9 @@ class Beginnings:
 
     def add(self, row: SessionRow) -> None:
         """Note a session; the first that begins like this is the original."""
-        kept = recall(row)
-        if kept is not None and kept.first and row.tip and not row.parent:
-            self._known.setdefault((row.runtime, kept.first), row.session)
+        for known in recall(row).values() if row.tip and not row.parent else ():
+            if known.first:
+                self._known.setdefault((row.runtime, known.first), row.session)
 
     def find(self, runtime: str, facts: FileFacts) -> str:
         """The session that this file copies or builds on; empty where none is known."""
@@ -51,37 +48,27 @@ class Beginnings:
 
 
 def find_origin(
-    store: Store, original: SessionRow | None, identity: Identity, runtime: Runtime, source: Source
+    store: Store, original: SessionRow | None, identity: Identity, runtime: Runtime, beginning: bytes
 ) -> Origin | None:
-    """What this file goes on from, if the store knows it; `original` is the session it seems to copy."""
+    """What this file goes on from, if the store knows it; `original` is the session it seems to copy, `beginning` its
+    first megabytes."""
     if identity.parent:
         return None
     if (name := store.find_name(RESUMED + identity.session)) is not None:
         return Origin(commit=name.target, artifacts=_deltas(store, name.target))
     if original is None or not original.tip or original.session == identity.name:
         return None
-    commit = _last_shared(store, original.tip, runtime, source)
+    commit = _last_shared(store, original.tip, runtime, beginning)
     return Origin(commit=commit or original.tip, artifacts=_deltas(store, original.tip))
-
-
-def commit_at(store: Store, tip: str, offset: int) -> str:
-    """The commit of a chain that holds the last of the first `offset` bytes of its file."""
-    links = [link for link in reversed(store.walk(tip)) if link.commit_type == "delta"]
-    end = 0
-    for link in links:
-        end += len(store.get(link.artifact))
-        if end >= offset:
-            return link.id
-    return tip
 
 
 def _deltas(store: Store, tip: str) -> list[str]:
     return [link.artifact for link in reversed(store.walk(tip))]
 
 
-def _last_shared(store: Store, tip: str, runtime: Runtime, source: Source) -> str:
+def _last_shared(store: Store, tip: str, runtime: Runtime, beginning: bytes) -> str:
     """The original's newest commit that holds a record which the copy has too."""
-    names = set(runtime.read.record_names(source.read(0, LOOK)))
+    names = set(runtime.read.record_names(beginning))
     if not names:
         return ""
     for link in store.walk(tip):

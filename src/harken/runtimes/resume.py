@@ -23,8 +23,8 @@ from harken.ids import is_safe_name
 from harken.store import Commit
 
 from .instantiate import RUNTIMES, Place, place, write_new
-from .kept import recall
 from .lineage import RESUMED
+from .memory import recall
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -96,8 +96,9 @@ def resume(
 def _restore_side_files(repo: Repo, session: str, where: Place) -> None:
     """Put what lay beside the original (long outputs of tools, journals) beside the new session, as far as it is
     kept. A name that could lead anywhere else is passed over."""
-    kept = recall(find_session(repo.store, session)) if session else None
-    for name, file in (kept.beside if kept else {}).items():
+    sources = recall(find_session(repo.store, session)) if session else {}
+    side_files = {name: file for source in sources.values() for name, file in source.side_files.items()}
+    for name, file in side_files.items():
         _, *inside = name.split("/")
         if not inside or not all(map(is_safe_name, inside)):
             continue

@@ -1,87 +1,378 @@
-"""A session's bytes, wherever they lie: a plain file is read in ranges, a compressed one is unpacked within bounds."""
+"""Reading a source while somebody writes it.
+
+A file is read from its beginning to its end, through one open file. On the way everything is hashed: what was kept
+before is compared with what is there now, and what is handed out is what was hashed. Memory stays bounded: a file is
+handed out in parts that end at closed cuts, and an overlong line is only counted (`Elided`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-import zstandard
+import msgspec
 
+from harken import clock, ids
 from harken.errors import HarkenError
+from harken.formats.facts import FileFacts
+from harken.formats.kit.claims import best
+from harken.formats.kit.jsonl import MAX_LINE
 
-from .files import Stamp, read_range
+from .base import Runtime
+from .files import HEAD, FileStamp, OpenFile, database_stamp, open_snapshot
 
-UNPACKED_LIMIT = 2 << 30
-"""A compressed file that would become larger than this is taken for a trap."""
+PART = 8 << 20
+"""How much of a file is scanned at once; more only where no cut falls."""
+LINE_LIMIT = MAX_LINE + 1
+"""A longer line, its newline among it, is kept as bytes and never looked at."""
+UNCUT_LIMIT = 128 << 20
+"""How much of a file may stand between two cuts, overlong lines aside."""
+DOCUMENT_LIMIT = 64 << 20
+"""A document is read as a whole, so it must not be larger than this."""
 
 
-PIECE = 1 << 16
-"""How much is unpacked between two looks at the limit; zstd can turn it into a few hundred megabytes at most."""
+class SourceChanged(HarkenError):
+    """The file was written to while it was read, and not at its end."""
 
 
-class Source(Protocol):
-    """Bytes that can be read in ranges."""
+class PrefixChanged(HarkenError):
+    """The file does not begin with what was kept of it."""
 
-    path: Path
-    stamp: Stamp
+
+class Gap(msgspec.Struct, frozen=True, array_like=True):
+    """An overlong line that was read and hashed, and not held."""
+
+    start: int
     size: int
-
-    def read(self, start: int, size: int) -> bytes:
-        """Up to `size` bytes from `start` on; fewer only at the end."""
-        ...
-
-
-class PlainFile:
-    """A file as it is. Only what was there when it was stamped counts: a writer may be adding to it."""
-
-    def __init__(self, path: Path, stamp: Stamp) -> None:
-        self.path, self.stamp, self.size = path, stamp, stamp.size
-
-    def read(self, start: int, size: int) -> bytes:
-        """A range of the file."""
-        return read_range(self.path, start, min(size, self.size - start))
+    digest: str
+    ended: bool
+    """Whether it has a newline at its end."""
 
 
-class Excerpt:
-    """Some lines of a file, as if they were a file of their own."""
+class Elided:
+    """Content in which overlong lines are only counted. A scan finds the lines in it as in bytes, and looks into none
+    that is too long."""
 
-    def __init__(self, path: Path, stamp: Stamp, data: bytes) -> None:
-        self.path, self.stamp, self.size, self._data = path, stamp, len(data), data
+    def __init__(self, segments: Sequence[tuple[int, bytes]], gaps: Sequence[Gap], size: int) -> None:
+        self.segments, self.gaps, self._size = segments, gaps, size
 
-    def read(self, start: int, size: int) -> bytes:
-        """A range of the lines."""
-        return self._data[start : start + size]
+    def __len__(self) -> int:
+        return self._size
+
+    def find(self, sought: bytes, start: int = 0) -> int:
+        """Where the next newline is; an overlong line has one at its end, if at all."""
+        stops = [(at, data) for at, data in self.segments] + [(gap.start, gap) for gap in self.gaps]
+        for at, item in sorted(stops, key=lambda stop: stop[0]):
+            if isinstance(item, Gap):
+                if item.ended and start < at + item.size:
+                    return at + item.size - 1
+            elif start < at + len(item) and (found := item.find(sought, max(0, start - at))) >= 0:
+                return at + found
+        return -1
+
+    def __getitem__(self, place: slice) -> bytes:
+        for at, data in self.segments:
+            if at <= place.start < at + len(data):
+                return data[place.start - at : place.stop - at]
+        return b""
 
 
-class UnpackedFile(Excerpt):
-    """A `.zst` file, held unpacked."""
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of a file that was read and scanned, from one closed cut to the next."""
 
-    def __init__(self, path: Path, stamp: Stamp) -> None:
-        super().__init__(path, stamp, _unpack(read_range(path, 0, stamp.size), path))
+    offset: int
+    segments: tuple[tuple[int, bytes], ...]
+    """The bytes that are held, each with its place behind `offset`."""
+    gaps: tuple[Gap, ...] = ()
+    facts: FileFacts
+    last: bool
+    size: int
+    """How long the content is up to here."""
+    digest: str
+    """The hash of all that."""
+    closed_digest: str
+    """The hash of the content up to the last closed cut."""
+    stamp: FileStamp
+    key: str = ""
+    """Which session of a database it is."""
+
+    def bytes_of(self, start: int, end: int, path: Path) -> bytes | Iterable[bytes]:
+        """The bytes from one offset of the content to another; in pieces where overlong lines are among them, which
+        are read again and must be what they were."""
+        first, last = start - self.offset, end - self.offset
+        if not any(gap.start < last and first < gap.start + gap.size for gap in self.gaps):
+            return b"".join(data[max(0, first - at) : max(0, last - at)] for at, data in self.segments)
+        return self._pieces(first, last, path)
+
+    def _pieces(self, first: int, last: int, path: Path) -> Iterator[bytes]:
+        stops: list[tuple[int, bytes | Gap]] = [*self.segments, *((gap.start, gap) for gap in self.gaps)]
+        for at, item in sorted(stops, key=lambda stop: stop[0]):
+            if not isinstance(item, Gap):
+                if piece := item[max(0, first - at) : max(0, last - at)]:
+                    yield piece
+            elif first <= at < last:
+                hasher = ids.ContentHasher()
+                with OpenFile(path) as file:
+                    for chunk in file.chunks(self.offset + at, item.size):
+                        hasher.update(chunk)
+                        yield chunk
+                if hasher.hexdigest() != item.digest:
+                    raise SourceChanged(f"{path}: was written to while it was read", hint="import it again")
 
 
-def _unpack(packed: bytes, path: Path) -> bytes:
-    """All frames of a zstd file; one that was cut short is an error, since its end would silently be missing."""
-    parts: list[bytes] = []
-    size = 0
-    try:
-        while packed:
-            frame = zstandard.ZstdDecompressor().decompressobj()
-            for start in range(0, len(packed), PIECE):
-                parts.append(frame.decompress(packed[start : start + PIECE]))
-                size += len(parts[-1])
-                if size > UNPACKED_LIMIT:
-                    raise HarkenError(f"{path}: unpacks to more than {UNPACKED_LIMIT >> 30} GiB")
-                if frame.eof:
-                    packed = frame.unused_data + packed[start + PIECE :]
-                    break
+class _Stream:
+    """The content from `offset` on, as far as it has been read; from the beginning on everything is hashed."""
+
+    def __init__(self, file: OpenFile, offset: int, kept: int, digest: str) -> None:
+        """`digest` is the hash of the first `kept` bytes as they were kept, if any were; `offset` is no more."""
+        self._file = file
+        self._chunks = file.chunks()
+        self._confirmed = file.stamp
+        self._hasher, self._closed = ids.ContentHasher(), ids.ContentHasher()
+        """Over all that was read, and over what lies before `offset`."""
+        self._kept, self._digest = kept, digest
+        self.offset = offset
+        self.position = 0
+        self.ended = False
+        self._segments: list[tuple[int, bytearray]] = [(0, bytearray())]
+        self._gaps: list[Gap] = []
+        self._line = 0
+        """Where the line that is being read begins, behind `offset`."""
+        self._long: ids.ContentHasher | None = None
+        self._long_size = 0
+
+    @property
+    def held(self) -> int:
+        """How many bytes are in memory."""
+        return sum(len(data) for _, data in self._segments)
+
+    def fill(self, size: int) -> None:
+        """Read on until so many bytes are held or the end has come, and past what was kept in any case."""
+        while not self.ended and (self.held < size or self.position < self._kept):
+            chunk = next(self._chunks, b"")
+            self.ended = not chunk
+            if self.position < self._kept:
+                self._compare(chunk)
             else:
-                raise HarkenError(f"{path}: the zstd file is cut short")
-    except zstandard.ZstdError as problem:
-        raise HarkenError(f"{path}: not a zstd file ({problem})") from None
-    return b"".join(parts)
+                self._hasher.update(chunk)
+            before = max(0, min(len(chunk), self.offset - self.position))
+            self.position += len(chunk)
+            if len(chunk) > before:
+                self._hold(chunk[before:] if before else chunk)
+        if self.position < self._kept:
+            raise PrefixChanged(f"{self._file.path}: is shorter than what was kept of it")
+        if self.ended and self._long is not None:
+            self._close_gap(ended=False)
+
+    def _compare(self, chunk: bytes) -> None:
+        at = 0
+        for stop in (self.offset, self._kept):
+            if self.position + at <= stop <= self.position + len(chunk):
+                end = stop - self.position
+                self._hasher.update(chunk[at:end])
+                at = end
+                if stop == self.offset:
+                    self._closed = self._hasher.copy()
+                if stop == self._kept and self._hasher.hexdigest() != self._digest:
+                    raise PrefixChanged(f"{self._file.path}: does not begin with what was kept of it")
+        self._hasher.update(chunk[at:])
+
+    def _hold(self, chunk: bytes) -> None:
+        if self._long is not None:
+            end = chunk.find(b"\n") + 1
+            self._long.update(chunk[:end] if end else chunk)
+            self._long_size += end or len(chunk)
+            if not end:
+                return
+            self._close_gap(ended=True)
+            chunk = chunk[end:]
+        at, data = self._segments[-1]
+        data += chunk
+        if (newline := chunk.rfind(b"\n")) >= 0:
+            self._line = at + len(data) - len(chunk) + newline + 1
+        elif at + len(data) - self._line > LINE_LIMIT:
+            self._long = ids.ContentHasher()
+            self._long.update(bytes(data[self._line - at :]))
+            self._long_size = at + len(data) - self._line
+            del data[self._line - at :]
+
+    def _close_gap(self, *, ended: bool) -> None:
+        assert self._long is not None
+        self._gaps.append(Gap(self._line, self._long_size, self._long.hexdigest(), ended))
+        self._line += self._long_size
+        self._segments.append((self._line, bytearray()))
+        self._long = None
+
+    def content(self) -> tuple[tuple[tuple[int, bytes], ...], tuple[Gap, ...]]:
+        """What is held, and the lines between."""
+        return tuple((at, bytes(data)) for at, data in self._segments), tuple(self._gaps)
+
+    def digests(self, closed: int) -> tuple[str, str]:
+        """The hash of all that was read, and of what lies before a cut."""
+        return self._hasher.hexdigest(), self._over_to(closed).hexdigest()
+
+    def _over_to(self, offset: int) -> ids.ContentHasher:
+        """The hash of what lies before an offset."""
+        end, hasher = offset - self.offset, self._closed.copy()
+        if any(gap.start < end for gap in self._gaps):
+            for chunk in self._file.chunks(self.offset, end):
+                hasher.update(chunk)
+        else:
+            hasher.update(bytes(self._segments[0][1][:end]))
+        return hasher
+
+    def drop(self, offset: int) -> None:
+        """Forget what lies before a cut."""
+        self._closed = self._over_to(offset)
+        by = offset - self.offset
+        held = ((at - by, data) for at, data in self._segments if at + len(data) >= by)
+        self._segments = [(max(0, at), data[max(0, -at) :]) for at, data in held]
+        self._gaps = [msgspec.structs.replace(gap, start=gap.start - by) for gap in self._gaps if gap.start >= by]
+        self._line -= by
+        self.offset = offset
+
+    def confirm(self, now: int) -> None:
+        """Make sure that what was read is one version of the file: whatever changed it since it was opened, or may
+        have within a tick of its clock, it has only added to it."""
+        stamp = self._file.stamp_now()
+        if stamp == self._confirmed and not (self.ended and stamp.is_recent(now)):
+            return
+        again = ids.ContentHasher()
+        for chunk in self._file.chunks(0, self.position):
+            again.update(chunk)
+        if again.hexdigest() != self._hasher.hexdigest():
+            raise SourceChanged(f"{self._file.path}: was rewritten while it was read", hint="import it again")
+        self._confirmed = stamp
 
 
-def open_source(path: Path, stamp: Stamp) -> Source:
-    """The source for a path."""
-    return UnpackedFile(path, stamp) if path.name.endswith(".zst") else PlainFile(path, stamp)
+class Resumption(msgspec.Struct, frozen=True, kw_only=True):
+    """Where reading goes on: what is known of the content up to the last closed cut, and of what was kept."""
+
+    offset: int = 0
+    scan: str = ""
+    size: int = 0
+    digest: str = ""
+
+
+Scan = Callable[[bytes, bytes], FileFacts]
+
+
+def read_parts(file: OpenFile, scan: Scan, since: Resumption, now: clock.Clock = clock.now) -> Iterator[Part]:
+    """What there is of a file that grows, behind the last closed cut. `PrefixChanged` where it does not begin with
+    what was kept, `SourceChanged` where it is rewritten meanwhile."""
+    stream = _Stream(file, since.offset, since.size, since.digest)
+    state, size = since.scan.encode(), PART
+    while True:
+        stream.fill(size)
+        segments, gaps = stream.content()
+        length = max([at + len(data) for at, data in segments] + [gap.start + gap.size for gap in gaps])
+        data: Any = Elided(segments, gaps, length) if gaps else segments[0][1]
+        facts = scan(data, state)
+        if not stream.ended and facts.offset == stream.offset:
+            if stream.held > UNCUT_LIMIT:
+                raise HarkenError(f"{file.path}: {UNCUT_LIMIT >> 20} MiB without a record to cut at")
+            size = 2 * stream.held
+            continue
+        stream.confirm(now())
+        whole, closed = stream.digests(facts.offset)
+        yield Part(
+            offset=stream.offset,
+            segments=segments,
+            gaps=gaps,
+            facts=facts,
+            last=stream.ended,
+            size=stream.position,
+            digest=whole,
+            closed_digest=closed,
+            stamp=file.stamp,
+        )
+        if stream.ended:
+            return
+        stream.drop(facts.offset)
+        state, size = facts.state, PART
+
+
+def whole_part(data: bytes, scan: Scan, stamp: FileStamp) -> Part:
+    """Content that is scanned as a whole: a document, the rows of a session, the lines of one agent."""
+    hasher = ids.ContentHasher()
+    hasher.update(data)
+    facts, digest = scan(data, b""), hasher.hexdigest()
+    return Part(
+        offset=0,
+        segments=((0, data),),
+        facts=facts,
+        last=True,
+        size=len(data),
+        digest=digest,
+        closed_digest=digest,
+        stamp=stamp,
+    )
+
+
+def read_document(file: OpenFile, scan: Scan, now: clock.Clock = clock.now) -> Part:
+    """A document as it stands; `SourceChanged` where it is rewritten meanwhile."""
+    stream = _Stream(file, 0, 0, "")
+    stream.fill(DOCUMENT_LIMIT + 1)
+    if not stream.ended or stream.content()[1]:
+        raise HarkenError(f"{file.path}: a document of more than {DOCUMENT_LIMIT >> 20} MiB")
+    stream.confirm(now())
+    return whole_part(stream.content()[0][0][1], scan, file.stamp)
+
+
+# -- one source, of whatever kind ------------------------------------------------------------------------------------
+
+
+class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose the file is; the parts follow."""
+
+    runtime: str
+
+
+class NotClaimed(msgspec.Struct, frozen=True, kw_only=True):
+    """Nobody's file, and why."""
+
+    why: str
+    stamp: FileStamp
+
+
+class Restarted(msgspec.Struct, frozen=True, kw_only=True):
+    """The file does not begin with what was kept of it: the parts that follow are those of all of it."""
+
+
+Reading = Iterator[Claimed | NotClaimed | Restarted | Part]
+
+
+def read_source(
+    path: Path, runtimes: Sequence[Runtime], since: Resumption | None = None, now: clock.Clock = clock.now
+) -> Reading:
+    """What there is to say of a file: whose it is, then its parts."""
+    with OpenFile(path) as file:
+        head = file.read(0, HEAD)
+        found = best((runtime, runtime.claim(head, path)) for runtime in runtimes)
+        if found is None:
+            yield NotClaimed(why="not a session of any runtime that can be imported", stamp=file.stamp)
+            return
+        runtime = found[0]
+        yield Claimed(runtime=runtime.name)
+        scan = runtime.read.scan
+        if runtime.source == "document":
+            yield read_document(file, scan, now)
+        elif runtime.source == "database":
+            yield from read_database(path, runtime)
+        else:
+            try:
+                yield from read_parts(file, scan, since or Resumption(), now)
+            except PrefixChanged:
+                yield Restarted()
+                yield from read_parts(file, scan, Resumption(), now)
+
+
+def read_database(path: Path, runtime: Runtime) -> Iterator[Part]:
+    """Every session of a database, in one snapshot."""
+    stamp = database_stamp(path)
+    with open_snapshot(path) as connection:
+        for session, data in runtime.read.sessions(connection):
+            if len(data) > DOCUMENT_LIMIT:
+                raise HarkenError(f"{path}: the rows of {session} are more than {DOCUMENT_LIMIT >> 20} MiB")
+            yield msgspec.structs.replace(whole_part(data, runtime.read.scan, stamp), key=session)

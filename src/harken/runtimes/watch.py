@@ -2,6 +2,10 @@
 
 Closed deltas are kept at once. What follows the last cut is kept when its file has been quiet for two seconds: a tail
 that is still being written would only leave commits that the next moment supersedes.
+
+Whenever a file has changed, all of it is read and compared with what was kept. So that a large file that keeps growing
+does not keep a machine busy, it is read again only after ten times as long as reading it took; one that fails is tried
+again after pauses that grow to a minute.
 """
 
 from __future__ import annotations
@@ -10,42 +14,78 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from harken import clock
 from harken.store import Store
 
 from .base import Runtime
-from .files import Stamp, Trouble
+from .files import FileStamp, Unreadable
 from .importer import Importer
-from .outcomes import Outcome
+from .memory import ImportResult
+from .sources import Reading, Resumption, read_source
 
 QUIET = 2_000_000
 """Microseconds without a change after which a tail is kept."""
+PACE = 10
+"""How many times as long as it took to read a file it is then left alone."""
+LONGEST_PAUSE = 60.0
+"""Seconds after which a file that failed is tried again at the latest."""
+
+
+class Waiting(msgspec.Struct):
+    """When a file may be read again."""
+
+    until: float = 0.0
+    pause: float = 0.0
+    """How long the last pause after a failure was."""
 
 
 def watch(
     store: Store,
     runtimes: Iterable[Runtime],
-    find: Callable[[], Iterable[Path | Trouble]],
+    find: Callable[[], Iterable[Path | Unreadable]],
     *,
     interval: float,
     stop: threading.Event,
     now: clock.Clock = clock.now,
+    monotonic: Callable[[], float] = clock.monotonic,
     principal: str = "",
-) -> Iterator[Outcome]:
+) -> Iterator[ImportResult]:
     """What became of every file that changed, until `stop` is set. A file that fails is told once, then tried again."""
+    known = tuple(runtimes)
+    waiting: dict[str, Waiting] = {}
 
-    def is_quiet(stamp: Stamp) -> bool:
-        return stamp.modified // 1000 + QUIET <= now()
+    def is_quiet(stamp: FileStamp) -> bool:
+        # A time in the future is nobody's present: such a file is not being written, or its clock is wrong.
+        return abs(now() - stamp.modified // 1000) >= QUIET
 
-    importer = Importer(store, runtimes, now=now, principal=principal, settle_tails=is_quiet)
+    def read(path: Path, since: Resumption | None) -> Reading:
+        began = monotonic()
+        yield from read_source(path, known, since, now)
+        waiting.setdefault(str(path), Waiting()).until = began + (1 + PACE) * (monotonic() - began)
+
+    def due() -> Iterator[Path | Unreadable]:
+        instant = monotonic()
+        for path in find():
+            wait = waiting.get(str(path)) if isinstance(path, Path) else None
+            if wait is None or wait.until <= instant:
+                yield path
+
+    importer = Importer(store, known, now=now, principal=principal, settle_tails=is_quiet, read=read, details=False)
     told: dict[str, str] = {}
     while True:
-        for outcome in importer.run(find()):
-            if outcome.status == "failed":
-                if told.get(outcome.source) != outcome.error:
-                    told[outcome.source] = outcome.error
-                    yield outcome
-            elif outcome.status not in ("unchanged", "skipped"):
-                yield outcome
+        for result in importer.run(due()):
+            if result.status == "failed":
+                wait = waiting.setdefault(result.source, Waiting())
+                wait.pause = min(LONGEST_PAUSE, max(interval, 2 * wait.pause))
+                wait.until = monotonic() + wait.pause
+                if told.get(result.source) == result.error:
+                    continue
+                told[result.source] = result.error
+            else:
+                waiting.setdefault(result.source, Waiting()).pause = 0.0
+            if result.status not in ("unchanged", "skipped"):
+                yield result
         if stop.wait(interval):
             return

@@ -24,7 +24,7 @@ from harken.formats import claude_code
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
 from harken.runtimes.base import Environment, Identity, Runtime, SessionReader, user_home
-from harken.runtimes.files import read_range
+from harken.runtimes.files import OpenFile
 
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,64})"')
 META_LIMIT = 64 << 10
@@ -59,7 +59,8 @@ def _meta(path: Path) -> Path:
 def _call_id(meta: Path) -> str:
     """The call that started a sub-agent, as its `.meta.json` tells it."""
     try:
-        value = msgspec.json.decode(read_range(meta, 0, META_LIMIT), type=dict[str, Any])
+        with OpenFile(meta) as file:
+            value = msgspec.json.decode(file.read(0, META_LIMIT), type=dict[str, Any])
     except (HarkenError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return ""
     call = value.get("toolUseId")

@@ -1,0 +1,281 @@
+"""Keeping what was read of a source: its commits, its side files, the agents inside it, and the session's row.
+
+Everything happens in the writer's transaction. The row is read there too: what it says of this source must be what it
+said when the source was read, and what it says of other sources of the same session stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harken import clock
+from harken.context import chains, find_session
+from harken.errors import HarkenError
+from harken.formats import Delta
+from harken.store import Draft, SessionRow, Store, Writer
+
+from . import memory
+from .base import Identity, Runtime
+from .files import FileStamp, OpenFile
+from .memory import ImportResult, SideFile, SourceMemory, Sources
+from .sources import Part, whole_part
+
+SIDE_FILE_LIMIT = 64 << 20
+"""A larger side file is not kept."""
+SIDE_CHAINS_LIMIT = 128 << 20
+"""The agents inside a larger file get no chains of their own: all of it would have to be in memory."""
+
+
+class SourceImport:
+    """One source on its way into the store."""
+
+    def __init__(self, path: str, runtime: Runtime, identity: Identity, known: SourceMemory | None) -> None:
+        self.path = path
+        self.runtime = runtime
+        self.identity = identity
+        self.before = known
+        """What was known of it before this import."""
+        self.saved = known
+        """What the row says of it, unless somebody else has written there since."""
+        self.now = known or SourceMemory()
+        self.made: set[str] = set()
+        self.continues = known is not None
+        """Whether its chain goes on from where it was, rather than being made anew."""
+        self.is_inside = False
+        """Whether it is a part of another source: the lines of an agent inside a file."""
+        self.rewritten = False
+        self.status = "new"
+        self.commits = 0
+        self.alike: list[str] = []
+        """Artifacts of the source this one copies, in order; the copy's deltas are kept as differences to them."""
+        self.spawned: dict[str, Any] | None = None
+        """What the first commit says of the session it comes from, where the source itself names one."""
+
+    @property
+    def name(self) -> str:
+        """The session's name in the store."""
+        return self.identity.name
+
+    def start_over(self) -> None:
+        """All of the source is read again. Equal bytes give equal commits, so the chain leaves the old one where they
+        differ; the old tip is remembered from the first part on, since the last may never come."""
+        self.continues = False
+        old = self.before or SourceMemory()
+        tips = tuple(dict.fromkeys(filter(None, (old.chain.tip, *old.old_tips))))
+        self.now = SourceMemory(old_tips=tips, forked_from=old.forked_from, side_files=old.side_files)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything about it, to go back to where a transaction fails."""
+        return {**vars(self), "made": set(self.made)}
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        vars(self).update(values)
+
+    def result(self, row: SessionRow) -> ImportResult:
+        """What became of it, now that its row is in the store."""
+        return memory.result_of(row, self.path, self.now, status=self.status, before=self.before, commits=self.commits)
+
+    def prospect(self, part: Part) -> ImportResult:
+        """What would become of it."""
+        old = self.before or SourceMemory()
+        return ImportResult(
+            session=self.name,
+            runtime=self.runtime.name,
+            source=self.path,
+            status="rewritten" if self.rewritten else "grown" if self.before else "new",
+            parent=self.identity.parent,
+            agents=part.facts.agents,
+            commits=len(part.facts.deltas),
+            records=part.facts.records - old.records,
+            opaque=part.facts.opaque - old.opaque,
+            bytes=part.size - old.size,
+            figures=part.facts.tally.figures(),
+        )
+
+
+class PartKeeper:
+    """Keeps parts of sources in one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        now: clock.Clock,
+        principal: str,
+        settle_tails: Callable[[FileStamp], bool],
+        verify: bool,
+    ) -> None:
+        self._store = store
+        self._now = now
+        self._principal = principal
+        self._settle_tails = settle_tails
+        """Whether what follows the last cut is kept already; `watch` waits until a file has been quiet."""
+        self._verify = verify
+
+    def keep(self, writer: Writer, item: SourceImport, part: Part, rows: dict[str, SessionRow]) -> bool:
+        """Keep a part of a source; False where somebody else was faster. `rows` are those of this transaction."""
+        row = rows.get(item.name) or self._row(item)
+        sources = memory.recall(row)
+        if memory.version_of(sources.get(item.path)) != memory.version_of(item.saved):
+            return False
+        whole = self._keep_deltas(writer, item, part)
+        item.now = item.now.with_facts(part.facts)
+        if part.last:
+            self._compare(writer, item, sources)
+            item.now = msgspec.structs.replace(
+                item.now,
+                stamp=part.stamp if whole else memory.UNREAD,
+                read_at=self._now(),
+                size=part.size if whole else item.now.offset,
+                digest=part.digest if whole else part.closed_digest,
+                side_files=self._keep_side_files(writer, item),
+            )
+            if part.facts.side_chains:
+                self._keep_side_chains(writer, item, part, rows)
+        else:
+            # The file is not done; were it left here, the next import would go on from this cut.
+            item.now = msgspec.structs.replace(
+                item.now, stamp=memory.UNREAD, size=item.now.offset, digest=part.closed_digest
+            )
+        item.saved = item.now
+        row, older = memory.row_of(row, {**sources, item.path: item.now})
+        writer.save_session(row)
+        for number, tip in enumerate(older, 1):
+            writer.move(f"{item.name}~{number}", kind="tag", to=tip, expect=None, time=self._now(), record=False)
+        rows[item.name] = row
+        return True
+
+    def _row(self, item: SourceImport) -> SessionRow:
+        """The session's row as it is in the store now."""
+        if (found := find_session(self._store, item.name)) is not None:
+            return found
+        return SessionRow(
+            session=item.name, runtime=item.runtime.name, parent=item.identity.parent, agent=item.identity.agent
+        )
+
+    # -- commits -----------------------------------------------------------------------------------------------------
+
+    def _keep_deltas(self, writer: Writer, item: SourceImport, part: Part) -> bool:
+        """Commit what the part cut; the answer is whether the source is kept to its end."""
+        before = item.before
+        if item.runtime.source != "file" and before and before.digest == part.digest and not self._verify:
+            item.now = before
+            return True
+        keep_tail = part.last and (item.runtime.source != "file" or self._settle_tails(part.stamp))
+        extended = chains.extend(
+            writer,
+            item.now.chain,
+            _contents(part, Path(item.path)),
+            self._facts(item),
+            now=self._now(),
+            keep_tail=keep_tail,
+            alike=item.alike,
+        )
+        item.made.update(extended.made)
+        item.now = msgspec.structs.replace(item.now, chain=extended.state)
+        return keep_tail or part.facts.offset == part.size
+
+    def _facts(self, item: SourceImport) -> Draft:
+        """What every commit of the source says."""
+        identity, runtime = item.identity, item.runtime
+        # An agent's records name its parent's session; a thread has an id of its own, whoever started it.
+        owner = identity.parent if identity.agent else identity.session
+        agent = f"/{identity.agent}" if identity.agent else ""
+        return Draft(
+            artifact="",
+            format=runtime.format,
+            time=0,
+            template=runtime.name,
+            principal=self._principal or f"{runtime.name}:{owner}{agent}",
+            session_id=owner,
+            spawned_from=item.spawned,
+            forked_from=item.now.forked_from,
+        )
+
+    def _compare(self, writer: Writer, item: SourceImport, sources: Sources) -> None:
+        """How the chain went on from the one the source had: that decides its status, and what becomes of the old
+        tip."""
+        if item.before is None and (moved := _moved(item, sources)):
+            item.before = sources.pop(moved)
+            item.continues = False
+        before, now = item.before, item.now
+        if before is None:
+            item.status, item.commits = "new", len(item.made)
+            return
+        old, tip = before.chain, now.chain.tip
+        continued = item.continues
+        had = {old.tail} if continued or not old.tip else {link.id for link in self._store.walk(old.tip)}
+        item.commits = len(item.made - had)
+        old_tips = before.old_tips
+        if tip == old.tip or old.tip in item.made or not old.tip:
+            item.status = "grown" if item.commits else "unchanged"
+        elif item.rewritten or not (continued or not old.closed or old.closed in item.made):
+            item.status, old_tips = "rewritten", (old.tip, *old_tips)
+        else:
+            item.status = "grown"
+            if old.tail and not continued:
+                writer.annotate(old.tail, chains.SUPERSEDED_BY, tip, time=self._now())
+        item.now = msgspec.structs.replace(now, old_tips=tuple(dict.fromkeys(t for t in old_tips if t != tip)))
+
+    # -- what belongs to it ------------------------------------------------------------------------------------------
+
+    def _keep_side_files(self, writer: Writer, item: SourceImport) -> dict[str, SideFile]:
+        if item.is_inside:
+            return {}
+        known = item.before.side_files if item.before else {}
+        found: dict[str, SideFile] = {}
+        path = Path(item.path)
+        for side in item.runtime.read.side_files(path):
+            try:
+                name = side.relative_to(path.parent).as_posix()
+                with OpenFile(side, unpack=False) as file:
+                    stamp, old = file.stamp, known.get(name)
+                    if old is not None and (old.size, old.modified) == (stamp.size, stamp.modified):
+                        found[name] = old
+                    elif stamp.size <= SIDE_FILE_LIMIT:
+                        found[name] = SideFile(writer.put(file.read(0, stamp.size)), stamp.size, stamp.modified)
+            except (HarkenError, ValueError):
+                continue  # a side file that has just gone, or cannot be read, does not cost the session
+        return found
+
+    def _keep_side_chains(self, writer: Writer, item: SourceImport, part: Part, rows: dict[str, SessionRow]) -> None:
+        """The agents inside the file: each gets a chain of its own, made of the same lines."""
+        if part.size > SIDE_CHAINS_LIMIT:
+            return
+        reader = item.runtime.read
+        for agent, lines in reader.side_chains(self._content(item, part)).items():
+            identity = Identity(session=item.name, agent=agent, parent=item.name)
+            path = f"{item.path}#{agent}"
+            known = memory.recall(find_session(self._store, identity.name)).get(path)
+            side = SourceImport(path, item.runtime, identity, known)
+            side.is_inside = True
+            side.start_over()
+            side.spawned = {"session": item.name, "call_id": item.now.calls.get(agent, ""), "inherits": False}
+            alone = whole_part(lines, reader.scan, part.stamp)
+            facts = msgspec.structs.replace(alone.facts, side_chains=False)
+            self.keep(writer, side, msgspec.structs.replace(alone, facts=facts), rows)
+
+    def _content(self, item: SourceImport, part: Part) -> bytes:
+        """All of the file: the part, where it is the only one, or what its commits hold."""
+        if not part.offset and not part.gaps:
+            return part.segments[0][1]
+        links = [link for link in self._store.walk(item.now.chain.tip) if link.commit_type == "delta"]
+        return b"".join(self._store.get_many([link.artifact for link in reversed(links)]))
+
+
+def _contents(part: Part, path: Path) -> Iterator[tuple[Delta, bytes | Iterable[bytes]]]:
+    for delta in part.facts.deltas:
+        yield delta, part.bytes_of(delta.start, delta.end, path) if delta.content is None else delta.content
+
+
+def _moved(item: SourceImport, sources: Sources) -> str:
+    """The source of the same session that is gone and began with the same record, if there is one."""
+    for path, known in sources.items():
+        if path != item.path and known.first and known.first == item.now.first and not Path(path).exists():
+            return path
+    return ""

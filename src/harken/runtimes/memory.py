@@ -1,0 +1,242 @@
+"""What an import remembers of a session's sources, in the session's row: enough to go on where it stopped, to tell
+whether a source has changed, and to answer without reading it again. All of it is derived from the bytes.
+
+A session may lie in several files (a conversation that went back to an earlier point and on from there, a copy in a
+second folder). Each has a chain and a memory of its own; the row is a function of all of them, so it does not matter
+in which order they came.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import zstandard
+
+from harken.context.chains import ChainState
+from harken.events.tally import Figures, Tally, merge_requests
+from harken.formats.facts import FileFacts
+from harken.store import SessionRow
+
+from .files import FileStamp
+
+VERSION = 2
+LONG = 2 << 10
+LARGEST = 1 << 30
+UNREAD = FileStamp(-1, 0, 0)
+"""The stamp of a source that was not read to its end: none has it, so the next look reads on."""
+
+
+class SideFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file beside the session's own, kept as an artifact."""
+
+    artifact: str
+    size: int
+    modified: int
+
+
+class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The memory of one source."""
+
+    stamp: FileStamp = UNREAD
+    read_at: int = 0
+    """When it was read, to tell a settled source from one that is still being written."""
+    offset: int = 0
+    """The last closed cut."""
+    scan: str = ""
+    """The scanner's state there (JSON text)."""
+    size: int = 0
+    """How many bytes of the content are kept."""
+    digest: str = ""
+    """The hash of those bytes."""
+    chain: ChainState = ChainState()
+    old_tips: tuple[str, ...] = ()
+    """Where the chain ended before the source was rewritten, the newest first."""
+    title: str = ""
+    messages: int = 0
+    records: int = 0
+    opaque: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
+    """What the source amounts to, its requests by the ids under which each counts once."""
+    agents: tuple[str, ...] = ()
+    calls: dict[str, str] = {}
+    """Sub-agent to the call that started it."""
+    first: str = ""
+    """The name of the first record, which a copy shares."""
+    forked_from: str = ""
+    """The commit this source goes on from, in another session."""
+    side_files: dict[str, SideFile] = {}
+
+    def with_facts(self, facts: FileFacts) -> SourceMemory:
+        """The memory with the totals of a scan that goes to the present end of the source."""
+        requests = {} if facts.restarted else dict(self.tally.requests)
+        merge_requests(requests, facts.tally.requests)
+        return msgspec.structs.replace(
+            self,
+            offset=facts.offset,
+            scan=facts.state.decode(),
+            title=facts.title,
+            messages=facts.messages,
+            records=facts.records,
+            opaque=facts.opaque,
+            tally=msgspec.structs.replace(facts.tally, requests=requests),
+            agents=facts.agents,
+            calls={**self.calls, **facts.calls},
+            first=self.first or (facts.fingerprint[0] if facts.fingerprint else ""),
+        )
+
+    def is_settled(self, stamp: FileStamp) -> bool:
+        """Whether the source is as it was, so that nothing has to be read."""
+        return self.stamp == stamp and not stamp.is_recent(self.read_at)
+
+
+Sources = dict[str, SourceMemory]
+"""The memories of a session's sources, by their paths."""
+
+
+class StampsLine(msgspec.Struct, frozen=True):
+    """The first line of a row's memory: what has to be known of a source that has not changed."""
+
+    version: int
+    sources: dict[str, tuple[FileStamp, int]]
+    """By path: its stamp, and when it was read."""
+
+
+_decode_stamps = msgspec.json.Decoder(StampsLine).decode
+_decode_sources = msgspec.json.Decoder(Sources).decode
+
+
+def remember(sources: Sources) -> bytes:
+    """The memory as a session's row holds it: a line of JSON with the stamps, and behind it the rest, compressed where
+    it is long. An import with nothing to do reads the line alone."""
+    stamps = StampsLine(VERSION, {path: (known.stamp, known.read_at) for path, known in sources.items()})
+    rest = msgspec.json.encode(sources)
+    return msgspec.json.encode(stamps) + b"\n" + (rest if len(rest) < LONG else zstandard.compress(rest, 9))
+
+
+def recall_stamps(row: SessionRow) -> dict[str, tuple[FileStamp, int]]:
+    """Path to stamp and time of reading, for every source of the session."""
+    try:
+        known = _decode_stamps(row.state[: row.state.index(b"\n")])
+        return known.sources if known.version == VERSION else {}
+    except (msgspec.MsgspecError, ValueError):
+        return {}  # no import left it, or one of another version: reading the source again makes a new one
+
+
+def recall(row: SessionRow | None) -> Sources:
+    """The memories in a session's row, as far as imports left some."""
+    if row is None or not recall_stamps(row):
+        return {}
+    rest = row.state[row.state.index(b"\n") + 1 :]
+    try:
+        if rest.startswith(zstandard.FRAME_HEADER):
+            rest = zstandard.ZstdDecompressor().decompress(rest, max_output_size=LARGEST)
+        return _decode_sources(rest)
+    except (msgspec.MsgspecError, zstandard.ZstdError, MemoryError):
+        return {}
+
+
+def version_of(known: SourceMemory | None) -> tuple[object, ...] | None:
+    """What differs between any two states of a source's memory."""
+    return (known.stamp, known.read_at, known.size, known.digest, known.chain) if known else None
+
+
+def current(sources: Sources) -> str:
+    """The path of the source that the runtime itself would go on with: the one that was last active. Nothing but what
+    the sources hold decides, so names do not depend on the order of imports."""
+    return max(sources, key=lambda path: _rank(path, sources[path]))
+
+
+def _rank(path: str, known: SourceMemory) -> tuple[int, int, int, str, str]:
+    return known.tally.ended or 0, known.tally.started or 0, known.size, known.chain.tip, path
+
+
+def row_of(row: SessionRow, sources: Sources) -> tuple[SessionRow, tuple[str, ...]]:
+    """The session's row as its sources make it, and its older tips; what a run said of itself stays."""
+    ranked = sorted(sources, key=lambda path: _rank(path, sources[path]), reverse=True)
+    newest = sources[ranked[0]]
+    tips = [sources[path].chain.tip for path in ranked[1:]]
+    tips += [tip for path in ranked for tip in sources[path].old_tips]
+    started = [known.tally.started for known in sources.values() if known.tally.started is not None]
+    made = msgspec.structs.replace(
+        row,
+        tip=newest.chain.tip,
+        title=next((sources[path].title for path in ranked if sources[path].title), row.title),
+        source=ranked[0],
+        started=min(started, default=row.started),
+        ended=newest.tally.ended,
+        messages=newest.messages,
+        state=remember(sources),
+    )
+    return made, tuple(dict.fromkeys(tip for tip in tips if tip and tip != newest.chain.tip))
+
+
+# -- what became of a source -----------------------------------------------------------------------------------------
+
+
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one source."""
+
+    session: str
+    runtime: str
+    source: str
+    status: str
+    """`new`, `grown`, `rewritten`, `unchanged`, `skipped` or `failed`."""
+    tip: str = ""
+    parent: str = ""
+    agents: tuple[str, ...] = ()
+    commits: int = 0
+    records: int = 0
+    opaque: int = 0
+    bytes: int = 0
+    total_commits: int = 0
+    total_records: int = 0
+    total_opaque: int = 0
+    total_bytes: int = 0
+    figures: Figures = Figures()
+    """What the source amounts to, all of it; `stats` says the same."""
+    forked_from: str = ""
+    error: str = ""
+    """Why it failed, or why it was passed over."""
+    hint: str = ""
+
+
+def failed(source: str, why: str, hint: str | None = None) -> ImportResult:
+    """The source could not be taken in."""
+    return ImportResult(session="", runtime="", source=source, status="failed", error=why, hint=hint or "")
+
+
+def skipped(source: str, why: str) -> ImportResult:
+    """The file is no session."""
+    return ImportResult(session="", runtime="", source=source, status="skipped", error=why)
+
+
+def result_of(
+    row: SessionRow,
+    source: str,
+    known: SourceMemory,
+    *,
+    status: str,
+    before: SourceMemory | None = None,
+    commits: int = 0,
+) -> ImportResult:
+    """The source is in the store; what this run added is the difference to what it had `before`; one that shrank
+    added nothing."""
+    old = known if status == "unchanged" else before or SourceMemory()
+    return ImportResult(
+        session=row.session,
+        runtime=row.runtime,
+        source=source,
+        status=status,
+        tip=known.chain.tip,
+        parent=row.parent,
+        agents=known.agents,
+        commits=commits,
+        records=max(0, known.records - old.records),
+        opaque=max(0, known.opaque - old.opaque),
+        bytes=max(0, known.size - old.size),
+        total_commits=known.chain.commits + bool(known.chain.tail),
+        total_records=known.records,
+        total_opaque=known.opaque,
+        total_bytes=known.size,
+        figures=known.tally.figures(),
+        forked_from=known.forked_from,
+    )

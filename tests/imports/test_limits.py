@@ -1,0 +1,199 @@
+"""Files that are too much in some way cost little memory, and what they cost is their own affair."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import zstandard
+
+from harken import runtimes
+from harken.runtimes.importer import Importer
+from support.sessions import conversation, rollout
+
+from .conftest import Import
+
+THREAD = "019b88e0-0000-7000-8000-000000000001"
+MEMORY = 400 << 20
+
+
+class TestOverlongLines:
+    @pytest.fixture(autouse=True)
+    def small_limits(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("harken.runtimes.sources.LINE_LIMIT", 3000)
+        monkeypatch.setattr("harken.formats.kit.jsonl.MAX_LINE", 2999)
+        monkeypatch.setattr("harken.runtimes.sources.PART", 2000)
+        monkeypatch.setattr("harken.runtimes.files.CHUNK", 700)
+
+    @pytest.mark.parametrize("end", [b"\n", b""])
+    @pytest.mark.parametrize("before", [0, 1, 5])
+    def test_it_is_kept_as_bytes_wherever_it_stands(
+        self, repo: Any, take_in: Import, tmp_path: Path, before: int, end: bytes
+    ) -> None:
+        """#44"""
+        lines = conversation("aaa", 6).lines
+        overlong = b'{"type":"user","message":{"content":"' + b"x" * 9000 + b'"}}' + end
+        rest = b"".join(lines[before + 1 :]) if end else b""
+        data = b"".join(lines[: before + 1]) + overlong + rest
+        (tmp_path / "aaa.jsonl").write_bytes(data)
+
+        result = take_in(tmp_path)["aaa"]
+
+        assert ("new", 1) == (result.status, result.opaque)
+        assert data == repo.materialize("aaa", stop="root").bytes
+
+    def test_several_in_a_row_are_kept_and_the_file_goes_on(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        lines = conversation("aaa", 6).lines
+        overlong = b"y" * 8000 + b"\n"
+        parts = [*lines[:4], overlong, overlong, lines[4], overlong, *lines[5:]]
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(b"".join(parts[:6]))
+        take_in(tmp_path)
+        path.write_bytes(b"".join(parts))
+
+        result = take_in(tmp_path)["aaa"]
+
+        assert ("grown", 3) == (result.status, result.total_opaque)
+        assert b"".join(parts) == repo.materialize("aaa", stop="root").bytes
+
+    def test_a_cut_is_where_it_would_be_if_the_line_were_looked_at_as_a_whole(
+        self, repo: Any, take_in: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines = conversation("aaa", 8).lines
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(b"".join([*lines[:5], b"z" * 300_000 + b"\n", *lines[5:]]))
+        elided = take_in(tmp_path)["aaa"]
+        monkeypatch.setattr("harken.runtimes.sources.LINE_LIMIT", 1 << 30)
+
+        whole = take_in(tmp_path, verify=True)["aaa"]
+
+        assert ("unchanged", elided.tip) == (whole.status, whole.tip)
+
+
+class TestFailures:
+    @pytest.mark.parametrize("problem", [ValueError("odd"), RecursionError(), MemoryError(), KeyError("x")])
+    def test_whatever_goes_wrong_with_a_file_is_its_own_failure(
+        self, repo: Any, tmp_path: Path, problem: Exception
+    ) -> None:
+        """#40"""
+        claude = runtimes.get("claude-code")
+
+        def scan(data: bytes, state: bytes) -> Any:
+            if b'"bad"' in data:
+                raise problem
+            return claude.read.scan(data, state)
+
+        runtime = msgspec.structs.replace(claude, read=msgspec.structs.replace(claude.read, scan=scan))
+        for name in ("aaa", "bad", "ccc"):
+            (tmp_path / f"{name}.jsonl").write_bytes(conversation(name).data)
+
+        results = list(Importer(repo.store, [runtime]).run(sorted(tmp_path.glob("*.jsonl"))))
+
+        assert ["new", "failed", "new"] == [r.status for r in sorted(results, key=lambda r: r.source)]
+        (failed,) = [result for result in results if result.status == "failed"]
+        assert "bad.jsonl" in failed.error
+
+    def test_what_cannot_be_kept_costs_nobody_else_in_its_batch(self, repo: Any, tmp_path: Path) -> None:
+        """#40"""
+        claude = runtimes.get("claude-code")
+
+        def side_files(path: Path) -> Any:
+            if path.stem == "bad":
+                raise TypeError("while it lands")
+            return ()
+
+        runtime = msgspec.structs.replace(claude, read=msgspec.structs.replace(claude.read, side_files=side_files))
+        for name in ("aaa", "bad", "ccc"):
+            (tmp_path / f"{name}.jsonl").write_bytes(conversation(name).data)
+
+        results = list(Importer(repo.store, [runtime]).run(sorted(tmp_path.glob("*.jsonl"))))
+
+        assert {"aaa": "new", "bad": "failed", "ccc": "new"} == {Path(r.source).stem: r.status for r in results}
+        assert ["aaa", "ccc"] == sorted(row.session for row in repo.store.sessions())
+
+    @pytest.mark.parametrize("field", ["title", "tool", "id"])
+    def test_a_lone_surrogate_stops_nothing(self, repo: Any, take_in: Import, tmp_path: Path, field: str) -> None:
+        """#40"""
+        bad = conversation("bad", 2)
+        if field == "title":
+            bad.side({"type": "custom-title", "customTitle": "\ud800", "sessionId": "bad"})
+        data = bad.data
+        if field == "tool":
+            data = data.replace(b'"name": "', b'"name": "\\ud800')
+        if field == "id":
+            data = data.replace(b'"bad"', b'"b\\ud800d"')
+        (tmp_path / "bad.jsonl").write_bytes(data)
+        (tmp_path / "good.jsonl").write_bytes(conversation("good").data)
+
+        results = take_in(tmp_path)
+
+        assert "new" == results["good"].status
+        assert {"new"} == {result.status for result in results.values()}
+
+    def test_a_bomb_is_refused_early(self, take_in: Import, tmp_path: Path) -> None:
+        """#44"""
+        (tmp_path / f"rollout-x-{THREAD}.jsonl.zst").write_bytes(bomb(1 << 30))
+
+        (result,) = take_in(tmp_path).values()
+
+        assert "failed" == result.status
+        assert "unpacks to more than 64 MiB" in result.error
+
+
+def bomb(size: int) -> bytes:
+    """A session, and then a line of zeros that is small only as long as it is compressed."""
+    packer = zstandard.ZstdCompressor(level=3).compressobj()
+    parts = [packer.compress(rollout(THREAD))]
+    zeros = bytes(1 << 20)
+    parts += [packer.compress(zeros) for _ in range(size >> 20)]
+    return b"".join([*parts, packer.flush()])
+
+
+def peak_of(tmp_path: Path, *args: str) -> tuple[int, list[dict[str, Any]]]:
+    """What a command took at most, and what it said."""
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-m", "harken", "--store", str(tmp_path / "store.db"), *args, "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+    assert process.stdout is not None
+    lines = [json.loads(line) for line in process.stdout]
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024), lines
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("kind", ["a line of 300 MB", "2 GiB without a newline", "a bomb", "a larger bomb", "deep"])
+def test_what_is_too_much_costs_at_most_400_mb(tmp_path: Path, kind: str) -> None:
+    """#44, #51"""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "good.jsonl").write_bytes(conversation("good").data)
+    head = conversation("aaa", 3).data
+    path = folder / "aaa.jsonl"
+    if kind == "a line of 300 MB":
+        with path.open("wb") as file:
+            file.write(head + b'{"type":"user","message":{"role":"user","content":"')
+            for _ in range(300):
+                file.write(b"x" * 1_000_000)
+            file.write(b'"}}\n' + conversation("aaa", 2, salt="more").data)
+    elif kind == "2 GiB without a newline":
+        path.write_bytes(head)
+        os.truncate(path, 2 << 30)
+    elif kind == "deep":
+        path.write_bytes(head + b'{"a":' * 5_000_000 + b"1" + b"}" * 5_000_000 + b"\n")
+    else:
+        packed = bomb((2 if kind == "a bomb" else 8) << 30)
+        (folder / f"rollout-x-{THREAD}.jsonl.zst").write_bytes(packed)
+
+    peak, lines = peak_of(tmp_path, "import", str(folder))
+
+    assert peak <= MEMORY, f"{peak >> 20} MiB"
+    statuses = {line.get("session", "") or "failed": line["status"] for line in lines if "status" in line}
+    assert "new" == statuses.pop("good")
+    assert {"failed": "failed"} == statuses if "bomb" in kind else {"aaa": "new"} == statuses
