@@ -17,7 +17,7 @@ import click
 from harken import clock
 from harken.errors import BadRequest, HarkenError, Locked, ModelFailed, NotFound
 
-from . import ui
+from . import completing, ui
 
 if TYPE_CHECKING:
     from harken.agents import Agent
@@ -37,12 +37,24 @@ Ctrl-C stops the turn that is running. Anything else is said to the root agent."
 
 @click.command("chat")
 @click.option("--resume", "resume", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a session")
+@click.option(
+    "--from",
+    "start",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="Begin with the conversation at this commit, session, branch or tag, of any runtime",
+)
 @click.option("--model", metavar="M", help="A model LiteLLM knows, scripted:FILE, replay:LOG or demo (the default)")
 @click.option("--file", "file", type=click.Path(path_type=Path), metavar="F", help="Where to keep a new session")
 @click.option("--system-prompt", metavar="TEXT", help="Who the root agent is")
 @click.pass_context
 def chat_command(
-    ctx: click.Context, resume: Path | None, model: str | None, file: Path | None, system_prompt: str | None
+    ctx: click.Context,
+    resume: Path | None,
+    start: str | None,
+    model: str | None,
+    file: Path | None,
+    system_prompt: str | None,
 ) -> int:
     """Talk with agents in a session that is kept
 
@@ -52,9 +64,16 @@ def chat_command(
     agent knows is checkpointed there as it speaks. `/help` lists what can be typed.
 
         harken chat --model scripted:examples/cafe.toml
+
+    With --from the agent knows what was said up to that commit, in Claude Code, in Codex or here, and goes on from it
+    in a session of its own; the original stays as it is.
+
+        harken chat --from ctx-1a2b3c4d --model anthropic/claude-sonnet-4-5
     """
     from harken.agents import MissingHook, load_session, open_model
 
+    if resume is not None and start is not None:
+        raise click.UsageError("--resume goes on with a log; --from begins a new one.")
     if resume is not None and file is not None:
         raise click.UsageError("--resume goes on in the file it names; --file is for a new session.")
     # LiteLLM fetches a list of prices while it is imported, and offline waits for it; it brings one along.
@@ -64,7 +83,7 @@ def chat_command(
         open_model(model, near=path.parent)  # a model that cannot be had is told before a file is made
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingHook)  # told below, in words for a terminal
-        root, session = load_session(_session(ctx, path), language_model=model, system_prompt=system_prompt)
+        root, session = load_session(_session(ctx, path, start), language_model=model, system_prompt=system_prompt)
     shown = _shown(path)
     with session:
         if root.language_model == "demo":
@@ -79,22 +98,29 @@ def chat_command(
     return 1 if failed and not sys.stdin.isatty() else 0
 
 
-def _session(ctx: click.Context, path: Path) -> Session:
-    """The log, and with a store the chains of its agents beside it."""
+def _session(ctx: click.Context, path: Path, start: str | None) -> Session:
+    """The log, and with a store the chains of its agents beside it. What it starts from has to be in a store."""
     from harken.log import Session
 
     location = ctx.find_root().obj
     repo = None
-    if location:
+    if location or start is not None:
         import harken
 
-        repo = harken.open(location)
+        repo = harken.open(location, create=start is None)
         ctx.call_on_close(repo.close)
     try:
-        return Session(path) if repo is None else repo.session(path, on_warning=ui.warn)
+        if repo is None:
+            return Session(path)
+        session = repo.session(path, start=start, on_warning=ui.warn)
     except Locked as problem:
         hint = f"leave the other one first; `harken view dialog {_shown(path)}` shows what is said there"
         raise Locked(str(problem), hint=hint) from problem
+    if session.begun is not None:
+        ui.note(f"begins with {session.begun.messages} messages of {start}")
+        for loss in session.begun.losses:
+            ui.note(f"left out: {loss.count} × {loss.what} ({loss.why})")
+    return session
 
 
 def _existing(path: Path) -> Path:

@@ -33,12 +33,15 @@ class SessionTracker:
         frequency: str = "turn",
         template: str = RUNTIME,
         principal: str = "",
+        forked_from: Callable[[], str] = str,
         on_warning: Warn | None = None,
     ) -> None:
+        """`forked_from` is asked, when the root agent's chain begins, for the commit that it goes on from, if any."""
         turns.frequency(frequency)
         self._repo = repo
         self.session = session_id
         self._source = source
+        self._forked_from = forked_from
         self._principal = principal or f"{RUNTIME}:{session_id}"
         self._lock = threading.RLock()
         self._trackers: dict[str, Tracker] = {}
@@ -126,7 +129,9 @@ class SessionTracker:
         title = created.name if created else ""
         if agent == self._root:
             row = SessionRow(session=self.session, runtime=RUNTIME, agent=agent, title=title, source=self._source)
-            return self._make(session_id=self.session, principal=self._principal, row=row)
+            return self._make(
+                session_id=self.session, principal=self._principal, row=row, forked_from=self._forked_from()
+            )
         name = f"{self.session}/{agent}"
         row = SessionRow(
             session=name, runtime=RUNTIME, parent=self.session, agent=agent, title=title, source=self._source

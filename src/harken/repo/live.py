@@ -12,6 +12,9 @@ from harken.context.agents import RUNTIME
 from harken.events import Event
 from harken.events.cbor import encode_event
 from harken.log import Session
+from harken.store import Commit
+
+from .beginning import LogBeginning, beginning, remember, source_of, write_beginning
 
 if TYPE_CHECKING:
     from .repo import Repo
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 class KeptSession(Session):
     """A session log with a chain of commits for each of its agents.
 
-    A log that is opened again is read once, and what the store does not have of it yet is made up for."""
+    With `start` it is a new log that begins with the conversation at that commit. A log that is opened again is read
+    once, and what the store does not have of it yet is made up for."""
 
     def __init__(
         self,
@@ -28,6 +32,7 @@ class KeptSession(Session):
         *,
         repo: Repo,
         session_id: str | None = None,
+        start: Commit | None = None,
         frequency: str = "turn",
         principal: str = "",
         on_warning: context.tracker.Warn | None = None,
@@ -38,9 +43,19 @@ class KeptSession(Session):
         self._repo = repo
         self._chosen_id = session_id or ""
         self._settings: dict[str, Any] = {"frequency": frequency, "principal": principal, "on_warning": on_warning}
+        self.begun: LogBeginning | None = self._begin(Path(path), start) if start is not None else None
+        """What was carried over from the commit it starts from."""
         super().__init__(path, **options)
         self._catch_up()
         self.observers.insert(0, self._keep)
+
+    def _begin(self, path: Path, start: Commit) -> LogBeginning:
+        store, time = self._repo.store, self._repo.clock()
+        begun = beginning(store, start, time=time)
+        write_beginning(path, begun)
+        name = self._chosen_id or session_name(path, begun.created)
+        remember(store, start, name, begun, runtime=RUNTIME, time=time)
+        return begun
 
     @property
     def session_id(self) -> str:
@@ -68,9 +83,11 @@ class KeptSession(Session):
 
     def _follow(self, first: Event) -> SessionTracker:
         if self.tracker is None:
+            name = self._chosen_id or session_name(self.path, first)
             self.tracker = SessionTracker(
                 self._repo,
-                session_id=self._chosen_id or session_name(self.path, first),
+                session_id=name,
+                forked_from=lambda: source_of(self._repo.store, name),
                 source=str(self.path),
                 template=RUNTIME,
                 **self._settings,

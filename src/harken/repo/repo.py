@@ -276,16 +276,19 @@ class Repo:
         path: str | os.PathLike[str],
         *,
         session_id: str | None = None,
+        start: Ref | None = None,
         frequency: str = "turn",
         principal: str = "",
         on_warning: context.tracker.Warn | None = None,
         **options: Any,
     ) -> KeptSession:
-        """A session log whose agents are checkpointed as they speak. Takes the options of `Session` too."""
+        """A session log whose agents are checkpointed as they speak. With `start` it is a new log that begins with the
+        conversation at that commit. Takes the options of `Session` too."""
         return KeptSession(
             path,
             repo=self,
             session_id=session_id,
+            start=self.commit(start) if start is not None else None,
             frequency=frequency,
             principal=principal,
             on_warning=on_warning,

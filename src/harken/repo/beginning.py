@@ -1,0 +1,96 @@
+"""A session log that begins with a conversation of the store: a native session that goes on from any commit.
+
+What is carried over stands in the log under the ids it had, as the root agent's transcript. Usage is not carried: it
+was counted where it was used. What was written is remembered beside the source commit, as for every runtime, so that
+the new session's chain is linked to it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from harken import formats
+from harken.context import materialize
+from harken.errors import BadRequest, Conflict, HarkenError
+from harken.events import AgentCreated, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.cbor import decode_events
+from harken.formats import Loss
+from harken.store import Commit, Store
+
+ROOT = "agent_001"
+LOG_FORMAT = "session-log-v2"
+RESUMED = "resumed/"
+"""Branches of this prefix name a session that Harken wrote, and point at the commit it continues."""
+REMEMBERED = "instantiated"
+"""The key of the annotation that remembers what was written."""
+CARRIED = (Prompt, Response, Thinking, ToolCall, ToolResult)
+
+
+class LogBeginning(msgspec.Struct, frozen=True, kw_only=True):
+    """How a log begins that goes on from a commit."""
+
+    created: AgentCreated
+    """Its first event, after which the session is named."""
+    data: bytes
+    messages: int
+    """Messages that were carried over."""
+    losses: tuple[Loss, ...] = ()
+
+
+def beginning(store: Store, source: Commit, *, time: int) -> LogBeginning:
+    """The first lines of a log that goes on from the commit."""
+    made = materialize(store, source, format="events-v1")
+    carried = list(_carried(decode_events(made.bytes)))
+    if not carried:
+        raise BadRequest(
+            f"{source.short} holds no conversation to go on from", hint="`harken show` tells what it holds"
+        )
+    created = AgentCreated(message_id="msg_0", agent_id=ROOT, name="root", role="root", time=time)
+    written = formats.get(LOG_FORMAT).write([created, *carried])
+    records = {event.message_id or id(event) for event in carried}
+    return LogBeginning(
+        created=created, data=written.data, messages=len(records), losses=(*made.losses, *written.losses)
+    )
+
+
+def _carried(events: Iterable[Event]) -> Iterator[Event]:
+    """What a model is shown; links to records that stay behind are left behind too."""
+    for event in events:
+        if isinstance(event, CARRIED) or (isinstance(event, System) and event.subtype == "instructions"):
+            yield event.replace(agent_id=ROOT, substance=None, cause=None)
+
+
+def write_beginning(path: Path, begun: LogBeginning) -> None:
+    """Put the lines into a new file, whole or not at all."""
+    if path.exists():
+        raise Conflict(f"{path} exists already", hint="name a new file")
+    scratch = path.absolute().with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(begun.data)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.rename(path)
+    except OSError as problem:
+        scratch.unlink(missing_ok=True)
+        raise HarkenError(
+            f"{path} could not be written: {problem.strerror}", hint="name a file in a folder that you may write to"
+        ) from problem
+
+
+def remember(store: Store, source: Commit, session: str, begun: LogBeginning, *, runtime: str, time: int) -> None:
+    """Write down, beside the source, which session goes on from it and how much of that session is not its own."""
+    kept = {"runtime": runtime, "session": session, "prefix": len(begun.data), "tier": "2s", "losses": begun.losses}
+    with store.write() as writer:
+        writer.annotate(source.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=time)
+        writer.move(RESUMED + session, kind="branch", to=source.id, expect="", time=time, record=False)
+
+
+def source_of(store: Store, session: str) -> str:
+    """The commit that a session goes on from, where Harken wrote its beginning; empty otherwise."""
+    name = store.find_name(RESUMED + session)
+    return name.target if name is not None else ""
