@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harken.clock import format_instant, format_seconds, from_datetime, parse_instant, to_datetime
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the first draw may wait for a busy machine
 @given(st.datetimes())
 def test_what_is_written_is_read_back(moment: object) -> None:
     instant = from_datetime(moment)  # type: ignore[arg-type]
