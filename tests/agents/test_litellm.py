@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
 import os
@@ -23,10 +22,7 @@ from harken.agents.models import LiteLLMModel
 from harken.errors import ModelFailed
 from support.stage import contents, lines, say
 
-pytestmark = [
-    pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="LiteLLM is not installed"),
-    pytest.mark.filterwarnings("ignore"),  # LiteLLM's own
-]
+pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
 
 
 def words(text: str) -> dict[str, Any]:

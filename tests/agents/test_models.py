@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -150,8 +150,8 @@ class TestLiteLLM:
 
         assert caught.value.retryable
 
-    @pytest.mark.skipif(importlib.util.find_spec("litellm") is not None, reason="LiteLLM is installed")
-    def test_without_the_extra_it_says_what_to_install(self, tmp_path: Path) -> None:
+    def test_without_the_extra_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "litellm", None)  # as if it were not installed
         root, session = load_session(tmp_path / "log", language_model="openai/gpt-x", patience=Patience(attempts=1))
 
         with session, pytest.raises(BadRequest, match="not installed") as caught:

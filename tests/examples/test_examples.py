@@ -214,8 +214,9 @@ class TestTheShow:
         assert 0 == done.returncode, done.stderr
         assert 2 == len(list((tmp_path / ".harken-demo").glob("*.jsonl")))
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
     def test_a_folder_that_cannot_be_written_is_no_obstacle(self, tmp_path: Path) -> None:
-        tmp_path.chmod(0o500)
+        folder = Path("/proc") if os.geteuid() == 0 else tmp_path  # where not even root can make a file
+        if folder == tmp_path:
+            tmp_path.chmod(0o500)
 
-        assert 0 == self.run(tmp_path).returncode
+        assert 0 == self.run(folder).returncode

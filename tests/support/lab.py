@@ -94,6 +94,8 @@ class Lab:
     namespace: Namespace = field(default_factory=Namespace)
     model: ScriptedModel = field(init=False)
     port: int = 0
+    tools: Path = BIN
+    """Where the programs are: those of `scripts/runtimes`, or other versions."""
 
     def __post_init__(self) -> None:
         for name in ("home", "codex", "work", "run"):
@@ -128,7 +130,7 @@ class Lab:
     def environment(self) -> dict[str, str]:
         """What the programs see: nothing of this session's own."""
         return {
-            "PATH": f"{BIN}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "PATH": f"{self.tools}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.home),
             "CODEX_HOME": str(self.codex_home),
             "XDG_RUNTIME_DIR": str(self.folder / "run"),

@@ -357,6 +357,10 @@ def _codex_usage(count: Count, records: list[tuple[str, Record]], metas: list[Re
         if not isinstance(total, dict):
             continue
         now = [total.get(field) for field in CODEX]
+        if metas and metas[0].get("history_base") and not count.requests:
+            # A fork in a file of its own: its totals go on from those of the other file.
+            last = info.get("last_token_usage") or {}
+            before = [(a or 0) - (last.get(field) or 0) for a, field in zip(now, CODEX, strict=True)]
         if now == before:
             continue
         if any((a or 0) < (b or 0) for a, b in zip(now, before, strict=True)):

@@ -17,8 +17,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-SUMMARY_REQUEST = "Your task is to create a detailed summary"
-CHECKPOINT_REQUEST = "CONTEXT CHECKPOINT COMPACTION"
+SUMMARY_REQUESTS = (
+    "Your task is to create a detailed summary",
+    "CONTEXT CHECKPOINT COMPACTION",
+    "write a short memento message",
+)
+"""What the programs say when they want a summary: Claude Code, Codex, and Codex before 0.50."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,15 @@ class Call:
     """Codex groups some of its tools."""
 
 
-Turn = Sequence[Say | Think | Call]
+@dataclass(frozen=True)
+class Refuse:
+    """The provider refuses the request with this status."""
+
+    status: int
+    message: str = "refused by the script"
+
+
+Turn = Sequence[Say | Think | Call | Refuse]
 Cue = Turn | Callable[[dict[str, Any]], Turn]
 """A turn, or a function that makes one from the request (to name an id that the program chose)."""
 
@@ -68,6 +80,8 @@ class ScriptedModel:
     log: Path | None = None
     requests: list[Request] = field(default_factory=list)
     surprises: list[str] = field(default_factory=list)
+    played: list[Turn] = field(default_factory=list)
+    """The turns it has answered with."""
     input_tokens: int = 100
     """What the model claims the conversation costs: a large number makes a program compact by itself."""
     _turns: dict[str, list[Cue]] = field(default_factory=dict)
@@ -122,13 +136,15 @@ class ScriptedModel:
                 self.surprises.append(f"no turn left for {kind}: {json.dumps(body)[:2000]}")
                 return [Say("(the script has ended)")]
             cue = waiting.pop(0)
-            return cue(body) if callable(cue) else cue
+            turn = cue(body) if callable(cue) else cue
+            self.played.append(turn)
+            return turn
 
     def _kind(self, api: str, body: dict[str, Any]) -> str:
         items = body.get("messages") if api == "anthropic" else body.get("input")
         items = items if isinstance(items, list) else []
         last = json.dumps(items[-1]) if items else ""
-        if SUMMARY_REQUEST in last or CHECKPOINT_REQUEST in last:
+        if any(words in last for words in SUMMARY_REQUESTS):
             return "summary"
         if api == "anthropic" and not body.get("tools"):
             return "aside"
@@ -170,12 +186,22 @@ class _Handler(BaseHTTPRequestHandler):
         if path.endswith("/count_tokens"):
             self._reply(200, b'{"input_tokens": 100}')
         elif path.endswith("/v1/messages"):
-            self._stream(messages_events(self.scripted, body, self.scripted.answer("anthropic", body)))
+            self._answer(
+                self.scripted.answer("anthropic", body), lambda turn: messages_events(self.scripted, body, turn)
+            )
         elif path.endswith("/responses"):
-            self._stream(responses_events(self.scripted, self.scripted.answer("openai", body)))
+            self._answer(self.scripted.answer("openai", body), lambda turn: responses_events(self.scripted, turn))
         else:
             self.scripted.surprises.append(f"POST {self.path}")
             self._reply(404, b'{"error": {"type": "not_found_error", "message": "not part of the script"}}')
+
+    def _answer(self, turn: Turn, events: Callable[[Turn], Iterable[dict[str, Any]]]) -> None:
+        refused = next((part for part in turn if isinstance(part, Refuse)), None)
+        if refused is None:
+            self._stream(events(turn))
+        else:
+            error = {"type": "invalid_request_error", "message": refused.message}
+            self._reply(refused.status, json.dumps({"type": "error", "error": error}).encode())
 
     def _reply(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -222,7 +248,7 @@ def messages_events(model: ScriptedModel, body: dict[str, Any], turn: Turn) -> I
     yield {"type": "message_stop"}
 
 
-def _block(model: ScriptedModel, part: Say | Think | Call) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _block(model: ScriptedModel, part: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if isinstance(part, Say):
         return {"type": "text", "text": ""}, [{"type": "text_delta", "text": part.text}]
     if isinstance(part, Think):
@@ -254,7 +280,7 @@ def responses_events(model: ScriptedModel, turn: Turn) -> Iterator[dict[str, Any
     yield {"type": "response.completed", "response": response | {"status": "completed", "usage": usage}}
 
 
-def _item(model: ScriptedModel, part: Say | Think | Call) -> dict[str, Any]:
+def _item(model: ScriptedModel, part: Any) -> dict[str, Any]:
     number = model.number()
     if isinstance(part, Say):
         content = [{"type": "output_text", "text": part.text, "annotations": []}]

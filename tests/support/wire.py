@@ -24,6 +24,8 @@ class Item:
 
 # Texts Claude Code 2.1.325 puts in front of or behind the conversation by itself.
 CLAUDE_ADDS = ("<system-reminder>", "[SYSTEM NOTIFICATION")
+# And what it folds into a result.
+FOLDED = re.compile(r"\s*<system-reminder>.*?</system-reminder>", re.DOTALL)
 # A report of a background agent is conversation, though it goes out inside such a text.
 NOTIFICATION = re.compile(r"<task-notification>.*?</task-notification>", re.DOTALL)
 # And Codex 0.166.0.

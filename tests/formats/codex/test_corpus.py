@@ -1,10 +1,12 @@
-"""Real rollouts, and what the real Codex 0.166.0 sent after resuming them (`HARKEN_CORPUS` names the folder)."""
+"""Real rollouts, and what the real Codex 0.166.0 sent after resuming them.
+
+Those recorded for this project are always there; `HARKEN_CORPUS` may name a folder with more.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,14 @@ from harken.formats.codex.records import iter_lines, kind_of
 from harken.formats.codex.request import ADDED_BEFORE_PROMPT, base_instructions
 from harken.formats.codex.truncate import FALLBACK_BUDGET
 from harken.formats.kit.openai import CALLS, OUTPUTS
+from support.recordings import CORPUS, RecordedSession, corpus_files, named, recorded, session_files, sign_items
 
-CORPUS = Path(os.environ.get("HARKEN_CORPUS", "/nonexistent"))
-FILES = sorted((CORPUS / "codex_rollout").rglob("*.jsonl"))
-GOLDEN = sorted((CORPUS / "golden_codex_resume").glob("*.json"))
+FILES = session_files("codex")
+GOLDEN = corpus_files("golden_codex_resume/*.json")
 MODEL = "gpt-5-codex"
 """The model the golden requests were made with, which this Codex has no settings for."""
 
-pytestmark = pytest.mark.skipif(not FILES, reason="HARKEN_CORPUS names no folder of real sessions")
-each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name[:40])
+each_file = pytest.mark.parametrize("path", FILES, ids=named)
 
 
 @each_file
@@ -128,6 +129,8 @@ def test_usage_is_the_last_total(path: Path) -> None:
         if line.record and (payload := kind_of(line.record)[1]).get("type") == "token_count" and payload.get("info")
     ]
     last = totals[-1] if totals else {"input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0}
+    if b'"history_base"' in data.split(b"\n", 1)[0]:  # a fork: its totals go on from those of another file
+        last = {name: last[name] - count for name, count in carried(data).items()}
     metrics = [event for event in codex.read(data) if isinstance(event, Metric)]
     rows = codex.scan(data).tally.requests.values()
 
@@ -141,6 +144,13 @@ def test_usage_is_the_last_total(path: Path) -> None:
         for name in ("input_tokens", "cache_read_tokens", "output_tokens")
     )
     assert expected == tuple(sum(getattr(row, name) for row in rows) for name in ("input", "cache_read", "output"))
+
+
+def carried(data: bytes) -> dict[str, int]:
+    """What the first figure of a file holds of others' work."""
+    payloads = (kind_of(line.record)[1] for line in iter_lines(data) if line.record)
+    info = next(each["info"] for each in payloads if each.get("type") == "token_count" and each.get("info"))
+    return {name: count - info["last_token_usage"][name] for name, count in info["total_token_usage"].items()}
 
 
 @each_file
@@ -167,7 +177,36 @@ def test_what_a_person_said_is_told_from_what_was_injected() -> None:
             assert typed == [prompt.content for prompt in prompts]
 
 
-# -- the golden requests -----------------------------------------------------------------------------------------------
+# -- what the program sent ---------------------------------------------------------------------------------------------
+
+
+ALONE = [each for each in recorded("codex") if b'"history_base"' not in each.path.read_bytes().split(b"\n", 1)[0]]
+"""Those that are whole in their own file; of forks the tests of imports know more."""
+
+
+@pytest.mark.parametrize("case", ALONE, ids=lambda case: case.name)
+def test_the_request_is_the_one_codex_made(case: RecordedSession) -> None:
+    """Between its instructions and the new prompt Codex sends the conversation, and what changed around it."""
+    ours = sign_items(codex.request_items(case.path.read_bytes(), output_budget=FALLBACK_BUDGET))
+
+    lead, *sent = case.sent
+    assert "developer" == lead["role"]
+    assert sent[: len(ours)] == ours
+    *added, prompt = sent[len(ours) :]
+    assert {item["role"] for item in added} <= set(ADDED_BEFORE_PROMPT)
+    assert "user" == prompt["role"]
+
+
+AGENTS = [each for each in recorded("codex", agents=True) if each.agent]
+
+
+@pytest.mark.parametrize("case", AGENTS, ids=lambda case: case.name)
+def test_a_sub_agent_knew_what_it_sent_itself(case: RecordedSession) -> None:
+    """Its own last request; newer versions send their instructions as its first item."""
+    ours = sign_items(codex.request_items(case.path.read_bytes()))
+
+    assert case.sent[-len(ours[:-1]) :] == ours[:-1]
+    assert len(case.sent) - len(ours[:-1]) in (0, 1)
 
 
 def text_of(item: dict[str, Any]) -> str | None:
@@ -196,7 +235,8 @@ def cases() -> list[tuple[str, bytes, list[dict[str, Any]]]]:
     for path in GOLDEN:
         golden = json.loads(path.read_text())
         if "signature" in golden:
-            found.append((golden["source"], (CORPUS / golden["source"]).read_bytes(), golden["signature"]))
+            source = Path(CORPUS or "", golden["source"])
+            found.append((golden["source"], source.read_bytes(), golden["signature"]))
     return found
 
 
@@ -220,16 +260,6 @@ def around(data: bytes, golden: list[dict[str, Any]], count: int) -> bool:
     )
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case[0][-44:])
-def test_the_request_is_the_one_codex_made(case: tuple[str, bytes, list[dict[str, Any]]]) -> None:
-    _, data, golden = case
-
-    ours = [signature(item) for item in codex.request_items(data, output_budget=FALLBACK_BUDGET)]
-
-    assert golden[1 : 1 + len(ours)] == ours
-    assert around(data, golden, len(ours))
-
-
 def test_how_many_requests_are_strictly_equal(capsys: pytest.CaptureFixture[str]) -> None:
     equal = 0
     for _, data, golden in cases():
@@ -241,10 +271,13 @@ def test_how_many_requests_are_strictly_equal(capsys: pytest.CaptureFixture[str]
     assert len(cases()) == equal
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case[0][-44:])
-def test_through_events_the_same_goes_to_the_model(case: tuple[str, bytes, list[dict[str, Any]]]) -> None:
+WITHOUT_PICTURES = [each.path.read_bytes() for each in recorded("codex") if each.scenario != "pictures"]
+"""A picture between two texts of one message is told after them."""
+
+
+@pytest.mark.parametrize("data", [*WITHOUT_PICTURES, *(data for _, data, _ in cases())], ids=lambda _: "")
+def test_through_events_the_same_goes_to_the_model(data: bytes) -> None:
     """`openai-responses-v1` written from the events of the context; it cuts no output."""
-    _, data, _ = case
     sent = [signature(item) for item in codex.request_items(data)]
 
     written = openai_responses.FORMAT.write(codex.read(codex.context(data)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from harken.analytics import stats
 from harken.events import Error, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats.claude_stream import FORMAT, StreamReader
-
-CORPUS = os.environ.get("HARKEN_CORPUS", "")
+from support.recordings import named, streams
 
 
 def lines(*records: dict[str, Any]) -> bytes:
@@ -174,13 +172,10 @@ class TestDirt:
         assert "S" == reader.session_id
 
 
-@pytest.mark.skipif(not CORPUS, reason="HARKEN_CORPUS names no folder of real sessions")
 class TestRealStreams:
-    @pytest.mark.parametrize(
-        "name", [str(p.relative_to(CORPUS)) for p in sorted(Path(CORPUS, "claude_stream_json").rglob("*.json*"))]
-    )
-    def test_every_record_of_a_real_stream_is_understood(self, name: str) -> None:
-        data = Path(CORPUS, name).read_bytes()
+    @pytest.mark.parametrize("path", streams("claude-code"), ids=named)
+    def test_every_record_of_a_real_stream_is_understood(self, path: Path) -> None:
+        data = path.read_bytes()
 
         events = FORMAT.read(data)
 
@@ -190,7 +185,7 @@ class TestRealStreams:
         assert [] == [event.why for event in opaque if not event.raw.startswith(b"#")]
 
     def test_what_was_said_and_done_in_a_real_stream_is_there(self) -> None:
-        for path in sorted(Path(CORPUS, "claude_stream_json").glob("generated*/*.jsonl")):
+        for path in [path for path in streams("claude-code") if "generated" in str(path) or "recorded" in path.parts]:
             events = FORMAT.read(path.read_bytes())
             blocks = [
                 block

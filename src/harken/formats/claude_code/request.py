@@ -143,7 +143,7 @@ def _merge_attachment(sent: list[_Message], turn: RequestTurn) -> None:
     for part in turn.parts:
         # Reminders go into the result they follow: the API wants results first, and nothing between them.
         words = all(b.get("type") == "text" and b["text"].startswith("<system-reminder>") for b in part)
-        if words and message.results and not message.others:
+        if words and message.results and not message.others and turn.mark != "apart":
             message.results[-1] = _fold(message.results[-1], part)
         else:
             message.others += part
@@ -153,9 +153,13 @@ def _fold(result: Block, part: list[Block]) -> Block:
     """The result with the harness's words behind it."""
     content = result.get("content")
     if isinstance(content, list):
-        return result | {"content": [*content, *part]}
-    texts = [content] if isinstance(content, str) and content else []
-    return result | {"content": "\n\n".join([*texts, *(block["text"] for block in part)])}
+        *others, last = content or [{}]
+        if isinstance(last, dict) and isinstance(text := last.get("text"), str):
+            last = last | {"text": f"{text}\n"}
+        return result | {"content": [*others, *([last] if last else []), *part]}
+    texts = [content] if isinstance(content, str) else []
+    told = [text.strip() for text in (*texts, *(block["text"] for block in part))]
+    return result | {"content": "\n\n".join(filter(None, told))}
 
 
 def _pair(sent: list[RequestTurn]) -> list[RequestTurn]:

@@ -47,7 +47,8 @@ class RequestTurn(msgspec.Struct):
     """What an attachment says, message by message."""
     mark: str = ""
     """`caveat`, `local` and `local meta` for what local commands leave behind, `error` for a made-up error message,
-    `notice` for a notice that is sent, `summary` and `interruption` for themselves."""
+    `notice` for a notice that is sent, `summary` and `interruption` for themselves, `apart` for an attachment that
+    stays a block of its own behind a result."""
 
     @property
     def answers(self) -> bool:
@@ -75,7 +76,8 @@ def _turns_of(record: dict[str, Any], node: Node, data: bytes) -> list[RequestTu
     kind = record.get("type")
     if kind == "attachment":
         parts, _ = render(record)
-        return [RequestTurn("attachment", [], parts=parts)] if parts else []
+        apart = "apart" if record.get("renderedRole") == "user" else ""
+        return [RequestTurn("attachment", [], parts=parts, mark=apart)] if parts else []
     if kind == "system":
         return _notice(record, node, data)
     body = record.get("message")
