@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from harken.log import Session
-from support.logs import CAFE, INNER_VOICE, RESOURCES, TALKS, as_bytes, as_smallchat, as_v1, spec_examples
+from support.logs import (
+    CAFE,
+    GOLDEN,
+    INNER_VOICE,
+    RESOURCES,
+    TALKS,
+    as_bytes,
+    as_smallchat,
+    as_v1,
+    example,
+    spec_examples,
+)  # fmt: skip
 
 DIALECTS = {"v2": lambda lines: lines, "v1": as_v1, "smallchat": as_smallchat}
 
@@ -115,8 +126,19 @@ def test_writing_goes_on_in_v2_whatever_the_file_began_with(tmp_path: Path, dial
     assert session.agents == again.agents
 
 
-def test_the_specifications_own_examples_load(tmp_path: Path) -> None:
-    for name, block in spec_examples():
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_the_example_in_v1_is_the_one_in_v2_in_other_words(number: int) -> None:
+    assert as_v1(example(number)) == example(number, "v1")
+
+
+def test_the_example_logs_load_and_go_on(tmp_path: Path) -> None:
+    ours = [
+        (f"{dialect}-{path.stem}", path.read_text())
+        for dialect in ("v1", "v2")
+        for path in (GOLDEN / dialect).iterdir()
+    ]
+    assert 8 == len(ours)
+    for name, block in [*ours, *spec_examples()]:
         path = tmp_path / f"{name}.jsonl"
         path.write_text(block)
 

@@ -1,4 +1,4 @@
-"""Sessions that other people held: resumed by the program itself, and through Harken. Both must say the same.
+"""Recorded sessions, and some of others: resumed by the program itself, and through Harken. Both say the same.
 
 Where the other program goes on, its request must hold the same texts, calls and results in the same order; what each
 program does to its own records on the way (long outputs cut short, tools renamed, calls that nobody answered) is
@@ -8,7 +8,6 @@ accounted for by the rules in `alike`.
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -18,24 +17,26 @@ import pytest
 from support.conversations import heard
 from support.harken_cli import harken
 from support.lab import Lab
+from support.recordings import CORPUS, corpus_files, recorded
 from support.scripted_model import Say
 from support.wire import Item
 
-CORPUS = Path(os.environ.get("HARKEN_CORPUS", ""))
-pytestmark = [
-    pytest.mark.runtimes,
-    pytest.mark.skipif(not os.environ.get("HARKEN_CORPUS"), reason="HARKEN_CORPUS names no folder of real sessions"),
-]
+pytestmark = pytest.mark.runtimes
 LIMIT = 2_000_000
 PROBE = "What were we doing?"
 
 
-def chosen(golden: str, step: int) -> list[Any]:
-    """Every n-th of the sessions that the real program was seen to resume, and knew something of."""
-    found = [json.loads(path.read_text()) for path in sorted((CORPUS / golden).glob("*.json"))]
-    known = [(CORPUS / each["source"], each["session_id"]) for each in found if len(each.get("signature", ())) > 6]
+def chosen(runtime: str, golden: str, step: int) -> list[Any]:
+    """Some that were recorded; of the corpus every n-th that the real program was seen to resume, and knew much of."""
+    ours = [each for each in recorded(runtime) if each.scenario in ("plain", "compacted", "interrupted")]
+    found = [json.loads(path.read_text()) for path in corpus_files(f"{golden}/*.json")]
+    known = [
+        (Path(CORPUS or "", each["source"]), each["session_id"]) for each in found if len(each.get("signature", ())) > 6
+    ]
     small = [pair for pair in known if pair[0].stat().st_size < LIMIT]
-    return [pytest.param(*pair, id=pair[0].stem[:40]) for pair in small[::step]]
+    return [pytest.param(each.path, each.session, id=each.name) for each in ours] + [
+        pytest.param(*pair, id=pair[0].stem[:40]) for pair in small[::step]
+    ]
 
 
 def put_in_place(lab: Lab, runtime: str, source: Path, session: str) -> None:
@@ -97,7 +98,7 @@ def alike(items: list[Item]) -> list[Item]:
     return same
 
 
-@pytest.mark.parametrize(("source", "session"), chosen("golden_claude_resume", 4))
+@pytest.mark.parametrize(("source", "session"), chosen("claude-code", "golden_claude_resume", 4))
 def test_a_real_session_of_claude_code(lab: Lab, source: Path, session: str) -> None:
     put_in_place(lab, "claude-code", source, session)
     native = go_on(lab, "claude-code", session)
@@ -110,7 +111,7 @@ def test_a_real_session_of_claude_code(lab: Lab, source: Path, session: str) -> 
     assert sum(loss["count"] for loss in written["losses"] if loss["what"] == "thinking") >= thoughts
 
 
-@pytest.mark.parametrize(("source", "session"), chosen("golden_codex_resume", 3))
+@pytest.mark.parametrize(("source", "session"), chosen("codex", "golden_codex_resume", 3))
 def test_a_real_session_of_codex(lab: Lab, source: Path, session: str) -> None:
     put_in_place(lab, "codex", source, session)
     native = go_on(lab, "codex", session)

@@ -1,32 +1,39 @@
-"""The example logs of the specifications, both dialects, taken from the texts themselves where they are at hand."""
+"""The example logs of the specifications, both dialects: in our words always, in theirs where the texts are at hand."""
 
 from __future__ import annotations
 
-import os
+import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harken.views import SessionViewer
+from support.logs import GOLDEN
+from support.recordings import CORPUS
 
-CORPUS = os.environ.get("HARKEN_CORPUS", "")
-SPEC = Path(CORPUS).parent / "spec" if CORPUS else Path()
-SPECS = ("session-log.md", "session-log-v1.md")
-
-pytestmark = pytest.mark.skipif(not (SPEC / SPECS[0]).is_file(), reason="HARKEN_CORPUS does not lie beside the specs")
+SPECS = sorted((CORPUS.parent / "spec").glob("session-log*.md")) if CORPUS else []
+SOURCES = [GOLDEN / "v2", GOLDEN / "v1", *SPECS]
 
 
-@pytest.fixture(params=SPECS)
-def example(request, tmp_path):
+def examples(source: Path) -> dict[str, str]:
+    """The four of a folder, or of a specification."""
+    if source.is_dir():
+        return {path.stem: path.read_text(encoding="utf-8") for path in source.iterdir()}
+    return dict(re.findall(r"### Example (\d).*?```jsonl\n(.*?)```", source.read_text(), re.DOTALL))
+
+
+@pytest.fixture(params=SOURCES, ids=lambda path: path.stem)
+def example(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], SessionViewer]:
     """Opens an example by its number."""
-    found = re.findall(r"### Example (\d).*?```jsonl\n(.*?)```", (SPEC / request.param).read_text(), re.DOTALL)
-    blocks = dict(found)
-    assert {"1", "2", "3", "4"} == set(blocks)
+    found = examples(request.param)
+    assert {"1", "2", "3", "4"} == set(found)
 
     def open_example(number: int) -> SessionViewer:
         path = tmp_path / f"{number}.jsonl"
-        path.write_text(blocks[str(number)], encoding="utf-8")
+        path.write_text(found[str(number)], encoding="utf-8")
         viewer = SessionViewer(path)
         assert [] == viewer.problems
         return viewer
@@ -34,21 +41,22 @@ def example(request, tmp_path):
     return open_example
 
 
+@pytest.fixture
+def contents(request: pytest.FixtureRequest, example: Any) -> dict[str, str]:
+    """What the lines of an example say, by their ids."""
+    blocks = examples(request.node.callspec.params["example"])
+    lines = [json.loads(line) for block in blocks.values() for line in block.splitlines()]
+    return {line["message_id"]: line.get("content", "") for line in lines}
+
+
 def ids(events):
     return [event["message_id"] for event in events]
 
 
 class TestJackAndJill:
-    def test_the_dialog_has_each_content_once_in_order(self, example):
-        expected = [
-            {
-                "message_id": "msg_012",
-                "content": "You meet in a cafe. Introduce yourselves.",
-                "agent_id": "agent_root",
-            },
-            {"message_id": "msg_015", "content": "Hi, I'm Jack. *extends hand*", "agent_id": "agent_jack"},
-            {"message_id": "msg_018", "content": "*smiles* Hello Jack, I'm Jill.", "agent_id": "agent_jill"},
-        ]
+    def test_the_dialog_has_each_content_once_in_order(self, example, contents):
+        speakers = {"msg_012": "agent_root", "msg_015": "agent_jack", "msg_018": "agent_jill"}
+        expected = [{"message_id": name, "content": contents[name], "agent_id": who} for name, who in speakers.items()]
 
         assert expected == example(1).extract_dialog(["agent_jack", "agent_jill"])
 
@@ -87,9 +95,14 @@ class TestJackAndJill:
         assert [] == example(1).interventions()
 
 
-def test_jills_inner_voice_is_between_what_she_heard_and_said(example):
+def test_jills_inner_voice_is_between_what_she_heard_and_said(example, contents):
     text = example(2).extract_agent_perspective(["agent_jill", "agent_jill_inner"])
-    order = ["[Heard]: [Jack]: Hi", "Inner [Said]: Be friendly", "[Received]: Be friendly", "[Said]: *smiles*"]
+    order = [
+        f"[Heard]: {contents['msg_033']}",
+        f"Inner [Said]: {contents['msg_037']}",
+        f"[Received]: {contents['msg_038']}",
+        f"[Said]: {contents['msg_039']}",
+    ]
     places = [text.index(part) for part in order]
 
     assert sorted(places) == places
@@ -103,7 +116,7 @@ def test_a_message_outside_the_file_still_has_hearers(example):
     assert ["msg_033"] == ids(viewer.trace_message_flow("msg_033"))
 
 
-def test_the_blocked_searcher_is_an_intervention(example):
+def test_the_blocked_searcher_is_an_intervention(example, contents):
     (blocked,) = example(3).interventions()
 
     assert ("blocked", "ResourceMonitor", "agent_root", "msg_102") == (
@@ -112,7 +125,7 @@ def test_the_blocked_searcher_is_an_intervention(example):
         blocked["agent_id"],
         blocked["original"],
     )
-    assert "Maximum subagents (3) already reached." == blocked["reason"]
+    assert contents["msg_104"].removeprefix("DENY. ") == blocked["reason"]
 
 
 def test_a_trigger_from_outside_was_heard(example):
