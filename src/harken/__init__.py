@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .errors import Ambiguous as Ambiguous
     from .errors import BadRecord as BadRecord
     from .errors import BadRequest as BadRequest
+    from .errors import Closed as Closed
     from .errors import Conflict as Conflict
     from .errors import Corrupt as Corrupt
     from .errors import Evicted as Evicted
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from .repo import Repo as Repo
     from .repo import default_location as default_location
     from .repo import open as open
+    from .store import Change as Change
     from .store import Commit as Commit
     from .store import Name as Name
     from .views import SessionViewer as SessionViewer
@@ -70,6 +72,7 @@ _HOME = {
     "Diff": "context",
     "Materialized": "context",
     "Shown": "context",
+    "Change": "store",
     "Commit": "store",
     "Name": "store",
     "Event": "events",
@@ -81,6 +84,7 @@ _HOME = {
     "HarkenError": "errors",
     "BadRequest": "errors",
     "Ambiguous": "errors",
+    "Closed": "errors",
     "NotFound": "errors",
     "Evicted": "errors",
     "Conflict": "errors",

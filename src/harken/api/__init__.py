@@ -17,6 +17,7 @@ OPERATIONS: dict[str, str] = {
     "agents": "sessions",
     "annotate": "commits",
     "backup": "upkeep",
+    "changes": "feed",
     "checkpoint": "writing",
     "compact": "writing",
     "delete_name": "names",

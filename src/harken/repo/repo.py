@@ -21,11 +21,11 @@ from harken.context.compaction import events_at, foundation
 from harken.context.family import Family, family
 from harken.context.materialize import Recipe, note_recipe, remake
 from harken.context.summary import request as summary_request
-from harken.errors import BadRequest, Evicted, NotFound
+from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
 from harken.formats import find as find_format
-from harken.store import Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc
+from harken.store import Change, Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc
 
 from .agents import SessionAgent, agents_in_log, agents_in_store
 from .checkpoint import EVENTS, CommitFacts, NewCommit, make_commit
@@ -158,13 +158,17 @@ class Repo:
 
     def shorts(self, commits: Iterable[str]) -> dict[str, str]:
         """The shown names of commits given by their full names; of one that is not here, its usual short form."""
-        found = {}
-        for commit in commits:
-            try:
-                found[commit] = self.store.get_commit(commit).short
-            except NotFound:
-                found[commit] = ids.commit_ref(commit)
-        return found
+        wanted = list(commits)
+        try:
+            return {commit.id: commit.short for commit in self.store.get_commits(wanted)}
+        except HarkenError:  # one of them is gone or damaged: that must not hide the others
+            return {commit: self._short(commit) for commit in wanted}
+
+    def _short(self, commit: str) -> str:
+        try:
+            return self.store.get_commit(commit).short
+        except HarkenError:
+            return ids.commit_ref(commit)
 
     def agents(self, session: str | os.PathLike[str]) -> list[SessionAgent]:
         """The agents of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
@@ -254,6 +258,25 @@ class Repo:
 
         _, base = foundation(self.store, ref)
         return ask(model, summary_request(events_at(self.store, base)), purpose="compact")
+
+    # -- following the store -----------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> str:
+        """Tells a store from its backups and repairs: whoever follows one and meets another epoch starts over."""
+        return self.store.epoch
+
+    def last_change(self) -> int:
+        """The number of the newest change; 0 where nothing ever changed."""
+        return self.store.last_change()
+
+    def since(self, number: int, limit: int = 1000) -> list[Change]:
+        """The changes after that number, oldest first."""
+        return self.store.since(number, limit)
+
+    def wait(self, number: int, timeout: float) -> bool:
+        """Wait for a change after that number, by whatever thread or process; False where none came in time."""
+        return self.store.wait(number, timeout)
 
     # -- looking after the store -------------------------------------------------------------------------------
 

@@ -202,6 +202,21 @@ class RepoContract:
         report = repo.fsck(read_data=True)
         assert (True, 3) == (report.ok, report.commits)
 
+    def test_every_change_is_told_once_and_in_order(self, repo: Repo) -> None:
+        before = repo.last_change()
+        tip = grow(repo, 2, session_id="s")[-1]
+        repo.fork(tip.id, "b")
+
+        changes = repo.since(before)
+
+        assert list(range(before + 1, repo.last_change() + 1)) == [change.number for change in changes]
+        assert {("commit", tip.id), ("name", "b"), ("session", "s")} <= {(one.kind, one.subject) for one in changes}
+        assert changes[:1] == repo.since(before, 1)
+        assert [] == repo.since(repo.last_change())
+        assert repo.wait(before, 10.0)
+        assert not repo.wait(repo.last_change(), 0.01)
+        assert repo.epoch
+
     # -- errors ------------------------------------------------------------------------------------------------
 
     def test_what_is_not_there_is_not_found(self, repo: Repo) -> None:

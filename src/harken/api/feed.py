@@ -1,0 +1,65 @@
+"""The feed: what changed in the store, in the order it changed."""
+
+from __future__ import annotations
+
+from harken.errors import BadRequest
+from harken.repo import Repo
+
+from .base import ApiAnswer, ApiRequest
+
+LONGEST = 60.0
+"""Seconds that a question may wait for an answer."""
+
+
+class ChangesRequest(ApiRequest, frozen=True, kw_only=True):
+    """From where on to tell."""
+
+    after: int = 0
+    """The number of the last change that is known; 0 for none."""
+    limit: int = 1000
+    """At most so many."""
+    wait: float = 0.0
+    """Seconds to wait for a change where there is none yet; at most 60."""
+
+
+class ChangeAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """One change of the store."""
+
+    number: int
+    """Its number: no gap, always higher, never used again."""
+    kind: str
+    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation` or `eviction`."""
+    subject: str
+    """The full name of an artifact or commit, a branch or tag, or a session."""
+    detail: str
+    """The policy, the principal of a sighting, `branch` or `tag`, or the key of an annotation."""
+
+
+class ChangesAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """What came after a number."""
+
+    epoch: str
+    """Whoever knows another epoch of this store starts over from 0."""
+    last: int
+    """The number of the newest change there is."""
+    changes: list[ChangeAnswer]
+    """The changes, oldest first."""
+
+
+def changes(repo: Repo, request: ChangesRequest) -> ChangesAnswer:
+    """What changed in the store after a number, as search, pages and copies follow it."""
+    if not 0 <= request.wait <= LONGEST or request.limit < 1 or request.after < 0:
+        raise BadRequest(
+            "a feed is asked with a number from 0, a limit from 1 and a wait of at most 60 seconds",
+            hint="ask again after the wait instead of waiting longer",
+        )
+    if request.wait:
+        repo.wait(request.after, request.wait)
+    found = repo.since(request.after, request.limit)
+    return ChangesAnswer(
+        epoch=repo.epoch,
+        last=repo.last_change(),
+        changes=[
+            ChangeAnswer(number=one.number, kind=one.kind, subject=one.subject, detail=one.detail) for one in found
+        ],
+    )
