@@ -13,7 +13,6 @@ import zstandard
 
 import harken
 from harken import runtimes
-from harken.context.refs import older_tips
 from harken.runtimes.importer import Importer
 from harken.runtimes.memory import recall
 from support.sessions import ClaudeSession, conversation, rollout
@@ -150,7 +149,7 @@ class TestAgain:
         assert "rewritten" == outcome.status
         assert second.data == repo.materialize("aaa", stop="root").bytes
         assert first.data == repo.materialize("aaa~1", stop="root").bytes
-        assert old == repo.store.find_name("aaa~1").target
+        assert (old,) == repo.store.find_session("aaa").older
 
     def test_a_file_that_moved_is_the_same_session(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
         path = tmp_path / "one" / "aaa.jsonl"
@@ -399,8 +398,7 @@ class TestNames:
                     for _ in Importer(repo.store, [runtimes.get("claude-code")]).run(batch):
                         pass
                 (row,) = repo.store.sessions()
-                older = tuple(older_tips(repo.store, row))
-                seen.add((row.tip, older, row.source, row.title, row.started, row.ended, row.messages))
+                seen.add((row.tip, row.older, row.source, row.title, row.started, row.ended, row.messages))
 
         assert 1 == len(seen)
 

@@ -134,9 +134,10 @@ class Table:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "notes.db"
-        with self.connect() as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("CREATE TABLE messages (session, number, body)")
+        connection = self.connect()
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE messages (session, number, body)")
+        connection.close()
 
     def connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path)

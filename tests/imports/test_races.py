@@ -11,7 +11,6 @@ import pytest
 
 import harken
 from harken import runtimes
-from harken.context.refs import older_tips
 from harken.runtimes.base import Runtime
 from harken.runtimes.importer import Importer
 from harken.runtimes.memory import ImportResult
@@ -127,7 +126,7 @@ class TestAWriter:
 
         (row,) = repo.store.sessions()
         assert new == repo.materialize("aaa", stop="root").bytes
-        for tip in older_tips(repo.store, row):
+        for tip in row.older:
             assert old.startswith(repo.materialize(repo.commit(tip), stop="root").bytes)
 
     def test_a_rewrite_within_the_same_tick_is_seen_too(self, repo: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,6 +129,9 @@ class Report:
 @click.option("--verify", is_flag=True, help="Read every file from its beginning, whatever its size and time say")
 @click.option("-v", "--verbose", is_flag=True, help="Name the files that were passed over, and why")
 @click.option("--dry-run", is_flag=True, help="Say what would be imported, and keep nothing")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="How many processes read at the same time (default: all cores)"
+)
 @click.option("--principal", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
 @json_option
 @make_repo
@@ -138,6 +142,7 @@ def import_command(
     verify: bool,
     verbose: bool,
     dry_run: bool,
+    jobs: int | None,
     principal: str | None,
     as_json: bool,
 ) -> int:
@@ -163,6 +168,7 @@ def import_command(
         verify=verify,
         dry_run=dry_run,
         details=as_json,
+        jobs=jobs or os.cpu_count() or 1,
         principal=principal or "",
         now=repo.clock,
     )

@@ -59,12 +59,9 @@ def find_session(store: Store, session: str) -> SessionRow | None:
     return store.find_session(session)
 
 
-def older_tips(store: Store, row: SessionRow) -> list[str]:
-    """Where a session ended in other files of it, and before its source was rewritten; the newest first."""
-    tips: list[str] = []
-    while (name := store.find_name(f"{row.session}~{len(tips) + 1}")) is not None:
-        tips.append(name.target)
-    return tips
+def stand_of(row: SessionRow) -> str:
+    """The commit a session stands at: what only a live recording has of it, until its source holds that too."""
+    return row.live or row.tip
 
 
 def get_session(store: Store, text: str) -> SessionRow:
@@ -115,7 +112,7 @@ def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
 
 def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
     if (row := _session(store, ref, exact=exact)) is not None and row.tip:
-        return _tip(store, row, row.tip)
+        return _tip(store, row, stand_of(row))
     if (older := _OLDER.fullmatch(ref)) and (row := _session(store, older[1], exact=exact)) is not None:
         return _by_number(store, row, int(older[2]))
     # A session's id may hold an @ itself, so every place is tried.
@@ -138,7 +135,7 @@ def _tip(store: Store, row: SessionRow, commit: str) -> Commit:
 
 def _by_number(store: Store, row: SessionRow, number: int) -> Commit:
     """An older tip; 0 is where the session stands."""
-    tips = [row.tip, *older_tips(store, row)]
+    tips = [stand_of(row), *row.older]
     if number >= len(tips) or not tips[number]:
         has = f"{row.session}~{len(tips) - 1} is its oldest" if len(tips) > 1 else "it has one tip only"
         raise NotFound(f"session {row.session} has no older tip {number}", hint=has)
@@ -150,7 +147,7 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
     if not message:
         raise BadRequest(f"{row.session}@ wants the id of a message", hint=f"like {row.session}@MESSAGE")
     agents = (other for other in store.sessions(prefix=row.session) if other.parent == row.session)
-    for tip in [row.tip, *(other.tip for other in agents), *older_tips(store, row)]:
+    for tip in [stand_of(row), *map(stand_of, agents), *row.older]:
         if tip and (found := message_commit(store, tip, message)):
             return store.get_commit(found.id)
     raise NotFound(

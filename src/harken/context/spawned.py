@@ -48,7 +48,7 @@ def _at_offset(store: Store, first: Commit, session: str, offset: int) -> str:
 
     The file may be one of the same session, which then is the newest that is older than the chain itself."""
     row = refs.find_session(store, session)
-    tips = [row.tip, *refs.older_tips(store, row)] if row is not None and row.tip else []
+    tips = [row.tip, *row.older] if row is not None and row.tip else []
     chains = [[link for link in reversed(store.walk(tip)) if link.commit_type == walk.DELTA] for tip in tips]
     own = next((place for place, chain in enumerate(chains) if chain and chain[0].id == first.id), -1)
     for chain in chains[own + 1 :]:

@@ -74,6 +74,11 @@ def get(name: str) -> Runtime:
     raise BadRequest(f"no runtime is called {name!r}", hint="there are: " + ", ".join(names()))
 
 
+def is_registered(runtime: Runtime) -> bool:
+    """Whether other processes find this very runtime by its name."""
+    return runtime.name in names() and get(runtime.name) is runtime
+
+
 def problems() -> tuple[PluginProblem, ...]:
     """The plug-ins that cannot be used."""
     return _plugins().problems
@@ -143,6 +148,7 @@ __all__ = [
     "StreamReader",
     "Template",
     "get",
+    "is_registered",
     "load_plugins",
     "names",
     "problems",

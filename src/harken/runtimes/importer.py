@@ -10,10 +10,13 @@ the source was read; whoever comes too late reads again. Whatever goes wrong wit
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,15 +24,22 @@ from harken import clock
 from harken.errors import Corrupt, HarkenError, Locked
 from harken.store import SessionRow, Store
 
-from . import lineage, memory
+from . import is_registered, lineage, memory
 from .base import Identity, Runtime
 from .files import FileStamp, Unreadable, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport
 from .memory import ImportResult, SourceMemory
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
 
+if TYPE_CHECKING:
+    from .workers import WorkerPool
+
 BATCH = 16 << 20
 """How many bytes go into one transaction."""
+WORTH_WORKERS = 24 << 20
+"""How many bytes there must be to read for other processes to be worth their start."""
+AHEAD_OF_WORKERS = 3
+"""How many files are handed to workers ahead of the one that is being kept, for each of them."""
 TRIES = 3
 """How often a source that is being rewritten, or that others import at the same time, is read anew."""
 
@@ -49,7 +59,9 @@ class Importer:
         details: bool = True,
         settle_tails: Callable[[FileStamp], bool] = lambda stamp: True,
         read: Callable[[Path, Resumption | None], Reading] | None = None,
+        jobs: int = 1,
     ) -> None:
+        """`jobs` is how many processes read, scan and keep; results and names are the same for any number."""
         self.store = store
         self.runtimes = {runtime.name: runtime for runtime in runtimes}
         self.now = now
@@ -60,6 +72,8 @@ class Importer:
         self._not_claimed: dict[str, FileStamp] = {}
         self._keeper = PartKeeper(store, now=now, principal=principal, settle_tails=settle_tails, verify=verify)
         self._read = read or (lambda path, since: read_source(path, tuple(self.runtimes.values()), since, self.now))
+        self._jobs = jobs
+        self._pool: WorkerPool | None = None
         self.rows = {row.session: row for row in store.sessions()}
         self._session_of: dict[str, str] = {}
         """Source to session."""
@@ -91,13 +105,14 @@ class Importer:
     def run(self, paths: Iterable[Path | Unreadable], *, named: bool = False) -> Iterator[ImportResult]:
         """Import the files and say what became of each. `named` files were asked for by name: not being a session is
         then a failure rather than nothing to speak of."""
-        for path in paths:
-            if isinstance(path, Unreadable):
-                self._done.append(memory.failed(path.path, path.why))
-            else:
-                yield from self._take(path, named)
-            if not self._pending:
-                yield from self._land()
+        with self._looking_ahead(paths) as coming:
+            for path in coming:
+                if isinstance(path, Unreadable):
+                    self._done.append(memory.failed(path.path, path.why))
+                else:
+                    yield from self._take(path, named)
+                if not self._pending:
+                    yield from self._land()
         yield from self._land()
         orphans, self._orphans = self._orphans, None
         for path in orphans or ():
@@ -116,26 +131,78 @@ class Importer:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _take(self, path: Path, named: bool) -> Iterator[ImportResult]:
-        for attempt in range(1, TRIES + 1):
+        problem: Exception | None = None
+        for _ in range(TRIES):
             taking = self._parts_of(path, named)
-            try:
-                # Landing happens out here: trouble with the store is not the file's.
-                while (full := self._next(taking)) is not None:
+            problem = None
+            while problem is None:
+                try:
+                    full = next(taking, None)
+                except Exception as error:  # noqa: BLE001  whatever is wrong with one file, the others go in
+                    problem = error
+                    self._drop(path)
+                else:
+                    if full is None:
+                        return
+                    # Out here, since trouble with the store is not the file's.
                     if full:
                         yield from self._land()
-                return
-            except SourceChanged as problem:
-                self._drop(path)
-                if attempt == TRIES:
-                    self._done.append(memory.failed(str(path), str(problem), problem.hint))
-            except Exception as problem:  # noqa: BLE001  whatever is wrong with one file, the others go in
-                self._drop(path)
-                self._done.append(_failure(str(path), problem))
-                return
+            if not isinstance(problem, SourceChanged):
+                break
+        assert problem is not None
+        self._done.append(_failure(str(path), problem))
 
-    @staticmethod
-    def _next(taking: Iterator[bool]) -> bool | None:
-        return next(taking, None)
+    @contextlib.contextmanager
+    def _looking_ahead(self, paths: Iterable[Path | Unreadable]) -> Iterator[Iterable[Path | Unreadable]]:
+        """The paths; where there is much to read, workers read those that come next."""
+        if self._jobs <= 1 or not all(map(is_registered, self.runtimes.values())):
+            yield paths
+            return
+        listed = list(paths)
+        todo = [path for path in listed if isinstance(path, Path) and self._to_read(path)]
+        if sum(map(self._to_read, todo)) < WORTH_WORKERS:
+            yield listed
+            return
+
+        from . import workers  # not needed by an import with little to do
+
+        with workers.WorkerPool(list(self.runtimes), self._jobs - 1) as pool:
+            self._pool = pool
+            try:
+                yield self._submitting(pool, listed, deque(todo))
+            finally:
+                self._pool = None
+
+    def _submitting(
+        self, pool: WorkerPool, paths: list[Path | Unreadable], todo: deque[Path]
+    ) -> Iterator[Path | Unreadable]:
+        given: set[Path] = set()
+        for path in paths:
+            while todo and len(given) < AHEAD_OF_WORKERS * self._jobs:
+                given.add(todo[0])
+                pool.submit(todo[0], self._since(self._known(str(todo.popleft()))))
+            yield path
+            if isinstance(path, Path):
+                given.discard(path)
+                pool.drop(path)
+
+    def _to_read(self, path: Path) -> int:
+        """How many bytes of a file have to be read."""
+        try:
+            stamp = stamp_of(path)
+        except HarkenError:
+            return 0
+        known = self._stamps.get(str(path))
+        return 0 if known and known[0] == stamp and not self.verify else stamp.size
+
+    def _since(self, known: SourceMemory | None) -> Resumption | None:
+        if known is None or self.verify:
+            return None
+        return Resumption(offset=known.offset, scan=known.scan, size=known.size, digest=known.digest)
+
+    def _reading(self, path: Path, since: Resumption | None) -> Reading:
+        reading = self._pool.read(path, since) if self._pool is not None else None
+        return reading if reading is not None else self._read(path, since)
 
     def _parts_of(self, path: Path, named: bool) -> Iterator[bool]:
         """Read a file and queue its parts; every answer says whether what is queued should land now."""
@@ -145,7 +212,7 @@ class Importer:
         known = self._known(file)
         runtime: Runtime | None = None
         item: SourceImport | None = None
-        for said in self._read(path, None if known is None or self.verify else _resumption(known)):
+        for said in self._reading(path, self._since(known)):
             if isinstance(said, NotClaimed):
                 why = f"{path}: {said.why}"
                 self._not_claimed[file] = said.stamp
@@ -308,10 +375,6 @@ class Importer:
         path = Path(file if source in self._inside.get(file, ()) else source)
         if path not in self._again:
             self._again.append(path)
-
-
-def _resumption(known: SourceMemory) -> Resumption:
-    return Resumption(offset=known.offset, scan=known.scan, size=known.size, digest=known.digest)
 
 
 def _failure(source: str, problem: Exception) -> ImportResult:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from harken import clock
-from harken.context import chains, find_session
+from harken.context import chains
 from harken.errors import HarkenError
 from harken.formats import Delta
 from harken.store import Draft, SessionRow, Store, Writer
@@ -143,16 +143,13 @@ class PartKeeper:
                 item.now, stamp=memory.UNREAD, size=item.now.offset, digest=part.closed_digest
             )
         item.saved = item.now
-        row, older = memory.row_of(row, {**sources, item.path: item.now})
-        writer.save_session(row)
-        for number, tip in enumerate(older, 1):
-            writer.move(f"{item.name}~{number}", kind="tag", to=tip, expect=None, time=self._now(), record=False)
-        rows[item.name] = row
+        # Nobody else can write now, so the version is the one that was read; it is compared all the same.
+        rows[item.name] = writer.save_session(memory.row_of(row, {**sources, item.path: item.now}), expect=row.version)
         return True
 
     def _row(self, item: SourceImport) -> SessionRow:
         """The session's row as it is in the store now."""
-        if (found := find_session(self._store, item.name)) is not None:
+        if (found := self._store.find_session(item.name)) is not None:
             return found
         return SessionRow(
             session=item.name, runtime=item.runtime.name, parent=item.identity.parent, agent=item.identity.agent
@@ -251,7 +248,7 @@ class PartKeeper:
         for agent, lines in reader.side_chains(self._content(item, part)).items():
             identity = Identity(session=item.name, agent=agent, parent=item.name)
             path = f"{item.path}#{agent}"
-            known = memory.recall(find_session(self._store, identity.name)).get(path)
+            known = memory.recall(self._store.find_session(identity.name)).get(path)
             side = SourceImport(path, item.runtime, identity, known)
             side.is_inside = True
             side.start_over()

@@ -149,16 +149,17 @@ def _rank(path: str, known: SourceMemory) -> tuple[int, int, int, str, str]:
     return known.tally.ended or 0, known.tally.started or 0, known.size, known.chain.tip, path
 
 
-def row_of(row: SessionRow, sources: Sources) -> tuple[SessionRow, tuple[str, ...]]:
-    """The session's row as its sources make it, and its older tips; what a run said of itself stays."""
+def row_of(row: SessionRow, sources: Sources) -> SessionRow:
+    """The session's row as its sources make it; what a run said of itself stays."""
     ranked = sorted(sources, key=lambda path: _rank(path, sources[path]), reverse=True)
     newest = sources[ranked[0]]
     tips = [sources[path].chain.tip for path in ranked[1:]]
     tips += [tip for path in ranked for tip in sources[path].old_tips]
     started = [known.tally.started for known in sources.values() if known.tally.started is not None]
-    made = msgspec.structs.replace(
+    return msgspec.structs.replace(
         row,
         tip=newest.chain.tip,
+        older=tuple(dict.fromkeys(tip for tip in tips if tip and tip != newest.chain.tip)),
         title=next((sources[path].title for path in ranked if sources[path].title), row.title),
         source=ranked[0],
         started=min(started, default=row.started),
@@ -166,7 +167,6 @@ def row_of(row: SessionRow, sources: Sources) -> tuple[SessionRow, tuple[str, ..
         messages=newest.messages,
         state=remember(sources),
     )
-    return made, tuple(dict.fromkeys(tip for tip in tips if tip and tip != newest.chain.tip))
 
 
 # -- what became of a source -----------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ class Elided:
         return b""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Part(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A stretch of a file that was read and scanned, from one closed cut to the next."""
 
     offset: int
@@ -323,20 +323,20 @@ def read_document(file: OpenFile, scan: Scan, now: clock.Clock = clock.now) -> P
 # -- one source, of whatever kind ------------------------------------------------------------------------------------
 
 
-class Claimed(msgspec.Struct, frozen=True, kw_only=True):
+class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Whose the file is; the parts follow."""
 
     runtime: str
 
 
-class NotClaimed(msgspec.Struct, frozen=True, kw_only=True):
+class NotClaimed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Nobody's file, and why."""
 
     why: str
     stamp: FileStamp
 
 
-class Restarted(msgspec.Struct, frozen=True, kw_only=True):
+class Restarted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The file does not begin with what was kept of it: the parts that follow are those of all of it."""
 
 

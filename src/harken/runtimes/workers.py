@@ -1,0 +1,231 @@
+"""Reading many files at once: processes that read and scan, for one that keeps what they found.
+
+Every worker is a process of its own, which is told a path at a time over a pipe and answers with what `read_source`
+says. Results are asked for in the order in which the paths were given, so an import with workers keeps the same things
+in the same order as one without. A worker that dies is a failure of the file it was reading, and another takes its
+place; workers end when their pipe does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from harken.errors import HarkenError
+
+from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
+
+AHEAD = 2
+"""How many messages of a file may wait for whoever keeps them."""
+_LENGTH = struct.Struct("<Q")
+_START = "import sys; sys.path[:] = {path!r}; from harken.runtimes.workers import main; main({names!r})"
+
+
+class ReadTask(msgspec.Struct, frozen=True, tag=True):
+    """A file that is to be read."""
+
+    path: str
+    since: Resumption | None
+
+
+class ReadFailed(msgspec.Struct, frozen=True, tag=True):
+    """It could not be read."""
+
+    message: str
+    hint: str | None
+    changed: bool
+    """Whether it was rewritten meanwhile."""
+
+
+class ReadEnded(msgspec.Struct, frozen=True, tag=True):
+    """That was all of it."""
+
+
+Said = Claimed | NotClaimed | Restarted | Part | ReadFailed | ReadEnded
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Said).decode
+_decode_task = msgspec.msgpack.Decoder(ReadTask).decode
+
+
+def _send(stream: IO[bytes], message: Said | ReadTask) -> None:
+    data = _encode(message)
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes | None:
+    """The next message; None where the other end is gone."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (size,) = _LENGTH.unpack(head)
+    data = stream.read(size)
+    return data if len(data) == size else None
+
+
+# -- in a worker -----------------------------------------------------------------------------------------------------
+
+
+def main(names: Sequence[str]) -> None:
+    """Read files until nobody asks any more."""
+    from harken import runtimes
+
+    known = [runtimes.get(name) for name in names]
+    with contextlib.suppress(BrokenPipeError):
+        while (data := _receive(sys.stdin.buffer)) is not None:
+            task = _decode_task(data)
+            try:
+                for said in read_source(Path(task.path), known, task.since):
+                    _send(sys.stdout.buffer, said)
+                _send(sys.stdout.buffer, ReadEnded())
+            except BrokenPipeError:
+                return
+            except HarkenError as problem:
+                changed = isinstance(problem, SourceChanged)
+                _send(sys.stdout.buffer, ReadFailed(str(problem), problem.hint, changed))
+            except Exception as problem:  # noqa: BLE001  whatever is wrong with one file, the others are read
+                message = f"{task.path}: could not be taken in ({type(problem).__name__}: {problem})"
+                _send(sys.stdout.buffer, ReadFailed(message, None, False))
+
+
+# -- in whoever asks -------------------------------------------------------------------------------------------------
+
+
+class _Pending:
+    """A file that was handed to a worker, and what it has said so far."""
+
+    def __init__(self, task: ReadTask) -> None:
+        self.task = task
+        self.said: queue.Queue[Said] = queue.Queue(AHEAD)
+        self.dropped = threading.Event()
+
+    def put(self, message: Said) -> None:
+        """Hand a message over, unless nobody wants it any more."""
+        while not self.dropped.is_set():
+            with contextlib.suppress(queue.Full):
+                self.said.put(message, timeout=0.2)
+                return
+
+
+class WorkerPool:
+    """Workers, and the files they have been given."""
+
+    def __init__(self, names: Sequence[str], workers: int) -> None:
+        self._names = list(names)
+        self._tasks: queue.Queue[_Pending | None] = queue.Queue()
+        self._pending: dict[str, _Pending] = {}
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._closed = threading.Event()
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers, whatever they are doing."""
+        self._closed.set()
+        for pending in self._pending.values():
+            pending.dropped.set()
+        for _ in self._threads:
+            self._tasks.put(None)
+        for process in list(self._processes):
+            process.kill()
+        for thread in self._threads:
+            thread.join()
+
+    def submit(self, path: Path, since: Resumption | None) -> None:
+        """Have a file read; `read` gives what was found."""
+        pending = _Pending(ReadTask(str(path), since))
+        self._pending[str(path)] = pending
+        self._tasks.put(pending)
+
+    def drop(self, path: Path) -> None:
+        """Nobody wants what was found in the file."""
+        if (pending := self._pending.pop(str(path), None)) is not None:
+            pending.dropped.set()
+
+    def read(self, path: Path, since: Resumption | None) -> Reading | None:
+        """What a worker says of the file; None where it was not given to one, or as something else."""
+        pending = self._pending.get(str(path))
+        if pending is None or pending.task.since != since:
+            self.drop(path)
+            return None
+        return self._told(path, pending)
+
+    def _told(self, path: Path, pending: _Pending) -> Reading:
+        try:
+            while not isinstance(said := self._next(pending), ReadEnded):
+                if isinstance(said, ReadFailed):
+                    raise (SourceChanged if said.changed else HarkenError)(said.message, hint=said.hint)
+                yield said
+        finally:
+            self.drop(path)
+
+    def _next(self, pending: _Pending) -> Said:
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return pending.said.get(timeout=1.0)
+            if not any(thread.is_alive() for thread in self._threads):
+                return ReadFailed(f"{pending.task.path}: there is no process left to read it", None, False)
+
+    def _serve(self) -> None:
+        """One worker after the other, until nothing is left to do."""
+        while not self._closed.is_set():
+            with self._worker() as process:
+                while (pending := self._tasks.get()) is not None and not self._closed.is_set():
+                    if not self._ask(process, pending):
+                        break
+                if pending is None:
+                    return
+
+    @contextlib.contextmanager
+    def _worker(self) -> Iterator[subprocess.Popen[bytes]]:
+        command = [sys.executable, "-c", _START.format(path=sys.path, names=self._names)]
+        # A session of its own: Ctrl-C is for whoever keeps what was read, who then ends the workers.
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        self._processes.add(process)
+        try:
+            yield process
+        finally:
+            self._processes.discard(process)
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):  # a last word that nobody hears
+                    if stream is not None:
+                        stream.close()
+
+    @staticmethod
+    def _ask(process: subprocess.Popen[bytes], pending: _Pending) -> bool:
+        """Have a worker read a file; False where it died over it."""
+        assert process.stdin is not None and process.stdout is not None
+        data: bytes | None = None
+        with contextlib.suppress(OSError):
+            _send(process.stdin, pending.task)
+            while (data := _receive(process.stdout)) is not None:
+                said = _decode(data)
+                pending.put(said)
+                if isinstance(said, (ReadEnded, ReadFailed)):
+                    return True
+        code = process.wait()
+        pending.put(ReadFailed(f"{pending.task.path}: the process that read it died ({_ending(code)})", None, False))
+        return False
+
+
+def _ending(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

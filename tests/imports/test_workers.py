@@ -1,0 +1,108 @@
+"""An import with workers keeps the same things as one without, and survives what happens to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken import runtimes
+from harken.errors import HarkenError
+from harken.runtimes.files import walk
+from harken.runtimes.importer import Importer
+from harken.runtimes.sources import Claimed, Part
+from harken.runtimes.workers import WorkerPool
+from harken.store import SessionRow
+from support.sessions import ClaudeSession, conversation
+
+NAMES = ["claude-code", "codex"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Sessions, a copy, a sub-agent, something that is no session, something that cannot be read."""
+    folder = tmp_path / "files"
+    (folder / "s0" / "subagents").mkdir(parents=True)
+    for number in range(12):
+        (folder / f"s{number}.jsonl").write_bytes(conversation(f"s{number}", 1 + number).data)
+    (folder / "copy.jsonl").write_bytes(conversation("s5", 6).data.replace(b'"s5"', b'"copy"'))
+    agent = conversation("s0", 1, agent="b1", salt="b1").data
+    (folder / "s0" / "subagents" / "agent-b1.jsonl").write_bytes(agent)
+    (folder / "none.jsonl").write_text('{"a":1}\n')
+    (folder / "broken.jsonl.zst").write_bytes(b"no archive")
+    return folder
+
+
+def rows(repo: Any) -> list[SessionRow]:
+    import msgspec
+
+    return sorted((msgspec.structs.replace(row, state=b"") for row in repo.store.sessions()), key=lambda r: r.session)
+
+
+@pytest.mark.parametrize("jobs", [2, 4])
+def test_the_names_are_the_same_for_any_number_of_jobs(
+    tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    monkeypatch.setattr("harken.runtimes.importer.WORTH_WORKERS", 0)
+    seen = []
+    for number in (1, jobs):
+        with harken.open(tmp_path / f"{number}.db") as repo:
+            importer = Importer(repo.store, [runtimes.get(name) for name in NAMES], jobs=number)
+            results = [(r.source, r.status, r.tip, r.records, r.error) for r in importer.run(walk(files))]
+            seen.append((results, rows(repo)))
+
+    assert seen[0] == seen[1]
+    statuses = [result[1] for result in seen[0][0]]
+    assert {"new": 14, "skipped": 1, "failed": 1} == {status: statuses.count(status) for status in statuses}
+
+
+def test_a_worker_that_dies_is_a_failure_of_its_file(files: Path) -> None:
+    with WorkerPool(NAMES, 1) as pool:
+        pool.submit(files / "s1.jsonl", None)
+        list(pool.read(files / "s1.jsonl", None) or ())
+        (process,) = pool._processes
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        pool.submit(files / "s2.jsonl", None)
+        with pytest.raises(HarkenError, match=r"s2.jsonl: the process that read it died \(signal 9\)"):
+            list(pool.read(files / "s2.jsonl", None) or ())
+        pool.submit(files / "s3.jsonl", None)
+
+        said = list(pool.read(files / "s3.jsonl", None) or ())
+
+    assert [Claimed, Part] == [type(each) for each in said]
+
+
+def test_what_nobody_asks_for_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = ClaudeSession("long")
+    for _ in range(20):
+        session.prompt("x" * 2_000_000)
+        session.answer("y")
+    path, other = tmp_path / "long.jsonl", tmp_path / "other.jsonl"
+    path.write_bytes(session.data)
+    other.write_bytes(conversation("other").data)
+    with WorkerPool(NAMES, 1) as pool:
+        pool.submit(path, None)
+        pool.submit(other, None)
+        reading = pool.read(path, None)
+        assert reading is not None
+        next(reading)
+        reading.close()  # type: ignore[attr-defined]
+
+        assert [Claimed, Part] == [type(each) for each in pool.read(other, None) or ()]
+
+
+def test_interrupting_an_import_leaves_no_worker_behind(files: Path) -> None:
+    pool = WorkerPool(NAMES, 2)
+    for path in sorted(files.glob("s*.jsonl")):
+        pool.submit(path, None)
+    processes = list(pool._processes)
+
+    pool.close()
+
+    assert all(process.poll() is not None for process in processes)
+    assert not pool._processes
