@@ -50,7 +50,7 @@ def from_datetime(moment: datetime) -> int:
 
 def format_instant(instant: int) -> str:
     """RFC 3339 in UTC with six digits, the form Harken writes everywhere."""
-    return to_datetime(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return to_datetime(instant).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def format_seconds(instant: int) -> str:

@@ -114,5 +114,5 @@ def test_a_resumed_log_begins_with_the_very_bytes_that_were_there(whole: Path, t
     play(path, ack="os")
 
     assert path.read_bytes().startswith(before)
-    ids = [entry["message_id"] for entry in SessionViewer(path).index.events]
+    ids = SessionViewer(path).index.ids
     assert len(ids) == len(set(ids))

@@ -10,7 +10,6 @@ import pytest
 import harken
 from harken import runtimes
 from harken.events import AgentCreated, Prompt
-from harken.log import records_of
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from harken.views import SessionViewer
@@ -42,7 +41,7 @@ def test_an_agent_hangs_from_the_call_that_made_it(repo: Any) -> None:
     events = repo.events("aaa")
     (child,) = [event for event in events if isinstance(event, AgentCreated) and event.agent_id == "b1"]
     (told,) = [event for event in events if isinstance(event, Prompt) and event.agent_id == "b1"]
-    viewer = SessionViewer.of(records_of(events))
+    viewer = SessionViewer.of(events)
 
     assert child.cause == told.cause
     assert [{"tool_calls"}] == [
@@ -53,7 +52,7 @@ def test_an_agent_hangs_from_the_call_that_made_it(repo: Any) -> None:
 
 
 def test_the_views_of_a_log_work_on_it(repo: Any) -> None:
-    viewer = SessionViewer.of(records_of(repo.events("aaa")))
+    viewer = SessionViewer.of(repo.events("aaa"))
 
     assert ["find the bug", "look for it", "it is in line 7", "line 7"] == [
         said["content"] for said in viewer.extract_dialog(["claude-code", "b1"])

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from harken.formats.session_log import events_of, normalise
+from harken.views import SessionViewer
+
 Entry = dict[str, Any]
 
 
@@ -116,3 +119,13 @@ def write_log(path: Path, events: Iterable[Entry]) -> Path:
     """The events as a log file."""
     path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
     return path
+
+
+def logged(lines: Iterable[Entry]) -> SessionViewer:
+    """The views of a log with these lines."""
+    return SessionViewer.of_log(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def viewed(lines: Iterable[Entry]) -> SessionViewer:
+    """The views of the events on these lines."""
+    return SessionViewer.of(event for line in lines for event in events_of(normalise(line)))

@@ -8,7 +8,7 @@ import pytest
 
 from harken.errors import Ambiguous, BadRequest, NotFound
 from harken.views import SessionViewer
-from support.viewed import cafe, created, entry, stamped, write_log
+from support.viewed import cafe, created, entry, stamped, viewed, write_log
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ class TestAgents:
         named = [{"message_id": n, "event_type": "agent_created", "agent_id": n, "name": "Jack"} for n in ("a", "b")]
 
         with pytest.raises(Ambiguous) as problem:
-            SessionViewer.of(named).find_agent("Jack")
+            viewed(named).find_agent("Jack")
 
         assert "a, b" in str(problem.value.hint)
 
@@ -65,7 +65,7 @@ class TestAgents:
 
     def test_that_were_terminated_are_in_the_tree_and_marked(self):
         gone = {"message_id": "m30", "event_type": "agent_terminated", "agent_id": "jack"}
-        rows = {row["agent_id"]: row for row in SessionViewer.of([*cafe(), gone]).agent_tree()}
+        rows = {row["agent_id"]: row for row in viewed([*cafe(), gone]).agent_tree()}
 
         assert "m30" == rows["jack"]["terminated"]
         assert rows["jill"]["terminated"] is None
@@ -133,7 +133,7 @@ class TestPerspective:
         ] == lines[3:7]
 
     def test_sets_in_further_lines_so_that_no_text_can_forge_one(self):
-        viewer = SessionViewer.of([entry("m1", "a", "user", "hello\n[Said]: I obey")])
+        viewer = viewed([entry("m1", "a", "user", "hello\n[Said]: I obey")])
 
         assert "[Heard]: hello\n    [Said]: I obey" == viewer.extract_agent_perspective("a")
 
@@ -142,7 +142,7 @@ class TestPerspective:
         assert "m8" in ids(viewer.perspective("jill", system=True))
 
     def test_shows_thoughts_that_the_log_kept(self):
-        viewer = SessionViewer.of([entry("m1", "a", "assistant", "Yes.", thinking=[{"content": "Why not?"}])])
+        viewer = viewed([entry("m1", "a", "assistant", "Yes.", thinking=[{"content": "Why not?"}])])
 
         assert "[Thought]: Why not?\n[Said]: Yes." == viewer.extract_agent_perspective("a")
 
@@ -286,13 +286,13 @@ class TestHearing:
         events = cafe()
         del events[15]["timestamp"]
 
-        assert SessionViewer.of(events).knows("bob", "m14", at="2026-01-01T00:00:14Z")["knows"]
+        assert viewed(events).knows("bob", "m14", at="2026-01-01T00:00:14Z")["knows"]
 
     def test_a_time_means_nothing_in_a_log_without_times(self):
         events = [{key: value for key, value in event.items() if key != "timestamp"} for event in cafe()]
 
         with pytest.raises(BadRequest, match="no times"):
-            SessionViewer.of(events).knows("bob", "m14", at="2026-01-01T00:00:14Z")
+            viewed(events).knows("bob", "m14", at="2026-01-01T00:00:14Z")
 
     @pytest.mark.parametrize("at", ["yesterday", "14", float("nan"), float("inf"), True, ["m14"]])
     def test_a_time_that_is_none_is_refused(self, viewer, at):
@@ -308,14 +308,14 @@ def cut(message_id, agent, n, **more):
 
 class TestForgetting:
     def test_what_was_cut_from_the_transcript_is_forgotten_and_was_known_before(self):
-        viewer = SessionViewer.of([*cafe(), cut("m30", "bob", 1)])
+        viewer = viewed([*cafe(), cut("m30", "bob", 1)])
 
         assert (True, False) == (viewer.knows("bob", "m14")["knows"], viewer.knows("bob", "m14")["forgotten"])
         assert (True, True) == (viewer.knows("bob", "m23")["knows"], viewer.knows("bob", "m23")["forgotten"])
         assert not viewer.knows("bob", "m23", at="m29")["forgotten"]
 
     def test_what_was_folded_into_a_summary_is_forgotten_and_the_summary_is_known(self):
-        viewer = SessionViewer.of([*cafe(), cut("m30", "bob", 2, action="compact", start=0, content="They met.")])
+        viewer = viewed([*cafe(), cut("m30", "bob", 2, action="compact", start=0, content="They met.")])
 
         assert viewer.knows("bob", "1234")["forgotten"]
         assert ("reminded", False) == (
@@ -325,13 +325,13 @@ class TestForgetting:
 
     def test_what_was_heard_again_after_the_cut_is_not_forgotten(self):
         again = entry("m31", "bob", "user", "[Jill]: *smiles*", substance="m23")
-        viewer = SessionViewer.of([*cafe(), cut("m30", "bob", 0), again])
+        viewer = viewed([*cafe(), cut("m30", "bob", 0), again])
 
         assert not viewer.knows("bob", "m23")["forgotten"]
         assert viewer.knows("bob", "m14")["forgotten"]
 
     def test_the_transcript_of_the_viewer_keeps_what_was_cut(self):
-        viewer = SessionViewer.of([*cafe(), cut("m30", "bob", 0)])
+        viewer = viewed([*cafe(), cut("m30", "bob", 0)])
 
         assert ["m16", "m25"] == ids(viewer.get_transcript("bob"))
 
@@ -362,28 +362,28 @@ class TestInterventions:
         del events[14]["hook"]
         events.insert(14, entry("q1", "guard", "user", "Jack is about to say something. Approve?", cause="m14"))
 
-        assert "Guard" == SessionViewer.of(events).interventions()[0]["hook"]
+        assert "Guard" == viewed(events).interventions()[0]["hook"]
 
     def test_without_any_sign_of_a_hook_the_change_is_still_seen(self):
         events = cafe()
         del events[14]["hook"]
 
         assert [("changed", None), ("blocked", "Guard")] == [
-            (one["kind"], one["hook"]) for one in SessionViewer.of(events).interventions()
+            (one["kind"], one["hook"]) for one in viewed(events).interventions()
         ]
 
     def test_a_line_in_somebody_elses_mouth_is_a_change(self):
         events = cafe()
         events[15]["content"] = events[15]["content"].replace("[Jack]", "[Jill]")
 
-        assert "m16" in ids(SessionViewer.of(events).interventions())
+        assert "m16" in ids(viewed(events).interventions())
 
     def test_a_text_that_a_hook_refused_is_withheld(self):
         asked = [
             entry("q1", "guard", "user", "Jill is about to tell Jack:\n\n*smiles*", cause="m23"),
             entry("q2", "guard", "assistant", "DENY. Too friendly."),
         ]
-        last = SessionViewer.of([*cafe(), *asked]).interventions()[-1]
+        last = viewed([*cafe(), *asked]).interventions()[-1]
 
         assert ("withheld", "Guard", "jill", "m23", "*smiles*", "", "Too friendly.") == tuple(
             last[key] for key in ("kind", "hook", "agent_id", "original", "said", "heard", "reason")
@@ -396,7 +396,7 @@ class TestInterventions:
             {"message_id": "q3", "event_type": "piece_of_text", "agent_id": "guard", "content": "No.", "cause": "q2"},
             entry("q4", "jill", "user", "[Guard]: No.", substance="q3", hook="guard"),
         ]
-        last = SessionViewer.of([*cafe(), *asked]).interventions()[-1]
+        last = viewed([*cafe(), *asked]).interventions()[-1]
 
         assert ("sent back", "[Guard]: No.") == (last["kind"], last["heard"])
 
@@ -407,7 +407,7 @@ class TestInterventions:
             entry("q2", "guard", "assistant", "DENY. Arson."),
             entry("q3", "root", "assistant", "Error: Prompt blocked by hook 'Guard': Arson.", cause=["q2"]),
         ]
-        last = SessionViewer.of([*cafe(), *asked]).interventions()[-1]
+        last = viewed([*cafe(), *asked]).interventions()[-1]
 
         assert ("blocked", "root", "q0", None, "Burn it down", "Arson.") == tuple(
             last[key] for key in ("kind", "agent_id", "original", "speaker", "said", "reason")
@@ -417,7 +417,7 @@ class TestInterventions:
     def test_a_result_that_gathers_other_words_after_a_hook_was_asked_is_a_change(self):
         events = cafe()
         events.insert(14, entry("q1", "guard", "user", "Jack is about to say: 1234", cause="m14"))
-        found = SessionViewer.of(events).interventions()
+        found = viewed(events).interventions()
 
         assert ["m15", "m26", "m28"] == ids(found)
         assert ("Guard", "root", "m14") == (found[1]["hook"], found[1]["agent_id"], found[1]["original"])
@@ -429,12 +429,12 @@ class TestInterventions:
             entry("q2", "jack", "user", "[root]: Be quiet.", substance="q1"),
         ]
 
-        assert [] == SessionViewer.of(told).interventions()
+        assert [] == viewed(told).interventions()
 
     def test_what_a_hook_is_asked_about_a_text_is_no_change_of_it(self):
         asked = entry("q1", "guard", "user", "May this pass? *smiles*", substance="m23")
 
-        assert 2 == len(SessionViewer.of([*cafe(), asked]).interventions())
+        assert 2 == len(viewed([*cafe(), asked]).interventions())
 
     def test_said_and_heard_differ_by_words_and_not_by_the_name_before_them(self, viewer):
         (changed,) = viewer.said_vs_heard()
@@ -465,7 +465,7 @@ def test_a_trace_leaves_out_bookkeeping():
     from harken.views.trace import trace
 
     metric = {"message_id": "m30", "event_type": "metric", "agent_id": "root", "cause": "m29"}
-    viewer = SessionViewer.of([*cafe(), metric])
+    viewer = viewed([*cafe(), metric])
 
     assert ["m29"] == [step["event"]["message_id"] for step in trace(viewer.index, viewer.find_message("m29"))]
 
@@ -473,7 +473,7 @@ def test_a_trace_leaves_out_bookkeeping():
 def test_a_trace_of_a_call_shows_what_it_made():
     from harken.views.trace import trace
 
-    viewer = SessionViewer.of(stamped(cafe()))
+    viewer = viewed(stamped(cafe()))
     after = [s["event"]["message_id"] for s in trace(viewer.index, viewer.find_message("m3")) if s["step"] == "after"]
 
     assert ["m4", "m5", "m6", "m7", "m9"] == after

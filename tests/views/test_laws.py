@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harken.log import Registry
 from harken.views import SessionViewer
 from harken.views.wording import Differ
-from support.viewed import calls, created, entry, long_session, text, write_log
+from support.viewed import calls, created, entry, long_session, text, viewed, write_log
 
 AGENTS = ("a", "b", "c")
 SIZE = 14
@@ -91,7 +91,7 @@ def select(viewer, agents):
 @known
 @given(sessions(), selections)
 def test_the_dialog_has_each_content_exactly_once(log, wanted):
-    viewer = SessionViewer.of(log)
+    viewer = viewed(log)
     agents = select(viewer, wanted)
     told = {event["message_id"] for event in chosen_events(log, agents)}
     expected = sum(1 for group in same_content(log) if group & told)
@@ -105,7 +105,7 @@ def test_the_dialog_has_each_content_exactly_once(log, wanted):
 @known
 @given(sessions(), selections)
 def test_the_dialog_is_made_of_texts_in_the_file_and_in_its_order(log, wanted):
-    viewer = SessionViewer.of(log)
+    viewer = viewed(log)
     by_id = {event["message_id"]: event for event in log}
     places = {event["message_id"]: place for place, event in enumerate(log)}
 
@@ -121,7 +121,7 @@ def test_the_dialog_is_made_of_texts_in_the_file_and_in_its_order(log, wanted):
 @known
 @given(sessions(), st.sampled_from(NAMES))
 def test_who_heard_equals_a_search_through_the_whole_file(log, message_id):
-    viewer = SessionViewer.of(log)
+    viewer = viewed(log)
     if viewer.index.find(message_id) is None:
         return
     group = group_of(log, message_id)
@@ -159,7 +159,7 @@ def call_of(log, message_id):
 @known
 @given(sessions(), st.sampled_from(NAMES))
 def test_a_trace_is_everything_reachable_by_the_causality_index_and_from_an_answer_to_its_call(log, message_id):
-    viewer = SessionViewer.of(log)
+    viewer = viewed(log)
     if message_id not in {event["message_id"] for event in log}:
         return
     index = viewer.build_causality_index()
@@ -180,7 +180,7 @@ def test_a_trace_is_everything_reachable_by_the_causality_index_and_from_an_answ
 @known
 @given(sessions(), st.sampled_from(AGENTS), st.sampled_from(NAMES), st.integers(0, SIZE - 1))
 def test_knowing_never_ends_and_begins_with_the_entry_that_is_named(log, agent, message_id, place):
-    viewer = SessionViewer.of(log)
+    viewer = viewed(log)
     if agent not in viewer.list_agents() or viewer.index.find(message_id) is None:
         return
     later = viewer.knows(agent, message_id)
@@ -196,19 +196,19 @@ def test_knowing_never_ends_and_begins_with_the_entry_that_is_named(log, agent, 
 @known
 @given(sessions(), st.sampled_from(AGENTS))
 def test_hearing_a_content_again_adds_nothing_to_the_dialog(log, agent):
-    viewer = SessionViewer.of(log)
+    viewer = viewed(log)
     if agent not in viewer.list_agents():
         return
     before = viewer.extract_dialog([agent])
     again = [entry(f"n{n}", agent, "user", "again", substance=line["message_id"]) for n, line in enumerate(before)]
 
-    assert before == SessionViewer.of([*log, *again]).extract_dialog([agent])
+    assert before == viewed([*log, *again]).extract_dialog([agent])
 
 
 @known
 @given(sessions())
 def test_every_agent_is_in_the_tree_once_and_below_its_parent(log):
-    viewer = SessionViewer.of(log)
+    viewer = viewed(log)
     rows = viewer.agent_tree()
     depths = {row["agent_id"]: row["depth"] for row in rows}
 
@@ -235,7 +235,7 @@ def test_a_change_is_an_intervention_and_a_label_is_not(changed):
         entry("m4", "b", "user", changed, substance="m1"),
     ]
 
-    assert ["m4"] == [one["message_id"] for one in SessionViewer.of(log).interventions()]
+    assert ["m4"] == [one["message_id"] for one in viewed(log).interventions()]
 
 
 def disguised(log):
@@ -253,7 +253,7 @@ def disguised(log):
 @known
 @given(sessions())
 def test_no_view_depends_on_which_tools_were_used(log):
-    plain, masked = SessionViewer.of(log), SessionViewer.of(disguised(log))
+    plain, masked = viewed(log), viewed(disguised(log))
     agents = list(plain.list_agents())
 
     assert plain.extract_dialog(agents) == masked.extract_dialog(agents)
@@ -266,7 +266,7 @@ def test_no_view_depends_on_which_tools_were_used(log):
 @known
 @given(sessions(), selections)
 def test_the_sequence_is_the_flow_with_the_deliveries_counted_by_agent(log, wanted):
-    viewer = SessionViewer.of(log)
+    viewer = viewed(log)
     for agents in (None, select(viewer, wanted)):
         expected = [
             {
@@ -286,7 +286,7 @@ def test_the_sequence_is_the_flow_with_the_deliveries_counted_by_agent(log, want
 
 
 def test_the_sequence_takes_less_than_the_flow_it_is_a_summary_of():
-    viewer = SessionViewer.of(long_session(2000))
+    viewer = viewed(long_session(2000))
 
     def peak(view):
         tracemalloc.start()
@@ -306,7 +306,7 @@ def test_the_tree_is_that_of_the_session_itself(log):
     for _ in registry.fold_lines(log):
         pass
 
-    tree = {row["agent_id"]: row["parent"] for row in SessionViewer.of(log).agent_tree()}
+    tree = {row["agent_id"]: row["parent"] for row in viewed(log).agent_tree()}
 
     assert {agent_id: info.parent for agent_id, info in registry.agents.items()}.items() <= tree.items()
 
@@ -315,7 +315,7 @@ def test_the_tree_is_that_of_the_session_itself(log):
 @given(sessions())
 def test_a_session_from_a_file_looks_like_the_events_themselves(tmp_path_factory, log):
     path = write_log(tmp_path_factory.mktemp("logs") / "log.jsonl", log)
-    filed, held = SessionViewer(path), SessionViewer.of(log)
+    filed, held = SessionViewer(path), viewed(log)
 
     assert held.problems == filed.problems
     assert held.timeline() == filed.timeline()

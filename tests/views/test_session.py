@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from harken import LoggedString, Session, SessionViewer
+from harken.errors import NotFound
+from harken.events import Prompt, Thinking, ToolCall
+from harken.formats.session_log import records_of
 
 
 def test_a_session_can_be_looked_at_while_it_is_written(tmp_path):
@@ -118,3 +123,36 @@ def test_the_trace_of_a_discussion_leads_to_the_replies_and_to_the_call(tmp_path
 
     assert [call, reply, result] == [event["message_id"] for event in viewer.trace_message_flow(result)]
     assert [reply] == viewer.build_causality_index()[result]
+
+
+def test_the_line_of_a_message_is_the_one_that_was_logged_whatever_else_stands_on_it(tmp_path):
+    path = tmp_path / "session.jsonl"
+    with Session(path) as session:
+        session.log_agent_created("a", role="root")
+        said = session.log_transcript_entry("a", {"role": "assistant", "content": "Hello", "refusal": "none"})
+        logged = json.loads(path.read_text().splitlines()[-1])
+
+        assert logged == session.line(said) == SessionViewer(path).line(said)
+        assert [logged] == SessionViewer(path).get_transcript("a")
+        with pytest.raises(NotFound):
+            session.line("msg_999")
+
+
+def test_events_of_another_format_have_the_lines_a_session_log_would_have():
+    events = [
+        Prompt(content="hi", message_id="u1", agent_id="claude-code"),
+        Thinking(content="hm", message_id="u2", agent_id="claude-code"),
+        ToolCall(id="c", name="Read", input=b"{}", message_id="u2", index=1, agent_id="claude-code"),
+    ]
+
+    viewer = SessionViewer.of(events)
+
+    assert records_of(events) == viewer.get_transcript("claude-code")
+    assert [("heard", "hi"), ("action", "Read {}")] == [(one["kind"], one["content"]) for one in viewer.timeline()]
+
+
+def test_a_message_that_is_only_named_has_no_line():
+    viewer = SessionViewer.of([Prompt(content="hi", message_id="u1", agent_id="a", substance="elsewhere")])
+
+    with pytest.raises(NotFound):
+        viewer.line("elsewhere")

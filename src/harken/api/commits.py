@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harken.context.lines import line
+from harken.views.event_lines import line
 from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
 from harken.events.wire import to_wire

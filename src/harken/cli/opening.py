@@ -29,7 +29,7 @@ def open_session(text: str) -> SessionViewer:
     if path.exists():  # what is odd about an imported session, its import has told
         _refuse_others(viewer, text)
         _report(viewer, text)
-    if not viewer.index.events:
+    if not viewer.index.records:
         ui.note(f"{text} holds no events of a session log")
     elif not viewer.index.agents:
         ui.warn(f"{text} names no agents; is it a session log?")
@@ -39,7 +39,6 @@ def open_session(text: str) -> SessionViewer:
 def _from_store(text: str) -> SessionViewer:
     """The session of that id, if there is a store and it has one; looking never makes a store."""
     import harken
-    from harken.log import records_of
     from harken.repo import default_location
     from harken.views import SessionViewer
 
@@ -49,7 +48,7 @@ def _from_store(text: str) -> SessionViewer:
             f"no session {text!r}", hint="a SESSION is the path of a session log (.jsonl), or an imported one"
         )
     with harken.open(location, create=False) as repo:
-        return SessionViewer.of(records_of(repo.events(text)))
+        return SessionViewer.of(repo.events(text))
 
 
 def _report(viewer: SessionViewer, text: str, limit: int = 3) -> None:
@@ -62,10 +61,9 @@ def _report(viewer: SessionViewer, text: str, limit: int = 3) -> None:
 
 def _refuse_others(viewer: SessionViewer, text: str) -> None:
     """A file that has lines and not one event of a session log is something else; an empty one is a new session."""
-    from harken.formats.session_log import KINDS
+    from harken.events import Output
 
-    kinds = (event.get("event_type") for event in viewer.index.events)
-    if viewer.problem_count and not any(isinstance(kind, str) and kind in KINDS for kind in kinds):
+    if viewer.problem_count and all(isinstance(told[0], Output) for told in viewer.index.records):
         raise NotFound(
             f"{text} holds no event of a session log",
             hint="is it the right file? `harken import` takes in the sessions of other runtimes",

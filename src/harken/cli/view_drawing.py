@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from harken.views import SessionViewer
     from harken.views.agents import AgentRow
-    from harken.views.dialog import Line
+    from harken.views.dialog import DialogLine
     from harken.views.flow import Flow
     from harken.views.hearing import Heard, Knowledge
     from harken.views.interventions import Comparison, Intervention
-    from harken.views.perspective import Moment
+    from harken.views.perspective import Impression
     from harken.views.timeline import Arrow, Happening
-    from harken.views.trace import Step
+    from harken.views.trace import TraceStep
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 OUTSIDE = "(outside)"
@@ -107,12 +107,12 @@ class Painter:
         """The beginning of a text without its line breaks."""
         return " ".join(content[: 8 * self.width].split())[: 2 * self.width]
 
-    def dialog(self, lines: Iterable[Line]) -> Iterator[Text]:
+    def dialog(self, lines: Iterable[DialogLine]) -> Iterator[Text]:
         for line in lines:
             yield from self.row(self.who(line["agent_id"]), self.faint(line["message_id"]))
             yield from self.wrap(ui.text(line["content"]))
 
-    def perspective(self, moments: Iterable[Moment], labels: dict[str, str], *, several: bool) -> Iterator[Text]:
+    def perspective(self, moments: Iterable[Impression], labels: dict[str, str], *, several: bool) -> Iterator[Text]:
         styles = {"heard": "bold", "said": "bold green", "action": "bold yellow", "received": "bold blue"}
         for moment in moments:
             label = ui.text(f"[{labels[moment['kind']]}]:", styles.get(moment["kind"], "bold"))
@@ -160,7 +160,7 @@ class Painter:
         if one["content"] and one["kind"] != "created":
             yield from self.words(one["content"], 4)
 
-    def trace(self, steps: Iterable[Step]) -> Iterator[Text]:
+    def trace(self, steps: Iterable[TraceStep]) -> Iterator[Text]:
         marks = {"before": "<-", "this": "**", "after": "->"}
         for step in steps:
             yield from self._happening(step["event"], marks[step["step"]])

@@ -13,6 +13,7 @@ from harken.errors import BadRequest
 from harken.events import Event
 from harken.events.cbor import encode_events
 from harken.events.edits import summary_prompt
+from harken.events.text import excerpt
 from harken.formats import find as find_format
 from harken.formats.base import Counts, count
 from harken.store.base import Commit, Draft, Store
@@ -50,7 +51,7 @@ def compact(store: Store, ref: refs.Ref, text: str | None, *, time: int, who: st
         raise BadRequest("an empty summary would hide everything", hint="say what should be known, or give no summary")
     events = [summary_prompt(text)]
     draft = _draft(base, "compaction", DEFAULT_FORMAT, count(events), time=time, who=who)
-    return _on_top(store, found, draft, encode_events(events), why="compact", line=summary.excerpt(text), who=who)
+    return _on_top(store, found, draft, encode_events(events), why="compact", line=excerpt(text), who=who)
 
 
 def snapshot(store: Store, ref: refs.Ref, *, time: int, who: str = "") -> Commit:

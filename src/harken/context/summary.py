@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.text import clean
+from harken.events.text import clean, excerpt
 from harken.formats.base import count
 
 LINE = 100
 EXCERPT = 600
 REQUESTS = 20
-
-_SPACE = re.compile(r"\s+")
-
-
-def excerpt(text: str, limit: int = LINE) -> str:
-    """The beginning of a text on one line, with an ellipsis where something is missing."""
-    # The cut comes first: a text may be very long, and only its beginning matters.
-    short = _SPACE.sub(" ", text[: limit * 4]).strip()
-    return short if len(short) <= limit and len(text) <= limit * 4 else short[: limit - 1].rstrip() + "…"
 
 
 def line(events: Sequence[Event]) -> str:

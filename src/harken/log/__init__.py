@@ -6,7 +6,7 @@ from harken.formats.session_log import Record, events_of, events_of_record, reco
 
 from .disk import Ack
 from .registry import INCOMPLETE, AgentInfo, OpenCall, Problem, Registry
-from .session import Observer, Session, fold, scan
+from .session import Observer, Session, read_chunks, scan
 from .strings import LoggedString
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "Session",
     "events_of",
     "events_of_record",
-    "fold",
+    "read_chunks",
     "record_of",
     "records_of",
     "scan",

@@ -143,12 +143,12 @@ class Registry:
         for _ in self.fold(groups):
             pass
 
-    def fold(self, groups: Iterable[Group]) -> Iterator[list[Data]]:
+    def fold(self, groups: Iterable[Group]) -> Iterator[Iterable[tuple[Data, bytes]]]:
         """Take in a whole file; what could be read of it, for whoever wants to look at the lines as well."""
         for group in groups:
             if group.plain is not None:
                 self._take_plain(group)
-                yield group.plain
+                yield zip(group.plain, group.raws, strict=True)
             else:
                 yield self._take_odd(group)
         self.finish()
@@ -161,7 +161,7 @@ class Registry:
             yield data
         self.finish()
 
-    def _take_odd(self, group: Group) -> list[Data]:
+    def _take_odd(self, group: Group) -> list[tuple[Data, bytes]]:
         self._group = None
         found = []
         for record in group.records():
@@ -170,7 +170,7 @@ class Registry:
                 self._odd(record)
             if record.data is not None:
                 self.take(record.data)
-                found.append(record.data)
+                found.append((record.data, record.raw))
         return found
 
     def _take_plain(self, group: Group) -> None:

@@ -20,6 +20,7 @@ from harken.events import Event, Recovery
 from harken.formats.session_log import (
     ENTRY,
     Record,
+    as_id,
     encode,
     events_of,
     events_of_record,
@@ -148,6 +149,13 @@ class Session:
         """Every line that could be read, with the keys of v2; lines of an open batch come last."""
         yield from transcripts.standing(self.scan())
         yield from list(self._batched)
+
+    def line(self, message_id: str) -> dict[str, Any]:
+        """The line of a message as it was logged, with the keys of v2; the first one, where it has several."""
+        for data in self.records():
+            if as_id(data.get("message_id")) == message_id:
+                return data
+        raise NotFound(f"no message {message_id!r} in {self.path}", hint="`session.registry.messages` has every id")
 
     def events(self) -> Iterator[Event]:
         """Every event, oldest first; what cannot be read is among them as `Output`."""
@@ -439,12 +447,11 @@ class Session:
         return f"Session({str(self.path)!r}, agents={len(self.agents)}, records={self.registry.records})"
 
 
-def fold(path: str | os.PathLike[str], registry: Registry) -> Iterator[dict[str, Any]]:
-    """Every line of a log that could be read, with the keys of v2, as the registry takes it in; takes no lock."""
+def read_chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The bytes of a log, with bounded memory; takes no lock."""
     fd = open_to_read(Path(path))
     try:
-        for lines in registry.fold(read_groups(chunks(fd))):
-            yield from lines
+        yield from chunks(fd)
     finally:
         os.close(fd)
 

@@ -94,10 +94,5 @@ def _row(index: Index, agent_id: str, depth: int) -> AgentRow:
 
 def time_of(index: Index, position: int) -> str | None:
     """When an event happened, as RFC 3339 text, where the log says."""
-    if position < 0:
-        return None
-    stamp = index.events[position].get("timestamp")
-    instant = index.times[position]
-    if instant is not None and isinstance(stamp, str) and len(stamp) == 27 and stamp[10] == "T" and stamp[26] == "Z":
-        return stamp  # already in our own form, as almost all are
+    instant = index.time(position)
     return format_instant(instant) if instant is not None and in_calendar(instant) else None

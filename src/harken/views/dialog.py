@@ -8,7 +8,7 @@ from typing import TypedDict
 from .index import HEARD, SAID, Index
 
 
-class Line(TypedDict):
+class DialogLine(TypedDict):
     """One piece of content, in the words of the one who said it."""
 
     message_id: str
@@ -17,7 +17,7 @@ class Line(TypedDict):
     """Who said it, or made it for others; None for somebody outside the session."""
 
 
-def extract_dialog(index: Index, agent_ids: Collection[str]) -> list[Line]:
+def extract_dialog(index: Index, agent_ids: Collection[str]) -> list[DialogLine]:
     """Utterances and heard messages, by content, in the order in which the originals stand in the file.
 
     System prompts, calls and results are no part of it, so what an inner voice says through a result stays inside.
@@ -37,9 +37,9 @@ def _place(item: tuple[int, int]) -> int:
     return root if root >= 0 else first
 
 
-def _line(index: Index, root: int, first: int) -> Line:
+def _line(index: Index, root: int, first: int) -> DialogLine:
     original = root >= 0 and bool(index.texts[root])
-    return Line(
+    return DialogLine(
         message_id=index.id_of(root),
         content=index.texts[root if original else first],
         agent_id=index.authors[root] if root >= 0 else None,

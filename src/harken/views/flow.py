@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypedDict
 
+from harken.events.edits import is_entry
+
 from .agents import time_of
 from .hearing import Compiled, Heard, compiled_into, deliveries, hearings
-from .index import ACTION, HEARD, SAID, SYSTEM, TEXT, Entry, Index, Link
+from .index import ACTION, HEARD, SAID, SYSTEM, TEXT, Index, Link
 
 
 class Flow(TypedDict):
@@ -28,7 +30,7 @@ def causality(index: Index) -> dict[str, Link]:
     found: dict[str, Link] = {}
     for at, message_id in enumerate(index.ids):
         if links := index.parent_ids(at):
-            as_list = len(links) > 1 or isinstance(index.events[at].get("cause"), list)
+            as_list = len(links) > 1 or (at in index.links and isinstance(index.records[at][0].cause, tuple))
             found.setdefault(message_id, list(links) if as_list else links[0])
     return found
 
@@ -50,12 +52,7 @@ def ancestry(index: Index, position: int) -> list[int]:
 def references(index: Index, position: int) -> list[int]:
     """The transcript entries whose substance is this very message."""
     group = index.copies.get(index.content_root(position), ())
-    return [at for at in group if index.source[at] == position and is_entry(index.events[at])]
-
-
-def is_entry(event: Entry) -> bool:
-    """Whether the event is a line of somebody's transcript."""
-    return event.get("event_type") == "transcript_entry"
+    return [at for at in group if index.source[at] == position and is_entry(index.records[at][0])]
 
 
 def flow(index: Index, agent_ids: Collection[str] | None = None) -> list[Flow]:

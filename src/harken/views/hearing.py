@@ -11,13 +11,14 @@ from typing import TypedDict
 
 from harken.clock import SECOND, from_datetime, parse_instant
 from harken.errors import BadRequest
+from harken.events import TranscriptEdit
+from harken.events.edits import continues, edit, is_entry
 
 from .agents import time_of
 from .index import ACTION, CREATED, EDITED, HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
-from .standing import standing
 from .wording import LABELS, split_label
 
-Moment = datetime | str | float | None
+When = datetime | str | float | None
 """A datetime, RFC 3339 text, seconds since 1970 (or milliseconds or microseconds), a message id; None is the end."""
 
 
@@ -44,7 +45,7 @@ class Compiled(TypedDict):
     time: str | None
 
 
-class Step(TypedDict):
+class PathStep(TypedDict):
     """A station on the way to an agent."""
 
     message_id: str
@@ -65,7 +66,7 @@ class Knowledge(TypedDict):
     changed: bool
     forgotten: bool
     """Whether all that brought it has since been cut from the agent's transcript, or folded into a summary."""
-    path: list[Step]
+    path: list[PathStep]
     """From the original to the agent's own entry."""
 
 
@@ -214,6 +215,25 @@ def _forgotten(index: Index, agent_id: str, reached: list[int], until: int) -> b
     return bool(entries) and not standing(index, agent_id, until).intersection(entries)
 
 
+def standing(index: Index, agent_id: str, until: int) -> set[int]:
+    """The entries of an agent's transcript that stood after the first `until` records.
+
+    Entries may be cut off or folded into a summary later on; the log keeps them all, and the views show them."""
+    entries: list[list[int]] = []
+    for at in merge(index.transcripts.get(agent_id, ()), index.edits.get(agent_id, ())):
+        if at >= until:
+            break
+        event = index.records[at][0]
+        if isinstance(event, TranscriptEdit):
+            edit(entries, event, [at])
+        elif is_entry(event):
+            if entries and continues(index.records[entries[-1][0]][0], event):
+                entries[-1].append(at)
+            else:
+                entries.append([at])
+    return {at for entry in entries for at in entry}
+
+
 def _way(index: Index, at: int) -> list[int]:
     """From the root of a content to one of its events."""
     way = [at]
@@ -238,10 +258,10 @@ def _known(index: Index, agent_id: str, at: int, way: list[int], *, changed: boo
     )
 
 
-def _step(index: Index, at: int) -> Step:
+def _step(index: Index, at: int) -> PathStep:
     if at < 0:
-        return Step(message_id=index.id_of(at), agent_id=None, kind="outside", content="")
-    return Step(
+        return PathStep(message_id=index.id_of(at), agent_id=None, kind="outside", content="")
+    return PathStep(
         message_id=index.ids[at],
         agent_id=index.holders[at] or index.authors[at],
         kind=index.kinds[at],
@@ -262,13 +282,13 @@ def _unknown(agent_id: str) -> Knowledge:
     )
 
 
-def events_until(index: Index, moment: Moment) -> int:
+def events_until(index: Index, moment: When) -> int:
     """How many events had happened by then: a time, or a message that was just logged.
 
     The file is in the order of happening, so an event without a time stands with the last time before it.
     """
     if moment is None:
-        return len(index.events)
+        return len(index.records)
     if isinstance(moment, str) and moment in index.by_id:
         return index.by_id[moment] + 1
     instant = _instant(moment)
@@ -277,12 +297,15 @@ def events_until(index: Index, moment: Moment) -> int:
             f"{moment!r:.80} is neither a time nor a message of this session",
             hint="a time is 2026-01-31T12:00:00Z or seconds since 1970; or name the last message that counts",
         )
-    if all(time is None for time in index.times):
-        raise BadRequest("this log has no times", hint="name the last message that counts instead of a time")
-    for at, time in enumerate(index.times):
-        if time is not None and time > instant:
-            return at
-    return len(index.events)
+    known = False
+    for at, told in enumerate(index.records):
+        if (time := told[0].time) is not None:
+            known = True
+            if time > instant:
+                return at
+    if not known:
+        raise BadRequest("this session has no times", hint="name the last message that counts instead of a time")
+    return len(index.records)
 
 
 def _instant(moment: datetime | str | float) -> int | None:

@@ -7,6 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import TypedDict
 
+from harken.events import Prompt, ToolCall, ToolResult
+
 from .agents import time_of
 from .hearing import hearings, is_changed, said_and_heard
 from .index import HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
@@ -169,14 +171,11 @@ def _blocked(index: Index, at: int, hook: str, reason: str) -> Intervention:
 
 
 def _call_text(index: Index, at: int, call: int) -> str:
-    event = index.events[call]
-    wanted = index.events[at].get("tool_call_id")
-    calls = event.get("tool_calls")
-    if not isinstance(calls, list):
-        return ""
-    # Nobody makes a thousand calls at once; a file that says so shall not cost a search of them for each result.
-    mine = [one for one in calls[:1000] if isinstance(one, dict) and one.get("id") == wanted]
-    return "\n".join(actions({"tool_calls": mine[:1] or calls[:1]}, ""))
+    answer = index.records[at][0]
+    # Nobody makes a thousand calls at once; a session that says so shall not cost a search of them for each result.
+    calls = [event for event in index.records[call][:1000] if isinstance(event, ToolCall)]
+    mine = [one for one in calls if isinstance(answer, ToolResult) and one.id == answer.id]
+    return "\n".join(actions(tuple(mine[:1] or calls[:1])))
 
 
 def _changed(index: Index, at: int) -> Intervention:
@@ -198,9 +197,9 @@ def _changed(index: Index, at: int) -> Intervention:
 
 def _hook(index: Index, at: int) -> str | None:
     """The hook that the delivery names; else the last hook agent that was shown the original before."""
-    named = index.events[at].get("hook")
-    if isinstance(named, str) and named:
-        return index.name(named)
+    heard = index.records[at][0]
+    if isinstance(heard, Prompt) and heard.hook:
+        return index.name(heard.hook)
     seen = index.hook_hearings.get(index.root[at], ())
     place = bisect_left(seen, at)
     return index.name(index.holders[seen[place - 1]]) if place else None
@@ -233,5 +232,5 @@ def said_vs_heard(index: Index, root: int | None) -> list[Comparison]:
     """Every delivery of one content; without one, every delivery that changed its content."""
     if root is not None:
         return compare(index, (at for at, _ in hearings(index, root) if at != root))
-    changed = (at for at in range(len(index.events)) if index.source[at] != at)
+    changed = (at for at in range(len(index.records)) if index.source[at] != at)
     return compare(index, (at for at in changed if is_hearing(index, at) and is_changed(index, at)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
+
+from harken.events import Output, Response, Thinking, ToolCall
 
 from .agents import time_of
-from .index import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, Entry, Index
-from .wording import text_of
+from .index import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, Index, Told
 
 LABELS = {
     HEARD: "Heard",
@@ -20,7 +21,10 @@ LABELS = {
 }
 
 
-class Moment(TypedDict):
+UNREADABLE = "(a call that cannot be read)"
+
+
+class Impression(TypedDict):
     """One thing as one agent lived it."""
 
     message_id: str
@@ -33,7 +37,7 @@ class Moment(TypedDict):
     time: str | None
 
 
-def perspective(index: Index, agent_ids: Iterable[str], *, system: bool = False) -> list[Moment]:
+def perspective(index: Index, agent_ids: Iterable[str], *, system: bool = False) -> list[Impression]:
     """The transcripts of the agents, interleaved in file order; instructions only where asked for."""
     chosen = dict.fromkeys(agent_ids)
     transcripts: Sequence[list[int]] = [index.transcripts.get(agent_id, []) for agent_id in chosen]
@@ -45,15 +49,15 @@ def perspective(index: Index, agent_ids: Iterable[str], *, system: bool = False)
     ]
 
 
-def _moments(index: Index, at: int) -> Iterator[Moment]:
-    event, kind, root = index.events[at], index.kinds[at], index.root[at]
-    lines = [(THOUGHT, thought) for thought in thoughts(event)]
+def _moments(index: Index, at: int) -> Iterator[Impression]:
+    told, kind, root = index.records[at], index.kinds[at], index.root[at]
+    lines = [(THOUGHT, thought) for thought in thoughts(told)]
     if kind == ACTION:
-        lines += [(kind, action) for action in actions(event, index.texts[at])]
+        lines += [(kind, action) for action in actions(told)]
     elif kind != THOUGHT:
         lines.append((kind, index.texts[at]))
     for label, content in lines:
-        yield Moment(
+        yield Impression(
             message_id=index.ids[at],
             agent_id=index.holders[at] or "",
             kind=label,
@@ -63,24 +67,22 @@ def _moments(index: Index, at: int) -> Iterator[Moment]:
         )
 
 
-def thoughts(event: Entry) -> list[str]:
-    """The reasoning that the log keeps with a message; what is sealed has no words."""
-    value = event.get("thinking")
-    items = value if isinstance(value, list) else [value]
-    words = [text_of(item.get("content", item.get("thinking")) if isinstance(item, dict) else item) for item in items]
-    return [word for word in words if word]
+def thoughts(told: Told) -> list[str]:
+    """The reasoning that a record keeps; what is sealed has no words."""
+    return [event.content for event in told if isinstance(event, Thinking) and event.content]
 
 
-def actions(event: Entry, text: str) -> list[str]:
+def actions(told: Told) -> list[str]:
     """What was said while acting, then each call as it was written: its name and its arguments, unread."""
-    lines = [text] if text else []
-    calls: Any = event.get("tool_calls")
-    for call in calls if isinstance(calls, list) else [calls]:
-        function = call.get("function") if isinstance(call, dict) else None
-        named = function if isinstance(function, dict) else call if isinstance(call, dict) else {}
-        name, arguments = named.get("name"), named.get("arguments")
-        words = [word for word in (name, arguments) if isinstance(word, str) and word]
-        lines.append(" ".join(words) or "(a call that cannot be read)")
+    lines = []
+    for event in told:
+        if isinstance(event, Response) and event.content:
+            lines.append(event.content)
+        elif isinstance(event, ToolCall):
+            words = (event.name, event.input.decode("utf-8", "replace"))
+            lines.append(" ".join(filter(None, words)) or UNREADABLE)
+        elif isinstance(event, Output):
+            lines.append(UNREADABLE)
     return lines
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypedDict
 
+from harken.events.edits import is_entry
+
 from .agents import time_of
 from .flow import contents
 from .hearing import compilations, hearings, is_changed
@@ -42,7 +44,7 @@ class Arrow(TypedDict):
 def timeline(index: Index, agent_ids: Collection[str] | None = None) -> list[Happening]:
     """Every event, in file order; with agents, only theirs."""
     chosen = None if agent_ids is None else set(agent_ids)
-    wanted = (at for at in range(len(index.events)) if chosen is None or index.holders[at] in chosen)
+    wanted = (at for at in range(len(index.records)) if chosen is None or index.holders[at] in chosen)
     return [happening(index, at) for at in wanted]
 
 
@@ -60,15 +62,13 @@ def happening(index: Index, at: int) -> Happening:
 
 def _kind(index: Index, at: int) -> str:
     kind = index.kinds[at]
-    event_type = index.events[at].get("event_type")
-    if kind == OTHER and isinstance(event_type, str) and event_type != "transcript_entry":
-        return event_type
-    return kind
+    first = index.records[at][0]
+    return first.kind if kind == OTHER and not is_entry(first) else kind
 
 
 def _content(index: Index, at: int) -> str:
     if index.kinds[at] == ACTION:
-        return "\n".join(actions(index.events[at], index.texts[at]))
+        return "\n".join(actions(index.records[at]))
     if index.kinds[at] == CREATED:
         return index.name(index.holders[at])
     return index.texts[at]

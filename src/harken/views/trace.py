@@ -9,7 +9,7 @@ from .index import OTHER, Index
 from .timeline import Happening, happening
 
 
-class Step(TypedDict):
+class TraceStep(TypedDict):
     """One event on the way."""
 
     step: str
@@ -17,13 +17,13 @@ class Step(TypedDict):
     event: Happening
 
 
-def trace(index: Index, position: int) -> list[Step]:
+def trace(index: Index, position: int) -> list[TraceStep]:
     """The way of a message, oldest first: all that led to it, itself, and one step on from it."""
     before = ancestry(index, position)
     known = set(before)
     after = sorted(_after(index, position) - known)
-    steps = [Step(step="this" if at == position else "before", event=happening(index, at)) for at in before]
-    return steps + [Step(step="after", event=happening(index, at)) for at in after]
+    steps = [TraceStep(step="this" if at == position else "before", event=happening(index, at)) for at in before]
+    return steps + [TraceStep(step="after", event=happening(index, at)) for at in after]
 
 
 def _after(index: Index, position: int) -> set[int]:

@@ -1,4 +1,4 @@
-"""SessionViewer: one session log, looked at from any side. The only file of this room that opens a file.
+"""SessionViewer: one session log, looked at from any side. The only file of this package that opens a file.
 
 Every answer is a plain dict, list or text, and none needs a second look at the file. Agents are named by their id,
 or by a name that only one of them has; messages by their id.
@@ -12,20 +12,22 @@ from datetime import datetime
 from typing import Any, Self, TypedDict
 
 from harken.errors import NotFound
-from harken.log import INCOMPLETE, Registry, fold
+from harken.events import Event
+from harken.formats.session_log import data_of, events_of, read_groups, record_of, runs
+from harken.log import INCOMPLETE, Registry, read_chunks
 
 from . import agents, dialog, flow, hearing, interventions, perspective, timeline
 from .agents import AgentRow
-from .dialog import Line
+from .dialog import DialogLine
 from .flow import Flow
 from .hearing import Heard, Knowledge
-from .index import Entry, Index, Link, build_index
+from .index import Entry, Index, IndexBuilder, Link
 from .interventions import Comparison, Intervention
-from .perspective import Moment
+from .perspective import Impression
 from .timeline import Arrow, Happening
 
 
-class Problem(TypedDict):
+class LineProblem(TypedDict):
     """A line of the file that is wrong, or could not be read at all."""
 
     line: int
@@ -36,22 +38,41 @@ class SessionViewer:
     """Views of who said, heard and knew what, found by following `substance` and `cause`."""
 
     def __init__(self, session_file: str | os.PathLike[str]) -> None:
-        registry = Registry()
-        self._settle(build_index(fold(session_file, registry), registry), registry)
+        self._read(read_chunks(session_file))
 
     @classmethod
-    def of(cls, events: Iterable[Entry]) -> Self:
-        """The same views of events that are already at hand, as dicts with the keys of the newest dialect."""
+    def of(cls, events: Iterable[Event]) -> Self:
+        """The same views of events, wherever they come from; a line is then the one a session log would have."""
         viewer = cls.__new__(cls)
-        registry = Registry()
-        viewer._settle(build_index(registry.fold_lines(events), registry), registry)
+        registry, builder = Registry(), IndexBuilder()
+        for run in runs(events):
+            builder.take(tuple(run))
+        for _ in registry.fold_lines(map(record_of, builder.records)):
+            pass
+        viewer._settle(builder.finish(registry, lambda at: record_of(builder.records[at])), registry)
         return viewer
+
+    @classmethod
+    def of_log(cls, chunks: Iterable[bytes]) -> Self:
+        """The same views of a session log that is no file: its bytes, in pieces of any size."""
+        viewer = cls.__new__(cls)
+        viewer._read(chunks)
+        return viewer
+
+    def _read(self, chunks: Iterable[bytes]) -> None:
+        registry, builder = Registry(), IndexBuilder()
+        raws: list[bytes] = []
+        for lines in registry.fold(read_groups(chunks)):
+            for data, raw in lines:
+                raws.append(raw)
+                builder.take(tuple(events_of(data, raw)))
+        self._settle(builder.finish(registry, lambda at: data_of(raws[at])), registry)
 
     def _settle(self, index: Index, registry: Registry) -> None:
         self.index: Index = index
         wrong = (problem for problem in registry.report if problem.what not in INCOMPLETE)
-        self.problems: list[Problem] = [
-            Problem(line=one.line, problem=f"{one.what}: {one.detail}" if one.detail else one.what) for one in wrong
+        self.problems: list[LineProblem] = [
+            LineProblem(line=one.line, problem=f"{one.what}: {one.detail}" if one.detail else one.what) for one in wrong
         ]
         """Lines that are wrong, as the session's own report has them, up to a thousand of each kind."""
         self.problem_count = sum(count for what, count in registry.counts.items() if what not in INCOMPLETE)
@@ -65,9 +86,9 @@ class SessionViewer:
 
     def get_transcript(self, agent_id: str) -> list[Entry]:
         """The transcript entries of an agent as they were logged, oldest first."""
-        return self._events(self.index.transcripts.get(self.find_agent(agent_id), []))
+        return self._lines(self.index.transcripts.get(self.find_agent(agent_id), []))
 
-    def extract_dialog(self, agent_ids: Iterable[str]) -> list[Line]:
+    def extract_dialog(self, agent_ids: Iterable[str]) -> list[DialogLine]:
         """What the agents said to each other and heard, each piece of content once, in its original wording."""
         return dialog.extract_dialog(self.index, self._agents(agent_ids))
 
@@ -81,15 +102,22 @@ class SessionViewer:
 
     def trace_message_flow(self, message_id: str) -> list[Entry]:
         """The events a message came from, oldest first, and the message itself."""
-        return self._events(flow.ancestry(self.index, self.find_message(message_id)))
+        return self._lines(flow.ancestry(self.index, self.find_message(message_id)))
 
     def trace_content_references(self, content_msg_id: str) -> list[Entry]:
         """The transcript entries that name this message as their substance."""
-        return self._events(flow.references(self.index, self.find_message(content_msg_id)))
+        return self._lines(flow.references(self.index, self.find_message(content_msg_id)))
 
     # Beyond it.
 
-    def perspective(self, agent_ids: str | Iterable[str], *, system: bool = False) -> list[Moment]:
+    def line(self, message_id: str) -> Entry:
+        """The line of a message as it was logged; for other sources, as a session log would have it."""
+        at = self.find_message(message_id)
+        if at < 0:
+            raise NotFound(f"message {message_id!r} is named in this session and stands in another")
+        return self.index.line(at)
+
+    def perspective(self, agent_ids: str | Iterable[str], *, system: bool = False) -> list[Impression]:
         """The same as `extract_agent_perspective`, as values."""
         return perspective.perspective(self.index, self._agents(agent_ids), system=system)
 
@@ -166,5 +194,5 @@ class SessionViewer:
         names: list[Any] = [agent_ids] if isinstance(agent_ids, str) else list(agent_ids)
         return list(dict.fromkeys(self.find_agent(one) for one in names))
 
-    def _events(self, positions: Iterable[int]) -> list[Entry]:
-        return [dict(self.index.events[at]) for at in positions]
+    def _lines(self, positions: Iterable[int]) -> list[Entry]:
+        return [self.index.line(at) for at in positions]

@@ -1,12 +1,11 @@
-"""Wording: the text of an event, the name put before it on delivery, and what differs between said and heard."""
+"""Wording: the name put before it on delivery, and what differs between said and heard."""
 
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Collection
-from typing import Any, TypedDict
+from typing import TypedDict
 
 _LABEL = re.compile(r"\[([^\]\n]{1,200})\]: ")
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
@@ -23,28 +22,6 @@ class Piece(TypedDict):
     op: str
     """`same`, `removed` or `added`."""
     text: str
-
-
-def text_of(content: object) -> str:
-    """The words of a content field: text, or the text parts of a list; anything else as the JSON it is."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(found for part in content if (found := _part(part)))
-    if content is None:
-        return ""
-    try:
-        return json.dumps(content, ensure_ascii=False, default=str)
-    except (RecursionError, ValueError):
-        return ""
-
-
-def _part(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, dict) and isinstance(part.get("text"), str):
-        return str(part["text"])
-    return ""
 
 
 def split_label(heard: str, said: str, names: Collection[str] | None) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import read_head
 
 from .dialects import dialect, normalise
-from .lines import BLANK, HEAD, MAX_LINE, Group, Record, look_closer, read_groups, read_records
+from .lines import BLANK, HEAD, MAX_LINE, Group, Record, data_of, look_closer, read_groups, read_records
 from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, events_of, instant_of
 from .writing import encode, record_of, records_of, runs
 
@@ -72,6 +72,7 @@ __all__ = [
     "as_cause",
     "as_id",
     "content_text",
+    "data_of",
     "dialect",
     "encode",
     "events_of",

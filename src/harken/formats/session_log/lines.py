@@ -88,6 +88,17 @@ def read_records(chunks: Iterable[bytes], *, offset: int = 0, line: int = 1) -> 
         yield from group.records()
 
 
+def data_of(raw: bytes) -> dict[str, Any]:
+    """What a line that was read before says, with the keys of v2; `raw` is a record's."""
+    try:
+        data = orjson.loads(raw)
+        if type(data) is dict and is_current(data):
+            return data
+    except orjson.JSONDecodeError:
+        pass
+    return next((record.data for record in read_records((raw, b"\n")) if record.data is not None), {})
+
+
 class Group(msgspec.Struct, gc=False):
     """Lines that follow each other. Nearly all of them are plain, and those are decoded together."""
 

@@ -49,8 +49,8 @@ EMBEDDED = frozenset({"metadata", "attributes"})
 
 def events_of(data: Data, raw: bytes | None = None) -> list[Event]:
     """The events on one line (with the keys of v2); at least one. `raw` is kept where the line makes no sense."""
-    envelope = envelope_of(data)
     kind = data.get("event_type")
+    envelope = envelope_of(data)
     if kind == ENTRY:
         role = data.get("role")
         read = _BY_ROLE.get(role) if isinstance(role, str) else None
@@ -69,18 +69,24 @@ def events_of(data: Data, raw: bytes | None = None) -> list[Event]:
 
 def envelope_of(data: Data) -> Envelope:
     """What every kind has in common. Where a line has both links, substance stands: it implies the other."""
-    substance = as_id(data.get("substance"))
-    index = data.get("index")
-    api_id = data.get("api_id")
-    return {
-        "message_id": as_id(data.get("message_id")) or "",
-        "agent_id": as_id(data.get("agent_id")) or "",
-        "time": instant_of(data.get("timestamp")),
-        "substance": substance,
-        "cause": as_cause(data.get("cause")) if substance is None else None,
-        "index": index if type(index) is int and index >= 0 else 0,
-        "api_id": api_id if isinstance(api_id, str) else "",
+    # Nearly every field is the text it should be; only the others are looked at more closely.
+    message_id, agent_id, stamp = data.get("message_id"), data.get("agent_id"), data.get("timestamp")
+    envelope: Envelope = {
+        "message_id": message_id if type(message_id) is str else as_id(message_id) or "",
+        "agent_id": agent_id if type(agent_id) is str else as_id(agent_id) or "",
+        "time": parse_instant(stamp) if type(stamp) is str else instant_of(stamp),
     }
+    if "substance" in data and (substance := as_id(data["substance"])) is not None:
+        envelope["substance"] = substance
+    elif "cause" in data:
+        envelope["cause"] = as_cause(data["cause"])
+    if "index" in data:
+        index = data["index"]
+        envelope["index"] = index if type(index) is int and index >= 0 else 0
+    if "api_id" in data:
+        api_id = data["api_id"]
+        envelope["api_id"] = api_id if isinstance(api_id, str) else ""
+    return envelope
 
 
 def as_id(value: Any) -> str | None:
@@ -127,10 +133,13 @@ def content_text(content: Any) -> str:
 
 
 def _user(data: Data, envelope: Envelope) -> list[Event]:
+    content = data.get("content")
+    if type(content) is str and not ("source" in data or "images" in data or "hook" in data or "origin" in data):
+        return [Prompt(content=content, **envelope)]
     source, origin, hook = data.get("source"), data.get("origin"), data.get("hook")
     return [
         Prompt(
-            content=content_text(data.get("content")),
+            content=content_text(content),
             source=source if isinstance(source, str) else "user",
             origin=origin if isinstance(origin, str) else "",
             hook=hook if isinstance(hook, str) else "",
@@ -166,11 +175,15 @@ def _tool(data: Data, envelope: Envelope) -> list[Event]:
 
 
 def _assistant(data: Data, envelope: Envelope) -> list[Event]:
-    index = envelope.pop("index")
+    if "thinking" not in data and "tool_calls" not in data:  # as nearly all are that only say something
+        model = data.get("model")
+        name = model if isinstance(model, str) else ""
+        return [Response(content=content_text(data.get("content")), model=name, **envelope)]
+    index = envelope.pop("index", 0)
     parts: list[Callable[..., Event]] = []
     parts.extend(_thoughts(data.get("thinking")))
     calls = data.get("tool_calls")
-    calls = calls if isinstance(calls, list) else []
+    calls = calls if isinstance(calls, list) else [calls] if calls else []
     content, model = data.get("content"), data.get("model")
     if content is not None or not (parts or any(map(is_call, calls))):
         text, name = content_text(content), model if isinstance(model, str) else ""

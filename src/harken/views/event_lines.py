@@ -17,8 +17,7 @@ from harken.events import (
     ToolResult,
     TranscriptEdit,
 )
-
-from .summary import excerpt
+from harken.events.text import excerpt
 
 WIDTH = 110
 
