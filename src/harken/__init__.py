@@ -9,11 +9,11 @@ The packages, in the order data meets them. A package may import those after its
     agents     <- events log                                       the native runtime: agents, tools, hooks, models
     store                                                          bytes by hash, commits, names; knows no event
     context    <- events formats store                             checkpoint, materialize, fork, compact, translate
-    repo       <- events formats log agents store context          every operation as a sentence, for programs
+    repo       <- events formats log agents store context views    every operation as a sentence, for programs
     runtimes   <- events formats store context repo                where sessions lie; import, watch, run, resume
     views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
-    api        <- events formats store context repo                one function per operation, typed request and answer
+    api        <- events formats store context views repo          one function per operation, typed request and answer
     cli        <- events formats log agents store context repo runtimes views analytics api   one file per command
     testing    <- events formats log agents store context repo     contract suites and builders for others
 

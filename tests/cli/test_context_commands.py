@@ -79,6 +79,7 @@ class TestLog:
             made = session.log_transcript_entry("a1", {"role": "assistant", "tool_calls": calls})
             session.log_agent_created("a2", cause=made, name="Jill")
             session.log_transcript_entry("a2", {"role": "assistant", "content": "I am Jill"})
+            session.log_transcript_entry("a1", {"role": "tool", "tool_call_id": "c1", "content": "made"})
             session.log_transcript_entry("a1", {"role": "assistant", "content": "done"})
 
         drawn = run("log", "--graph", "cafe").lines

@@ -11,7 +11,7 @@ import pytest
 import harken
 from harken.agents import load_session
 from harken.errors import BadRequest
-from harken.events import AgentCreated, PieceOfText, Prompt
+from harken.events import Prompt
 from harken.formats.session_log import events_of
 from harken.log import Session
 from harken.repo import Repo
@@ -49,11 +49,13 @@ def play(session: Session, *more: str) -> None:
 
 
 def tips(repo: Repo) -> dict[str, SessionRow]:
-    return {row.agent: row for row in repo.sessions()}
+    """By agent; the root's chain is the session's own."""
+    return {row.agent or "agent_001": row for row in repo.sessions()}
 
 
-def everything(repo: Repo) -> set[str]:
-    return {commit.id + commit.seal for commit in repo.store.commits()}
+def everything(repo: Repo) -> dict[str, list[str]]:
+    """Every chain, commit by commit."""
+    return {row.session: [commit.id + commit.seal for commit in repo.history(row.tip)] for row in repo.sessions()}
 
 
 class TestAgentsThatTalk:
@@ -82,8 +84,7 @@ class TestAgentsThatTalk:
         tip = tips(repo)[root.agent_id].tip
         assert expected == heard(repo, tip)
         assert "a summary of the middle" in [e.content for e in heard(repo, tip) if isinstance(e, Prompt)]
-        told = [event for event in before if not isinstance(event, (AgentCreated, PieceOfText))]
-        assert told == heard(repo, tip, stop="root")[: len(told)], "compaction hides, and never loses"
+        assert set(before) <= set(heard(repo, tip, stop="root")), "compaction hides, and never loses"
 
     def test_a_compaction_is_a_delta_and_the_summary_behind_it(self, repo: Repo, tmp_path: Path) -> None:
         with repo.session(tmp_path / "s.jsonl") as session:
@@ -123,7 +124,6 @@ class TestSubAgents:
 
         assert "" == child.parent
         assert (session.session_id, "c1", False) == (origin["session"], origin["call_id"], origin["inherits"])
-        assert repo.commit(f"{session.session_id}@{made}").id == origin["commit"]
         assert ["agent_002", "agent_002"] == [e.agent_id for e in heard(repo, child)]
 
     def test_what_is_in_nobodys_transcript_is_in_no_chain(self, repo: Repo, tmp_path: Path) -> None:
@@ -234,19 +234,21 @@ class TestTheName:
 
 
 class TestFrequency:
-    @pytest.mark.parametrize(("frequency", "commits"), [("turn", 4), ("tool", 8), ("every=2", 2), ("end", 1)])
-    def test_says_how_often(self, tmp_path: Path, frequency: str, commits: int) -> None:
+    @pytest.mark.parametrize(("frequency", "soon"), [("turn", 3), ("tool", 4), ("every=3", 2), ("end", 0)])
+    def test_says_how_soon_and_the_chain_is_the_same(self, tmp_path: Path, frequency: str, soon: int) -> None:
+        """Where a log is cut follows from the log alone."""
         repo = memory_repo()
-        with repo.session(tmp_path / "s.jsonl", frequency=frequency) as session:
+        with repo.session(tmp_path / "s.jsonl", session_id="s", frequency=frequency) as session:
             for _ in range(4):
                 session.log_transcript_entry("a", {"role": "user", "content": "go"})
                 calls = [{"id": "c", "function": {"name": "Read", "arguments": "{}"}}]
                 session.log_transcript_entry("a", {"role": "assistant", "tool_calls": calls})
                 session.log_transcript_entry("a", {"role": "tool", "tool_call_id": "c", "content": "done"})
+            kept = len(repo.history("s")) if repo.sessions() else 0
 
-        at_the_end = frequency in ("turn", "every=2")
-        assert commits + at_the_end == len(repo.history(session.session_id))
-        assert 12 == len(heard(repo, session.session_id))
+        assert soon == kept
+        assert 4 == len(repo.history("s"))
+        assert 12 == len(heard(repo, "s"))
 
     def test_an_unknown_one_is_refused(self, repo: Repo, tmp_path: Path) -> None:
         with repo.session(tmp_path / "s.jsonl", frequency="often") as session, pytest.raises(BadRequest, match="often"):

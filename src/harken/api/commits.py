@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harken.views.event_lines import line
 from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
 from harken.events.wire import to_wire
 from harken.repo import Repo
+from harken.views.event_lines import line
 
 from .base import ApiAnswer, ApiRequest
 from .values import CommitAnswer, ShownCommit, commit_answer, shown_commit, shown_fields

@@ -40,7 +40,6 @@ def _from_store(text: str) -> SessionViewer:
     """The session of that id, if there is a store and it has one; looking never makes a store."""
     import harken
     from harken.repo import default_location
-    from harken.views import SessionViewer
 
     location = click.get_current_context().find_root().obj
     if location is None and not default_location().exists():
@@ -48,7 +47,7 @@ def _from_store(text: str) -> SessionViewer:
             f"no session {text!r}", hint="a SESSION is the path of a session log (.jsonl), or an imported one"
         )
     with harken.open(location, create=False) as repo:
-        return SessionViewer.of(repo.events(text))
+        return repo.view(text)
 
 
 def _report(viewer: SessionViewer, text: str, limit: int = 3) -> None:

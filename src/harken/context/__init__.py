@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from harken.formats.base import Counts, count
 
-from .agents import SessionTracker
 from .checkpoint import checkpoint, get_artifact, instant, measure
 from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, continued, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_session
-from .together import session_events
+from .session_events import session_bytes, session_events
+from .session_tracker import SessionSettings, SessionTracker
 from .tracker import Tracker
 from .translate import TIERS
 
@@ -22,6 +22,7 @@ __all__ = [
     "Found",
     "Materialized",
     "Ref",
+    "SessionSettings",
     "SessionTracker",
     "Shown",
     "Tracker",
@@ -39,6 +40,7 @@ __all__ = [
     "instant",
     "materialize",
     "measure",
+    "session_bytes",
     "session_events",
     "show",
     "snapshot",

@@ -145,6 +145,19 @@ class Session:
             return read_records(self._writer.chunks())
         return scan(self.path)
 
+    def appended(self, start: int) -> Iterator[bytes]:
+        """The whole lines of the file from a byte on, in pieces that end where a line does; a torn one comes last."""
+        rest = b""
+        for chunk in self._writer.chunks(start) if self._writer is not None else read_chunks(self.path, start=start):
+            end = chunk.rfind(b"\n") + 1
+            if end:
+                yield rest + chunk[:end]
+                rest = chunk[end:]
+            else:
+                rest += chunk
+        if rest:
+            yield rest
+
     def records(self) -> Iterator[dict[str, Any]]:
         """Every line that could be read, with the keys of v2; lines of an open batch come last."""
         yield from transcripts.standing(self.scan())
@@ -447,11 +460,11 @@ class Session:
         return f"Session({str(self.path)!r}, agents={len(self.agents)}, records={self.registry.records})"
 
 
-def read_chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
+def read_chunks(path: str | os.PathLike[str], *, start: int = 0) -> Iterator[bytes]:
     """The bytes of a log, with bounded memory; takes no lock."""
     fd = open_to_read(Path(path))
     try:
-        yield from chunks(fd)
+        yield from chunks(fd, start=start)
     finally:
         os.close(fd)
 

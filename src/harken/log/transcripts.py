@@ -11,7 +11,7 @@ from typing import Any
 
 from harken.events import TranscriptEdit
 from harken.events.edits import SUMMARY, edit
-from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text, events_of
+from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text, continues, events_of
 
 from .doors import ENVELOPE
 
@@ -52,12 +52,6 @@ def _add(transcript: list[Data], data: Data) -> None:
         transcript[-1] = _continued(transcript[-1], data)
     else:
         transcript.append(data)
-
-
-def continues(last: Data, data: Data) -> bool:
-    """`harken.events.edits.continues`, asked of lines."""
-    index = data.get("index")
-    return type(index) is int and index > 0 and as_id(data.get("message_id")) == as_id(last.get("message_id"))
 
 
 def _continued(before: Data, data: Data) -> Data:

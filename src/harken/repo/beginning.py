@@ -33,9 +33,8 @@ CARRIED = (Prompt, Response, Thinking, ToolCall, ToolResult)
 class LogBeginning(msgspec.Struct, frozen=True, kw_only=True):
     """How a log begins that goes on from a commit."""
 
-    created: AgentCreated
-    """Its first event, after which the session is named."""
     data: bytes
+    """Its first lines; the session is named after the first of them."""
     messages: int
     """Messages that were carried over."""
     losses: tuple[Loss, ...] = ()
@@ -52,9 +51,7 @@ def beginning(store: Store, source: Commit, *, time: int) -> LogBeginning:
     created = AgentCreated(message_id="msg_0", agent_id=ROOT, name="root", role="root", time=time)
     written = formats.get(LOG_FORMAT).write([created, *carried])
     records = {event.message_id or id(event) for event in carried}
-    return LogBeginning(
-        created=created, data=written.data, messages=len(records), losses=(*made.losses, *written.losses)
-    )
+    return LogBeginning(data=written.data, messages=len(records), losses=(*made.losses, *written.losses))
 
 
 def _carried(events: Iterable[Event]) -> Iterator[Event]:

@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken import context, ids
-from harken.context import SessionTracker
-from harken.context.agents import RUNTIME
-from harken.events import Event
-from harken.events.cbor import encode_event
+from harken import context
+from harken.context import SessionSettings, SessionTracker
+from harken.context.session_tracker import RUNTIME
+from harken.formats.session_log import first_digits
 from harken.log import Session
 from harken.store import Commit
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class KeptSession(Session):
-    """A session log with a chain of commits for each of its agents.
+    """A session log that is kept line by line, with a chain of commits for each of its agents.
 
     With `start` it is a new log that begins with the conversation at that commit. A log that is opened again is read
     once, and what the store does not have of it yet is made up for."""
@@ -39,21 +38,23 @@ class KeptSession(Session):
         **options: Any,
     ) -> None:
         self.tracker: SessionTracker | None = None
-        """None until something is logged: a session is named after the first event in its log."""
+        """None until something is logged: a session is named after the first line of its log."""
         self._repo = repo
         self._chosen_id = session_id or ""
-        self._settings: dict[str, Any] = {"frequency": frequency, "principal": principal, "on_warning": on_warning}
+        self._settings = SessionSettings(frequency=frequency, principal=principal, on_warning=on_warning)
+        self._fed = 0
+        """How much of the file the tracker has been given."""
         self.begun: LogBeginning | None = self._begin(Path(path), start) if start is not None else None
         """What was carried over from the commit it starts from."""
         super().__init__(path, **options)
-        self._catch_up()
+        self._keep()
         self.observers.insert(0, self._keep)
 
     def _begin(self, path: Path, start: Commit) -> LogBeginning:
         store, time = self._repo.store, self._repo.clock()
         begun = beginning(store, start, time=time)
         write_beginning(path, begun)
-        name = self._chosen_id or session_name(path, begun.created)
+        name = self._chosen_id or session_name(path, begun.data)
         remember(store, start, name, begun, runtime=RUNTIME, time=time)
         return begun
 
@@ -62,10 +63,10 @@ class KeptSession(Session):
         """The name its chains go by in the store; empty while nothing is logged."""
         return self.tracker.session if self.tracker else self._chosen_id
 
-    def checkpoint(self, reason: str = "explicit") -> None:
+    def checkpoint(self) -> None:
         """Keep what is pending, of every agent."""
         if self.tracker is not None:
-            self.tracker.checkpoint(reason)
+            self.tracker.checkpoint()
 
     def close(self) -> None:
         """Checkpoint the end of the session, then close the log."""
@@ -73,28 +74,24 @@ class KeptSession(Session):
             self.tracker.close()
         super().close()
 
-    def _catch_up(self) -> None:
-        events = self.events()
-        if (first := next(events, None)) is not None:
-            self._follow(first).observe((first, *events))
+    def _keep(self, _: object = None) -> None:
+        """Give the tracker what the file has beyond what it was given; the log's own lines are what is kept."""
+        for lines in self.appended(self._fed):
+            self._fed += len(lines)
+            if self.tracker is None:
+                self.tracker = self._track(self._chosen_id or session_name(self.path, lines))
+            self.tracker.feed(lines)
 
-    def _keep(self, events: list[Event]) -> None:
-        self._follow(events[0]).observe(events)
-
-    def _follow(self, first: Event) -> SessionTracker:
-        if self.tracker is None:
-            name = self._chosen_id or session_name(self.path, first)
-            self.tracker = SessionTracker(
-                self._repo,
-                session_id=name,
-                forked_from=lambda: source_of(self._repo.store, name),
-                source=str(self.path),
-                template=RUNTIME,
-                **self._settings,
-            )
-        return self.tracker
+    def _track(self, name: str) -> SessionTracker:
+        return SessionTracker(
+            self._repo,
+            session=name,
+            source=str(self.path),
+            settings=self._settings,
+            forked_from=lambda: source_of(self._repo.store, name),
+        )
 
 
-def session_name(path: Path, first: Event) -> str:
-    """The id of a session log: what its file is called, and a few digits of its first event."""
-    return f"{path.stem}-{ids.artifact_id(encode_event(first))[:8]}"
+def session_name(path: Path, lines: bytes) -> str:
+    """The id of a session log: what its file is called, and a few digits of its first line."""
+    return f"{path.stem}-{first_digits(lines)}"

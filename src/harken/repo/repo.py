@@ -11,7 +11,7 @@ import platform
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from harken import clock as clocks
 from harken import context, ids
@@ -27,9 +27,12 @@ from harken.events.cbor import decode_events
 from harken.formats import find as find_format
 from harken.store import Change, Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc
 
-from .agents import SessionAgent, agents_in_log, agents_in_store
+from .agents import SessionAgent, agents_in_log, agents_in_store, view_of
 from .checkpoint import EVENTS, CommitFacts, NewCommit, make_commit
 from .live import KeptSession
+
+if TYPE_CHECKING:
+    from harken.views import SessionViewer
 
 _STOPS = ("compaction", "root")
 
@@ -180,6 +183,10 @@ class Repo:
         """Everything the agents of a session said, heard and did, as one stream in the order of time."""
         row = context.get_session(self.store, session)
         return context.session_events(self.store, row, self.store.sessions(prefix=row.session))
+
+    def view(self, session: str) -> SessionViewer:
+        """The views of a session: of its log where it is Harken's own, of its events otherwise."""
+        return view_of(self.store, session)
 
     def sessions(self, prefix: str = "") -> list[SessionRow]:
         """The sessions in the store."""

@@ -34,7 +34,7 @@ from .base import (
 )
 
 GROUP = "harken.runtimes"
-_OURS = {"claude-code": "claude_code", "codex": "codex"}
+_OURS = {"claude-code": "claude_code", "codex": "codex", "harken": "harken"}
 
 
 class PluginProblem(msgspec.Struct, frozen=True, kw_only=True):

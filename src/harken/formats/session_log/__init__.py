@@ -16,6 +16,8 @@ from harken.formats.kit.jsonl import read_head
 from .dialects import dialect, normalise
 from .lines import BLANK, HEAD, MAX_LINE, Group, Record, data_of, look_closer, read_groups, read_records
 from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, events_of, instant_of
+from .scan import LogScanner, first_digits, main_agent, scan, told_records
+from .transcripts import context, continues, owner, side_chains
 from .writing import encode, record_of, records_of, runs
 
 KINDS = frozenset({ENTRY, "output", *PLAIN})
@@ -57,6 +59,8 @@ FORMAT = Format(
     claim=claim,
     reader=read,
     writer=write,
+    split=lambda data: scan(data).deltas,
+    context=context,
 )
 
 __all__ = [
@@ -68,23 +72,32 @@ __all__ = [
     "MAX_LINE",
     "ROLES",
     "Group",
+    "LogScanner",
     "Record",
     "as_cause",
     "as_id",
     "content_text",
+    "context",
+    "continues",
     "data_of",
     "dialect",
     "encode",
     "events_of",
     "events_of_record",
+    "first_digits",
     "instant_of",
     "look_closer",
+    "main_agent",
     "normalise",
+    "owner",
     "read",
     "read_groups",
     "read_records",
     "record_of",
     "records_of",
     "runs",
+    "scan",
+    "side_chains",
+    "told_records",
     "write",
 ]

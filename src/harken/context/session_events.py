@@ -2,7 +2,7 @@
 
 A file or a chain tells one agent's story, and often does not say whose. Here each event gets its agent, and each agent
 an `agent_created` whose cause is the record that asked for it, so that every view of a session log works on any
-session, wherever it came from.
+session, wherever it came from. A chain that tells of its agents itself, as Harken's own log does, is taken as it is.
 """
 
 from __future__ import annotations
@@ -21,9 +21,18 @@ from .walk import ROOT
 
 def session_events(store: Store, row: SessionRow, others: Iterable[SessionRow]) -> list[Event]:
     """Everything the session's agents said, heard and did. `others` are rows among which its agents' are."""
-    below = sorted((other for other in others if other.parent == row.session and other.tip), key=lambda r: r.session)
+    own = _read(store, row)
+    logged = any(isinstance(event, AgentCreated) for event in own)
+    told = {event.agent_id for event in own} if logged else set()
+    below = sorted(
+        (each for each in others if each.parent == row.session and each.tip and each.agent not in told),
+        key=lambda r: r.session,
+    )
+    if logged and not below:
+        return own
     elsewhere = {each.agent for each in below}
-    streams = {each.session: list(_events(store, each, elsewhere - {each.agent})) for each in (row, *below)}
+    streams = {row.session: _events(own, row, elsewhere - {row.agent})}
+    streams |= {each.session: _events(_read(store, each), each, elsewhere - {each.agent}) for each in below}
     calls = {
         event.id: event.message_id
         for events in streams.values()
@@ -34,12 +43,24 @@ def session_events(store: Store, row: SessionRow, others: Iterable[SessionRow]) 
     return list(_in_time(stories))
 
 
-def _events(store: Store, row: SessionRow, elsewhere: set[str]) -> Iterator[Event]:
-    """The chain's events, each with its agent; records of an agent that has a chain of its own are told there."""
+def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
+    """Everything the session's own chain holds, verbatim, where it is in that format alone."""
     whole = materialize(store, store.get_commit(row.tip), stop=ROOT)
-    for event in formats.get(whole.format).read(whole.bytes):
-        if event.agent_id not in elsewhere:
-            yield event if event.agent_id else event.replace(agent_id=agent_name(row))
+    return whole.bytes if whole.format == format and whole.tier == "1" else None
+
+
+def _read(store: Store, row: SessionRow) -> list[Event]:
+    whole = materialize(store, store.get_commit(row.tip), stop=ROOT)
+    return formats.get(whole.format).read(whole.bytes)
+
+
+def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> list[Event]:
+    """The chain's events, each with its agent; records of an agent that has a chain of its own are told there."""
+    return [
+        event if event.agent_id else event.replace(agent_id=agent_name(row))
+        for event in events
+        if event.agent_id not in elsewhere
+    ]
 
 
 def agent_name(row: SessionRow) -> str:
@@ -52,6 +73,8 @@ def _story(store: Store, row: SessionRow, events: list[Event], calls: dict[str, 
     spawned = first.spawned_from or {}
     agent = next((event.agent_id for event in events), agent_name(row))
     call = calls.get(str(spawned.get("call_id", ""))) if row.parent else None
+    if any(isinstance(event, AgentCreated) and event.agent_id == agent for event in events):
+        return events
     created = AgentCreated(
         message_id=f"{row.session}#created",
         agent_id=agent,

@@ -1,0 +1,251 @@
+"""The chains of a session log that is being written: one of the log's own lines, and one of each agent's.
+
+The log's chain goes by the session's id and holds every line; that of an agent below goes by `SESSION/AGENT` and holds
+its own lines, so what it knew and no more. Both are cut by the format's rule (`log-cut-1`) and kept by `chains.extend`,
+as an import of the file would, so a session that was kept while it was written and one that was imported have the
+same commits. The frequency only says how soon.
+
+The tracker never stands in the way of the agents. What cannot be kept is told to `on_warning` and tried again with the
+next lines; whoever opens the log again reads it from the start, and every chain passes over what it has.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from harken.formats.base import Delta
+from harken.formats.session_log import FORMAT, LogScanner, Record, main_agent, owner, told_records
+from harken.store.base import Draft, SessionRow, Writer
+
+from . import refs, turns
+from .chains import ChainState, extend
+from .tracker import Keeper, Warn
+
+RUNTIME = "harken"
+
+
+class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a session is kept."""
+
+    frequency: str = "turn"
+    """`turn`, `tool`, `every=N` or `end`: when what follows the last cut is kept."""
+    principal: str = ""
+    """Whose it is; `harken:SESSION` unless given."""
+    on_warning: Warn | None = None
+
+
+class LogMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far a chain goes, as its row remembers it. The keys are those of an import's memory, which is read too."""
+
+    offset: int = 0
+    """The last closed cut, in bytes of the chain's own lines."""
+    scan: str = ""
+    """The scanner's state there (JSON text)."""
+    chain: ChainState = ChainState()
+
+
+class SessionTracker:
+    """Feeds the log's lines to its chain, and each agent's to that agent's."""
+
+    def __init__(
+        self,
+        repo: Keeper,
+        *,
+        session: str,
+        source: str,
+        settings: SessionSettings,
+        forked_from: Callable[[], str] = str,
+    ) -> None:
+        """`forked_from` is asked, when the session's own chain begins, for the commit that it goes on from, if any."""
+        self._forked_from = forked_from
+        self.session = session
+        self.settings = settings
+        self.principal = settings.principal or f"{RUNTIME}:{session}"
+        self._repo = repo
+        self._source = source
+        self._rule = turns.frequency(settings.frequency)
+        self._warn: Warn = settings.on_warning or (lambda _: None)
+        self._lock = threading.RLock()
+        self._chains: dict[str, LogChain] = {}
+        self._backlog: deque[tuple[Record, bytes, bool]] = deque()
+
+    @property
+    def root(self) -> str:
+        """The agent whose conversation the session's own chain is."""
+        return (self._chains[""].scanner.now.main or "") if self._chains else ""
+
+    def agents(self) -> list[str]:
+        """The agents that have a chain, in the order they came."""
+        return [agent or self.root for agent in list(self._chains)]
+
+    def tip(self, agent: str = "") -> str:
+        """The newest commit of an agent's chain (of the session's own, without one); empty before the first."""
+        chain = self._chains.get("" if agent == self.root else agent)
+        return chain.memory.chain.tip if chain else ""
+
+    def feed(self, lines: bytes) -> None:
+        """Take in what was logged: whole lines, in order. Where the store cannot be asked, they wait."""
+        with self._lock:
+            self._backlog.extend(told_records(lines))
+            self._work(lambda chain: chain.is_due(self._rule))
+
+    def checkpoint(self) -> None:
+        """Keep what is pending, of every agent."""
+        with self._lock:
+            self._work(lambda chain: chain.is_fresh, keep_tail=True)
+
+    def close(self) -> None:
+        """The session has ended."""
+        self.checkpoint()
+
+    def _work(self, due: Callable[[LogChain], bool], *, keep_tail: bool = False) -> None:
+        try:
+            while self._backlog:
+                self._take(*self._backlog[0])
+                self._backlog.popleft()
+            self._keep([chain for chain in self._chains.values() if due(chain)], keep_tail=keep_tail)
+        except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agents go on
+            self._warn(f"the store did not answer, and is asked again later: {problem}")
+
+    def _take(self, record: Record, text: bytes, ended: bool) -> None:
+        # The store is asked for both chains before either takes the line, so that no line is taken twice.
+        line, main = record.data, self._chain("")
+        agent = owner(line) if line is not None else ""
+        root = main.scanner.now.main
+        if root is None and line is not None:
+            root = main_agent(line)
+        own = self._chain(agent) if root is not None and agent and agent != root else None
+        main.take(record, text, ended)
+        if own is not None:
+            own.take(record, record.raw + b"\n" if ended else record.raw, ended)
+
+    def _chain(self, agent: str) -> LogChain:
+        if agent not in self._chains:
+            self._chains[agent] = LogChain(agent, refs.find_session(self._repo.store, self._name(agent)))
+        return self._chains[agent]
+
+    def _name(self, agent: str) -> str:
+        return f"{self.session}/{agent}" if agent else self.session
+
+    def _keep(self, chains: Sequence[LogChain], *, keep_tail: bool) -> None:
+        """One transaction for all of them: a crash leaves each chain where it was, or all of them further on."""
+        if not chains:
+            return
+        now = self._repo.clock()
+        with self._repo.store.write() as writer:
+            kept = [chain.extend(writer, self._facts(chain), now=now, keep_tail=keep_tail) for chain in chains]
+            for chain, memory in zip(chains, kept, strict=True):
+                writer.save_session(self._row(chain, memory))
+        for chain, memory in zip(chains, kept, strict=True):
+            chain.settle(memory)
+
+    def _facts(self, chain: LogChain) -> Draft:
+        """What every commit of a chain says."""
+        agent = chain.agent
+        spawned: dict[str, Any] | None = None
+        if agent:
+            call = self._chain("").scanner.now.calls.get(agent, "")
+            spawned = {"session": self.session, "call_id": call, "inherits": False}
+        return Draft(
+            artifact="",
+            format=FORMAT.name,
+            time=0,
+            template=RUNTIME,
+            principal=f"{self.principal}/{agent}" if agent else self.principal,
+            session_id=self.session,
+            spawned_from=spawned,
+            forked_from="" if agent or chain.memory.chain.tip else self._forked_from(),
+        )
+
+    def _row(self, chain: LogChain, memory: LogMemory) -> SessionRow:
+        facts = chain.scanner.now
+        return msgspec.structs.replace(
+            chain.row or SessionRow(session=self._name(chain.agent), runtime=RUNTIME),
+            tip=memory.chain.tip,
+            parent=self.session if chain.agent else "",
+            agent=chain.agent,
+            title=facts.title,
+            source=f"{self._source}#{chain.agent}" if chain.agent else self._source,
+            started=facts.tally.started,
+            ended=facts.tally.ended,
+            messages=facts.messages,
+            state=msgspec.json.encode(memory),
+        )
+
+
+class LogChain:
+    """Lines on their way into one chain."""
+
+    def __init__(self, agent: str, row: SessionRow | None) -> None:
+        self.agent = agent
+        self.row = row
+        self.memory = _recall(row)
+        self.scanner = LogScanner(self.memory.scan.encode())
+        self._skip = self.memory.offset
+        """Bytes of the chain's own lines that are in closed commits already."""
+        self._start = self.memory.offset
+        self._lines = bytearray()
+        """What follows them."""
+        self._turns = 0
+        self._answered = False
+        self._fresh = False
+
+    def take(self, record: Record, text: bytes, ended: bool) -> None:
+        """The next record of the chain, and its bytes."""
+        if self._skip > 0:
+            self._skip -= len(text)
+            return
+        self.scanner.take(record, len(text), ended=ended)
+        self._lines += text
+        self._fresh = True
+        role = record.data.get("role") if record.data is not None else None
+        self._turns += role == "assistant"
+        self._answered = role == "tool"
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether anything came in since it was last kept."""
+        return self._fresh
+
+    def is_due(self, rule: turns.Frequency) -> bool:
+        """Whether what came in is to be kept now."""
+        if not self._fresh or not rule.turns:
+            return False
+        if rule.tools and self._answered:
+            return True
+        if self.scanner.now.offset == self.scanner.state.offset:  # a compaction or the end has closed it
+            return True
+        return (self.scanner.at_rest or bool(self.scanner.closed)) and self._turns >= rule.turns
+
+    def extend(self, writer: Writer, facts: Draft, *, now: int, keep_tail: bool) -> LogMemory:
+        """Commit what has closed, and what follows where that is asked for or the agent has come to rest."""
+        tail = self.scanner.tail()
+        deltas = ((delta, self._bytes(delta)) for delta in (*self.scanner.closed, *([tail] if tail else [])))
+        keep_tail = keep_tail or self._answered or self.scanner.at_rest
+        extended = extend(writer, self.memory.chain, deltas, facts, now=now, keep_tail=keep_tail)
+        state = self.scanner.state
+        return LogMemory(offset=state.offset, scan=msgspec.json.encode(state).decode(), chain=extended.state)
+
+    def settle(self, memory: LogMemory) -> None:
+        """The transaction has landed."""
+        self.memory = memory
+        self.scanner.closed.clear()
+        del self._lines[: memory.offset - self._start]
+        self._start = memory.offset
+        self._turns, self._fresh = 0, memory.chain.tail == "" and bool(self._lines)
+
+    def _bytes(self, delta: Delta) -> bytes:
+        return bytes(self._lines[delta.start - self._start : delta.end - self._start])
+
+
+def _recall(row: SessionRow | None) -> LogMemory:
+    """What the row remembers; where another version wrote it, nothing: the log is read from its start anyway."""
+    try:
+        return msgspec.json.decode(row.state, type=LogMemory) if row is not None and row.state else LogMemory()
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return LogMemory()

@@ -1,0 +1,299 @@
+"""Cut rule `log-cut-1`: where a session log falls into commits, and what an import has to know of it.
+
+Frozen: a better rule gets another name. A decision looks at this line and at earlier ones, never further; so a log
+that grows keeps every cut it had. The rule, with its vectors, is in FORMAT.md; in short:
+
+    the main agent   the first one that is created or has an entry: the root, or the agent whose own lines these are
+    before a line    the main agent is told or says something after it has said something;
+                     any line once the open delta has 256 KiB; both refused while any agent's call waits for its result
+    after a line     a compaction of the main agent's transcript (the compaction commit repeats the line),
+                     and its termination
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import orjson
+
+from harken import ids
+from harken.events import Event, Output
+from harken.events.tally import Tally
+from harken.events.text import clean, excerpt
+from harken.formats.base import Delta
+from harken.formats.facts import FileFacts
+
+from .lines import BLANK, Record, read_records
+from .reading import ENTRY, as_id, events_of, instant_of, is_call
+
+RUNTIME = "harken"
+SOFT = 256 * 1024
+"""A delta that is this long is cut at the next line where nothing forbids it."""
+HARD = 16 * 1024 * 1024
+"""A call that has waited this long is not waited for any more."""
+REFUSALS = 4
+"""How many cuts an unanswered call may refuse before it is given up."""
+DIGITS = 8
+"""How many digits of its first line's hash are part of a session's name."""
+
+Line = dict[str, Any]
+
+
+class LogState(msgspec.Struct, omit_defaults=True):
+    """All that is carried across a cut; JSON text through `msgspec.json`."""
+
+    offset: int = 0
+    main: str | None = None
+    """The main agent; None before the first line that names one. Where there is only one, its id may be empty."""
+    first: str = ""
+    """The beginning of the hash of the first line."""
+    title: str = ""
+    records: int = 0
+    opaque: int = 0
+    messages: int = 0
+    agents: list[str] = []
+    """Agents other than the main one that have lines."""
+    calls: dict[str, str] = {}
+    """Agent to the call that made it."""
+    tally: Tally = msgspec.field(default_factory=Tally)
+
+    def copy(self) -> LogState:
+        """A state that goes its own way."""
+        tally = self.tally.without_requests()
+        return msgspec.structs.replace(self, agents=list(self.agents), calls=dict(self.calls), tally=tally)
+
+
+class LogScanner:
+    """Takes a log's records one by one and cuts it. `state` is the memory at the last closed cut, from which a scanner
+    of what follows goes on to the same deltas."""
+
+    def __init__(self, state: bytes = b"") -> None:
+        self.state = msgspec.json.decode(state, type=LogState) if state else LogState()
+        self.now = self.state.copy()  # requests are counted from here on; earlier ones are in the row
+        self.closed: list[Delta] = []
+        """What closed and nobody has taken yet."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._start = self.now.offset
+        self._waiting: dict[tuple[str, str], None] = {}
+        self._made: dict[str, list[Line]] = {}
+        """The calls in each message of the open delta."""
+        self._refused = 0
+        self._spoken = False
+        self._message = ""
+        self._time: int | None = None
+        self._records = 0
+        self._messages = 0
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the main agent has spoken in the open delta and nobody waits for a result."""
+        return self._spoken and not self._waiting
+
+    def take(self, record: Record, size: int, *, ended: bool = True) -> None:
+        """The next record. `size` is how many bytes further the log then goes; a record that no newline ends, or that
+        is not the only object on its line, never cuts."""
+        now, data = self.now, record.data
+        whole = data if ended and record.problem is None else None
+        if whole is not None and now.offset > self._start and self._cuts_before(whole):
+            self._close("turn_boundary")
+            now = self.now
+        start = now.offset
+        now.offset += size
+        if record.problem == BLANK:
+            return
+        now.first = now.first or _digits(record)
+        now.records += 1
+        self._records += 1
+        events = events_of(data, record.raw) if data is not None else []
+        now.tally.record(events)
+        now.opaque += data is None or any(isinstance(event, Output) and event.why for event in events)
+        if data is None:
+            return
+        if (instant := instant_of(data.get("timestamp"))) is not None:
+            self._time = instant
+        self._note(data, events)
+        if whole is not None and not self._waiting:
+            self._cut_behind(whole, start)
+
+    def tail(self) -> Delta | None:
+        """What follows the last cut; the delta that a grown log would continue."""
+        return None if self.now.offset == self._start else self._delta("turn_boundary", closed=False)
+
+    def take_closed(self) -> list[Delta]:
+        """The deltas that have closed since the last time."""
+        closed, self.closed = self.closed, []
+        return closed
+
+    # -- the rule ---
+
+    def _cuts_before(self, line: Line) -> bool:
+        length = self.now.offset - self._start
+        opens = self._opens(line)
+        if not opens and length < SOFT:
+            return False
+        if not self._waiting or length >= HARD:
+            return True
+        self._refused += opens
+        return self._refused > REFUSALS
+
+    def _opens(self, line: Line) -> bool:
+        """Whether the main agent begins something new."""
+        if line.get("event_type") != ENTRY or agent_of(line) != self.now.main or not self._spoken:
+            return False
+        role = line.get("role")
+        return role in ("user", "system") or (role == "assistant" and as_id(line.get("message_id")) != self._message)
+
+    def _cut_behind(self, line: Line, start: int) -> None:
+        if agent_of(line) != self.now.main:
+            return
+        kind = line.get("event_type")
+        if kind == "agent_terminated":
+            self._close("session_end")
+        elif kind == "transcript_edit" and line.get("action") == "compact":
+            self._close("compaction")
+            closed = self.closed[-1]
+            repeated = msgspec.structs.replace(closed, start=start, commit_type="compaction", records=1, messages=1)
+            self.closed.append(repeated)
+
+    # -- what is remembered ---
+
+    def _note(self, line: Line, events: list[Event]) -> None:
+        now = self.now
+        kind, agent = line.get("event_type"), agent_of(line)
+        now.main = main_agent(line) if now.main is None else now.main
+        if agent and agent != now.main and is_told(line) and agent not in now.agents:
+            now.agents.append(agent)
+        if kind == "agent_created":
+            self._note_agent(line, agent)
+        elif kind == ENTRY:
+            self._note_entry(line, agent)
+
+    def _note_agent(self, line: Line, agent: str) -> None:
+        name = line.get("name")
+        if agent == self.now.main and isinstance(name, str) and not self.now.title:
+            self.now.title = excerpt(clean(name))
+        causes = line.get("cause")
+        calls = [call for cause in (causes if isinstance(causes, list) else [causes]) for call in self._calls_of(cause)]
+        if agent not in self.now.calls and calls:
+            self.now.calls[agent] = next((call for call, named in calls if named == name), calls[0][0])
+
+    def _calls_of(self, message_id: Any) -> list[tuple[str, Any]]:
+        """The calls of a message, each with the name in its arguments."""
+        return [
+            (as_id(call.get("id")) or "", _argument(call, "name"))
+            for call in self._made.get(as_id(message_id) or "", ())
+        ]
+
+    def _note_entry(self, line: Line, agent: str) -> None:
+        role, main = line.get("role"), agent == self.now.main
+        message_id = as_id(line.get("message_id")) or ""
+        if main and not line.get("index"):
+            self._messages += 1
+            self.now.messages += 1
+        if role == "assistant":
+            calls = line.get("tool_calls")
+            made = [call for call in calls if is_call(call)] if isinstance(calls, list) else []
+            self._made.setdefault(message_id, []).extend(made)
+            self._waiting.update(((agent, as_id(call.get("id")) or ""), None) for call in made)
+            if main:
+                self._spoken, self._message = True, message_id
+        elif role == "tool":
+            self._waiting.pop((agent, as_id(line.get("tool_call_id")) or ""), None)
+            if not self._waiting:
+                self._refused = 0
+
+    def _close(self, checkpoint: str) -> None:
+        self.closed.append(self._delta(checkpoint, closed=True))
+        self.state = self.now.copy()
+        self._begin()
+
+    def _delta(self, checkpoint: str, *, closed: bool) -> Delta:
+        return Delta(
+            start=self._start,
+            end=self.now.offset,
+            checkpoint=checkpoint,
+            time=self._time,
+            closed=closed,
+            records=self._records,
+            messages=self._messages,
+        )
+
+    def facts(self) -> FileFacts:
+        """What there is to know, the tail included; the state is that of the last closed cut."""
+        total, tail = self.now, self.tail()
+        return FileFacts(
+            runtime=RUNTIME,
+            agents=tuple(total.agents),
+            title=total.title,
+            records=total.records,
+            opaque=total.opaque,
+            messages=total.messages,
+            tally=total.tally,
+            calls=total.calls,
+            side_chains=bool(total.agents),
+            fingerprint=(total.first,) if total.first else (),
+            deltas=(*self.closed, *([tail] if tail else [])),
+            offset=self.state.offset,
+            state=msgspec.json.encode(self.state),
+        )
+
+
+def _argument(call: Line, key: str) -> Any:
+    try:
+        value = orjson.loads(call["function"].get("arguments") or b"")
+    except (orjson.JSONDecodeError, TypeError):
+        return None
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def agent_of(line: Line) -> str:
+    """Whose line it is; empty where it names nobody."""
+    return as_id(line.get("agent_id")) or ""
+
+
+def main_agent(line: Line) -> str | None:
+    """The agent a line makes the main one, where there is none yet."""
+    return agent_of(line) if line.get("event_type") in ("agent_created", ENTRY) else None
+
+
+def is_told(line: Line) -> bool:
+    """Whether a line belongs to its agent's own chain: everything but text that is in nobody's transcript."""
+    kind = line.get("event_type")
+    return isinstance(kind, str) and kind not in ("piece_of_text", "recovery")
+
+
+def scan(data: bytes, state: bytes = b"") -> FileFacts:
+    """The facts of a log, or of what was added since `state`: `data` then begins at the last closed cut."""
+    scanner = LogScanner(state)
+    feed(scanner, data)
+    return scanner.facts()
+
+
+def feed(scanner: LogScanner, data: bytes) -> None:
+    """Give a scanner the lines of some bytes."""
+    for record, text, ended in told_records(data):
+        scanner.take(record, len(text), ended=ended)
+
+
+def told_records(data: bytes) -> Iterator[tuple[Record, bytes, bool]]:
+    """The records in the bytes, the bytes from the end of the one before to the end of its line, and whether a newline
+    ends it."""
+    found = list(read_records((data,)))
+    ends = [*(record.offset for record in found[1:]), len(data)] if found else []
+    at = 0
+    for record, end in zip(found, ends, strict=True):
+        yield record, data[at:end], end < len(data) or data.endswith(b"\n")
+        at = end
+
+
+def first_digits(data: bytes) -> str:
+    """What a session's name takes from the first line of its log that is not blank; empty while there is none."""
+    return next((_digits(record) for record in read_records((data,)) if record.problem != BLANK), "")
+
+
+def _digits(record: Record) -> str:
+    return ids.artifact_id(record.raw)[:DIGITS]

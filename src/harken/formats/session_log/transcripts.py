@@ -1,0 +1,77 @@
+"""The agents of a log: the main one's conversation as it stands, and the lines of every other one.
+
+A log is read like a file with side chains. The root agent is the main line; what the others heard and said stands
+between its lines, is left out of its context, and makes a chain of its own for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from harken.events import TranscriptEdit
+from harken.events.edits import edit, summary_prompt
+
+from .lines import Record, read_records
+from .reading import ENTRY, ROLES, as_id, events_of
+from .scan import agent_of, is_told, main_agent, told_records
+from .writing import encode, record_of
+
+Line = dict[str, Any]
+
+
+def context(data: bytes) -> bytes:
+    """The entries of the main agent's transcript as they stand after every edit, verbatim; what was folded away is
+    one entry with the summary."""
+    main: str | None = None
+    standing: list[tuple[Line, list[bytes]]] = []
+    for record, line in _objects(read_records((data,))):
+        main = main_agent(line) if main is None else main
+        if main is None or agent_of(line) != main:
+            continue
+        if line.get("event_type") == ENTRY:
+            _add(standing, line, record.raw)
+        elif line.get("event_type") == "transcript_edit":
+            for event in events_of(line):
+                if isinstance(event, TranscriptEdit):
+                    summary = record_of([summary_prompt(event.content, like=event)])
+                    edit(standing, event, (summary, [encode(summary)[:-1]]))
+    return b"".join(raw + b"\n" for _, raws in standing for raw in raws)
+
+
+def _add(standing: list[tuple[Line, list[bytes]]], line: Line, raw: bytes) -> None:
+    role = line.get("role")
+    if not isinstance(role, str) or role not in ROLES:
+        return
+    if standing and continues(standing[-1][0], line):
+        standing[-1][1].append(raw)
+    else:
+        standing.append((line, [raw]))
+
+
+def continues(last: Line, line: Line) -> bool:
+    """`harken.events.edits.continues`, asked of lines."""
+    index = line.get("index")
+    return type(index) is int and index > 0 and as_id(line.get("message_id")) == as_id(last.get("message_id"))
+
+
+def side_chains(data: bytes) -> Mapping[str, bytes]:
+    """The lines of each agent but the main one, verbatim and in order, by agent id."""
+    agents: dict[str, list[bytes]] = {}
+    main: str | None = None
+    for record, _, ended in told_records(data):
+        if record.data is None:
+            continue
+        main = main_agent(record.data) if main is None else main
+        if main is not None and (agent := owner(record.data)) and agent != main:
+            agents.setdefault(agent, []).append(record.raw + b"\n" if ended else record.raw)
+    return {agent: b"".join(lines) for agent, lines in agents.items()}
+
+
+def owner(line: Line) -> str:
+    """The agent in whose own chain a line stands; empty where it is in nobody's."""
+    return agent_of(line) if is_told(line) else ""
+
+
+def _objects(records: Iterable[Record]) -> Iterator[tuple[Record, Line]]:
+    return ((record, record.data) for record in records if record.data is not None)
