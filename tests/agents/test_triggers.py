@@ -27,20 +27,24 @@ def test_anything_can_wake_an_agent(tmp_path: Path) -> None:
 def test_an_agent_in_the_middle_of_a_turn_may_answer_in_that_turn(tmp_path: Path) -> None:
     async def two() -> list[str]:
         first = asyncio.create_task(wake(root, "one"))
-        await asyncio.sleep(0.01)
+        await napping.wait()
         second = asyncio.create_task(wake(root, "two"))
         return [await first, await second]
+
+    async def nap() -> str:
+        """Long enough to be told something meanwhile."""
+        napping.set()
+        while "two" not in contents(root, "user"):
+            await asyncio.sleep(0)
+        return "rested"
+
+    napping = asyncio.Event()
 
     parts = {"root": [{"call": {"tool": "nap", "arguments": {}}}, "Both heard.", "never"]}
     root, session = open_stage(tmp_path / "log", parts, tools=[nap])
     with session:
         assert ["Both heard.", "Both heard."] == asyncio.run(two())
         assert ["one", "two"] == contents(root, "user")
-
-
-async def nap() -> str:
-    await asyncio.sleep(0.05)
-    return "rested"
 
 
 def test_differences_are_told_one_by_one() -> None:

@@ -1,1 +1,1 @@
-"""Helpers shared by the tests of several rooms."""
+"""Helpers shared by the tests of several packages."""

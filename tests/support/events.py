@@ -1,4 +1,4 @@
-"""Hypothesis strategies for events, shared by the properties of several rooms."""
+"""Hypothesis strategies for events, shared by the properties of several packages."""
 
 from __future__ import annotations
 

@@ -294,6 +294,23 @@ def own_instructions(on: Recorder) -> None:
     on.note(on.lab.claude("Who are you?", *on.options) if on.claude else on.lab.codex("Who are you?"))
 
 
+LEAP = "def days(year):\n    return 365\n"
+
+
+def everyday(on: Recorder) -> None:
+    """A small piece of work, as in the picture of the README."""
+    on.options = BARE
+    path = on.lab.work / "dates.py"
+    path.write_text(LEAP)
+    on.ours += [LEAP, "def days(year):", "return 365"]
+    look = on.shell("cat dates.py")
+    change = on.shell("sed -i 's/365/365 + leap(year)/' dates.py")
+    on.play([Say("Let me look at it."), look], [Say("It takes every year for 365 days long; leap years are missing.")])
+    on.say("Why does the test for 29 February fail?")
+    on.play([change], [Say("Fixed: leap years have 366 days now, and the test passes.")])
+    on.say("Please fix it.")
+
+
 def talk(on: Recorder, content: list[dict[str, Any]], *, interrupt: bool = False) -> None:
     """Claude Code fed with JSON lines: the only way to show it a picture, or to stop it, without a screen."""
     on.ours += [block["text"] for block in content if block["type"] == "text"]
@@ -327,7 +344,7 @@ Scenario = Callable[[Recorder], None]
 EVERYWHERE: tuple[Scenario, ...] = (plain, agents, compacted)
 HERE: tuple[Scenario, ...] = (
     *EVERYWHERE, parallel_agents, asked_to_compact, pictures, long_results, interrupted, cut_off, refused, forked,
-    own_instructions,
+    own_instructions, everyday,
 )  # fmt: skip
 
 

@@ -6,16 +6,7 @@ from typing import Any
 
 import pytest
 
-from harken.formats.claude_code.classify import (
-    HUMAN,
-    KINDS,
-    ORIGINS,
-    PATTERNS,
-    SOURCES,
-    PromptPattern,
-    by_text,
-    classify,
-)
+from harken.formats.claude_code.classify import HUMAN, KINDS, ORIGINS, PATTERNS, SOURCES, Row, by_text, classify
 from support.claude_lines import call, text, user
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
@@ -23,7 +14,7 @@ RESULT = {"type": "tool_result", "tool_use_id": "c", "content": "out"}
 
 
 @pytest.mark.parametrize("row", PATTERNS, ids=lambda row: row.start[:40])
-def test_a_row_knows_its_text(row: PromptPattern) -> None:
+def test_a_row_knows_its_text(row: Row) -> None:
     closing = f"</{row.start[1:-1]}>" if row.wraps else ""
 
     assert row.kind == by_text(f"{row.start} something{closing}")
@@ -33,7 +24,7 @@ def test_a_row_knows_its_text(row: PromptPattern) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in PATTERNS if row.wraps], ids=lambda row: row.start)
-def test_what_a_person_wrote_behind_an_element_is_a_persons(row: PromptPattern) -> None:
+def test_what_a_person_wrote_behind_an_element_is_a_persons(row: Row) -> None:
     element = f"{row.start}something</{row.start[1:-1]}>"
 
     assert HUMAN == by_text(f"{element}\n{element}\nand what about this?")
@@ -41,7 +32,7 @@ def test_what_a_person_wrote_behind_an_element_is_a_persons(row: PromptPattern) 
 
 
 @pytest.mark.parametrize("row", [row for row in PATTERNS if not row.wraps], ids=lambda row: row.start[:40])
-def test_a_text_that_only_mentions_it_is_a_persons(row: PromptPattern) -> None:
+def test_a_text_that_only_mentions_it_is_a_persons(row: Row) -> None:
     assert HUMAN == by_text(f"what does {row.start} mean?")
 
 

@@ -16,8 +16,9 @@ from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
 from harken.formats.kit.openai import SERVED, Record, name_of, text_in, text_of
 
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
+from .known import why_unknown
 from .read import ERRORS, is_spawned, speaks, typed_text
-from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, iter_lines, kind_of, why_unknown
+from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, iter_lines, kind_of
 from .usage import ZERO, Meter, Totals, base_offset
 
 RUNTIME = "codex"
@@ -71,7 +72,7 @@ class ScanCounts(msgspec.Struct):
 
 def scan(data: bytes, state: bytes = b"") -> FileFacts:
     """The facts of a file, or of what was added since `state`: `data` begins at that state's offset."""
-    return _RolloutScanner(_decode(state)).run(data)
+    return _Scanner(_decode(state)).run(data)
 
 
 def _decode(state: bytes) -> ScanCounts:
@@ -86,7 +87,7 @@ def _decode(state: bytes) -> ScanCounts:
     return counts
 
 
-class _RolloutScanner:
+class _Scanner:
     def __init__(self, counts: ScanCounts) -> None:
         self.now = counts
         self.base = counts.offset
