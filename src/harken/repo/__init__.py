@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from .agents import SessionAgent
 from .checkpoint import CommitFacts
-from .live import KeptSession, session_name
 from .opening import default_location, open
 from .repo import Repo
 
-__all__ = ["CommitFacts", "KeptSession", "Repo", "SessionAgent", "default_location", "open", "session_name"]
+__all__ = ["CommitFacts", "Repo", "SessionAgent", "default_location", "open"]

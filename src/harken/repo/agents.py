@@ -10,7 +10,6 @@ import msgspec
 from harken.context import get_session, session_bytes, session_events
 from harken.errors import BadRequest
 from harken.formats.session_log import FORMAT
-from harken.log import Session
 from harken.store import SessionRow, Store
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ def _maker(store: Store, row: SessionRow, names: dict[str, str]) -> str:
 
 def agents_in_log(store: Store, path: Path) -> list[SessionAgent]:
     """The agents of a log file, with their chains where the store has them."""
+    from harken.log import Session  # most commands do without it
+
     if not path.is_file():
         raise BadRequest(f"{path} is not a file", hint="name a session's log file, or a session in the store")
     source = str(path.resolve())

@@ -29,7 +29,9 @@ from harken.store import Change, Commit, GcReport, Move, Name, Report, SessionRo
 
 from .agents import SessionAgent, agents_in_log, agents_in_store, view_of
 from .checkpoint import EVENTS, CommitFacts, NewCommit, make_commit
-from .live import KeptSession
+
+if TYPE_CHECKING:
+    from .live import KeptSession
 
 if TYPE_CHECKING:
     from harken.views import SessionViewer
@@ -314,6 +316,8 @@ class Repo:
     ) -> KeptSession:
         """A session log whose agents are checkpointed as they speak. With `start` it is a new log that begins with the
         conversation at that commit. Takes the options of `Session` too."""
+        from .live import KeptSession
+
         return KeptSession(
             path,
             repo=self,
