@@ -13,6 +13,7 @@ from harken.formats.session_log import FORMAT
 from harken.store import SessionRow, Store
 
 if TYPE_CHECKING:
+    from harken.log import Session
     from harken.views import SessionViewer
 
 LOG = FORMAT.name
