@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.events import Error, Event, Metric, Prompt, Response, System, Tokens, ToolCall, ToolResult, TranscriptEdit
 from harken.events.tally import NO_TOKENS, Prompts, Tally
+from harken.formats import get
+from support.events import events
 
 
 def metric(
@@ -228,3 +231,14 @@ def test_a_tally_survives_a_sessions_row(stream: list[Event]) -> None:
     tally = Tally.of(stream)
 
     assert tally == msgspec.json.decode(msgspec.json.encode(tally), type=Tally)
+
+
+@pytest.mark.parametrize("format", ["events-v1", "session-log-v2"])
+@settings(max_examples=60, deadline=None)
+@given(st.lists(events(), max_size=8))
+def test_what_is_kept_counts_as_it_did_before(format: str, told: list[Event]) -> None:
+    """A native session counts the same from its events, its log's lines and an array of events."""
+    told = [event.replace(index=0, message_id=f"m{number}") for number, event in enumerate(told)]
+    known = get(format)
+
+    assert Tally.of(told).figures() == Tally.of(known.read(known.write(told).data)).figures()

@@ -155,7 +155,7 @@ def _answer(pieces: Sequence[Piece], target: Format | None) -> Translation:
 
 
 def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link], *, plain: bool) -> Counts:
-    # Commits know their own counts; only what `context` left out or a translation dropped has to be read again.
+    # Commits know their own counts; only what `context` left out or a translation dropped has to be measured again.
     readable = [piece for piece in pieces if piece.format and "read" in piece.format.can]
     if plain or len(readable) < len(pieces):
         return Counts(
@@ -165,7 +165,12 @@ def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link]
         )
     if answer.events is not None:
         return count(answer.events)
-    return count(event for piece in readable if piece.format for event in piece.format.read(piece.data))
+    measured = [piece.format.measure(piece.data) for piece in pieces if piece.format]
+    return Counts(
+        messages=sum(part.messages for part in measured),
+        tokens=sum(part.tokens for part in measured),
+        approximate=any(part.approximate for part in measured),
+    )
 
 
 # -- sub-agents that were given their parent's context ---------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harken.events.tally import Tally
 from harken.formats import codex, openai_responses
 from harken.formats.codex.records import EVENT, ITEM, WRAPPED
 from harken.formats.codex_stream import StreamReader
@@ -54,6 +55,7 @@ def test_records_with_anything_in_them(lines: list[dict[str, Any]]) -> None:
     events = codex.read(data)
     moved = codex.rewrite(data, session_id="01a1dec9-55eb-7972-87c7-b70fb9cc6700")
 
+    assert Tally.of(events).figures() == facts.tally.figures()
     assert codex.split(data) == list(facts.deltas)
     assert facts.records == len({event.message_id for event in events})
     assert codex.context(data) == codex.context(codex.context(data))
@@ -71,3 +73,9 @@ def test_records_with_anything_in_them(lines: list[dict[str, Any]]) -> None:
 def test_stream_lines_with_anything_in_them(line: dict[str, Any], name: str) -> None:
     for event in StreamReader().feed(json.dumps({**line, "type": name})):
         assert event.message_id
+
+
+def test_a_rollback_before_anything_was_said_takes_nothing_back() -> None:
+    data = json.dumps({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 0}}).encode() + b"\n"
+
+    assert codex.context(data) == codex.context(codex.context(data))

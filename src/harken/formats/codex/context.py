@@ -198,8 +198,9 @@ class _Replay:
     def _roll_back(self, number: int, turns: int) -> None:
         cut = rollback_cut(self.entries, self._turns, turns)
         # The line from which on everything is taken back, up to and including the rollback itself.
-        first = self.entries[cut].line if cut < len(self.entries) else number
-        if first < self.since or (first == self.since and self.entries[cut].replaced):
+        taken = self.entries[cut] if cut < len(self.entries) else None
+        first = number if taken is None else taken.line
+        if first < self.since or (first == self.since and taken is not None and taken.replaced):
             # Part of a summary was taken away; no selection of lines says that, so the lines stay as they are.
             self.entangled = True
         elif not self.entangled:
