@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .backup import backup
 from .base import (
     CHECKPOINTS,
     COMMIT_TYPES,
@@ -10,10 +9,16 @@ from .base import (
     POLICIES,
     Annotation,
     ArtifactInfo,
+    BlobReader,
+    BlobWriter,
     Change,
     Commit,
+    CommitReader,
+    CommitWriter,
     Draft,
+    Feed,
     Link,
+    Maintenance,
     Move,
     Name,
     SessionRow,
@@ -21,12 +26,12 @@ from .base import (
     Store,
     Writer,
 )
-from .fsck import Finding, Report, fsck
-from .gc import GcReport, gc
+from .maintenance import backup, fsck, gc
 from .memory import MemoryStore
 from .moves import undo
 from .opening import open_store
 from .sqlite import SqliteStore
+from .values import Finding, GcReport, Report
 
 __all__ = [
     "CHECKPOINTS",
@@ -35,12 +40,18 @@ __all__ = [
     "POLICIES",
     "Annotation",
     "ArtifactInfo",
+    "BlobReader",
+    "BlobWriter",
     "Change",
     "Commit",
+    "CommitReader",
+    "CommitWriter",
     "Draft",
+    "Feed",
     "Finding",
     "GcReport",
     "Link",
+    "Maintenance",
     "MemoryStore",
     "Move",
     "Name",

@@ -6,246 +6,65 @@ implementation and `sqlite.py` the one people use; both pass `harken.testing.sto
 Everything that changes the store happens inside `with store.write() as writer:`, which is one transaction: it is
 there whole when the block ends, or not at all. Reading needs no transaction. Methods called `get` raise `NotFound`,
 methods called `find` may return None.
+
+Bytes and commits are two protocols each, for reading and for writing, so that one of them can live elsewhere one day;
+a store has both, and its writer is one transaction over both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
+from .values import (
+    CHECKPOINTS,
+    COMMIT_TYPES,
+    KINDS,
+    POLICIES,
+    Annotation,
+    ArtifactInfo,
+    Change,
+    Commit,
+    Draft,
+    GcReport,
+    Link,
+    Move,
+    Name,
+    Report,
+    SessionRow,
+    Sighting,
+)
 
-COMMIT_TYPES = ("delta", "compaction", "snapshot")
-POLICIES = ("default", "pin", "ephemeral", "replicate")
-KINDS = ("branch", "tag")
-CHECKPOINTS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
-
-
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """What a caller says of a commit; the store works out the names."""
-
-    artifact: str
-    """The full name of the delta (or summary, or snapshot), stored before or in the same transaction."""
-    format: str
-    parent: str = ""
-    """The full name of the parent; empty for the first of a chain."""
-    commit_type: str = "delta"
-    checkpoint: str = "explicit"
-    time: int
-    """The exact instant; the name is made from its whole seconds."""
-    template: str = ""
-    principal: str = ""
-    machine: str = ""
-    session_id: str = ""
-    ticket_id: str = ""
-    thread_id: str = ""
-    message_count: int = 0
-    token_count: int = 0
-    approximate: bool = False
-    """Whether `token_count` is an estimate."""
-    spawned_from: dict[str, Any] | None = None
-    """`{session, call_id, inherits}`: where a sub-agent's chain branches off."""
-    forked_from: str = ""
-    """The commit this chain continues in another session; outside the name."""
-
-
-class Commit(Draft, frozen=True, kw_only=True):
-    """A commit as it is kept."""
-
-    id: str
-    """64 hex digits by Bureau's recipe. Where another commit (another seal) had that name before, the 64 digits of
-    its own seal follow, so that this too is a name of hex digits and a unique prefix finds it."""
-    seal: str
-    """BLAKE3 over the fields that make the commit what it is, the parent's seal and the artifact's full name."""
-    short: str
-    """What people see: `ctx-` and enough digits to be alone."""
-    created_at: str
-    """Whole seconds, as they went into the name."""
+__all__ = [
+    "CHECKPOINTS",
+    "COMMIT_TYPES",
+    "KINDS",
+    "POLICIES",
+    "Annotation",
+    "ArtifactInfo",
+    "BlobReader",
+    "BlobWriter",
+    "Change",
+    "Commit",
+    "CommitReader",
+    "CommitWriter",
+    "Draft",
+    "Feed",
+    "Link",
+    "Maintenance",
+    "Move",
+    "Name",
+    "SessionRow",
+    "Sighting",
+    "Store",
+    "Writer",
+]
 
 
-class Link(msgspec.Struct, frozen=True, gc=False):
-    """A commit as materialize needs it: one step of a walk, cheap enough for chains of a hundred thousand."""
-
-    id: str
-    artifact: str
-    commit_type: str
-    format: str
-    message_count: int
-    token_count: int
-    approximate: bool
-
-
-class Sighting(msgspec.Struct, frozen=True, kw_only=True):
-    """A principal made this commit; the first sighting is the commit's own principal, machine and time."""
-
-    commit: str
-    principal: str
-    machine: str
-    time: int
-
-
-class Annotation(msgspec.Struct, frozen=True, kw_only=True):
-    """Something said about a commit afterwards; the list only grows, the newest of a key stands."""
-
-    commit: str
-    key: str
-    """`summary`, `label`, `superseded_by`, …"""
-    value: str
-    time: int
-    who: str = ""
-
-
-class Name(msgspec.Struct, frozen=True, kw_only=True):
-    """A branch or a tag: a name that points at a commit."""
-
-    name: str
-    kind: str
-    """`branch` or `tag`."""
-    target: str
-
-
-class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A name was moved on purpose; undoing it is one more move."""
-
-    number: int
-    name: str
-    kind: str
-    before: str
-    """Empty where the name was new."""
-    after: str
-    """Empty where the name was removed."""
-    time: int
-    who: str
-    why: str
-
-
-class ArtifactInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an artifact without reading it."""
-
-    id: str
-    size: int
-    policy: str = "default"
-    """`default`, `pin`, `ephemeral` or `replicate`."""
-    expires: int | None = None
-    evicted: bool = False
-
-
-class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A session the store knows: where it came from, how far it goes."""
-
-    session: str
-    runtime: str
-    version: int = 0
-    """How often the row was saved; the store counts, and `save_session` compares. 0 is a row that was never saved."""
-    tip: str = ""
-    """The full name of its newest commit."""
-    live: str = ""
-    """The full name of a commit above `tip` that holds what only a live recording has; the session stands there as
-    long as this is set."""
-    older: tuple[str, ...] = ()
-    """The full names of older tips, the newest first: `SESSION~1`, `SESSION~2`, …"""
-    parent: str = ""
-    """The session that spawned it, for a sub-agent."""
-    agent: str = ""
-    title: str = ""
-    source: str = ""
-    """The file it was read from, where there is one."""
-    template: str = ""
-    """This and the next four are what a run said of itself."""
-    principal: str = ""
-    machine: str = ""
-    ticket_id: str = ""
-    thread_id: str = ""
-    started: int | None = None
-    ended: int | None = None
-    messages: int = 0
-    cost_usd_micros: int | None = None
-    """What it cost; None where nobody knows."""
-    state: bytes = b""
-    """What the importer needs to go on where it stopped; opaque here (JSON text)."""
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of the store, as its feed tells it."""
-
-    number: int
-    """The store's next: no gap, always higher, never used again."""
-    kind: str
-    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation` or `eviction`."""
-    subject: str
-    """The full name of an artifact or commit, a branch or tag, or a session; empty where it is no longer there."""
-    detail: str = ""
-    """The policy, the principal of a sighting, `branch` or `tag`, or the key of an annotation."""
-
-
-class Writer(Protocol):
-    """The changing half of a store, alive inside one transaction."""
-
-    def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
-        """Keep the bytes; the answer is their full name. Writing twice is writing once.
-
-        `like` names an artifact that these bytes nearly repeat (the same record in a file that was copied): where
-        that pays, they are kept as the difference to it. Bytes that were there already keep the stronger of the two
-        policies: nobody's copy goes because somebody else stored it for a day."""
-        ...
-
-    def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
-        """`put` for content that need not fit into memory: it arrives, and is kept, in parts."""
-        ...
-
-    def commit(self, draft: Draft) -> Commit:
-        """Record a commit; the parent and the artifact must be there. The same commit twice is one commit."""
-        ...
-
-    def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
-        """Say something about a commit."""
-        ...
-
-    def move(
-        self,
-        name: str,
-        *,
-        kind: str,
-        to: str,
-        expect: str | None,
-        time: int,
-        who: str = "",
-        why: str = "",
-        record: bool = True,
-    ) -> None:
-        """Point a name at a commit (`to=""` removes it). `Conflict` unless it points at `expect` now: `""` means
-        it must be new, None means wherever it is. `record=False` is for tips that advance by themselves."""
-        ...
-
-    def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
-        """Insert the session or put this row in its place; the answer is the row with its new version.
-
-        `Conflict` unless the version that is there is `expect`: 0 means the session must be new, None means
-        whatever it is. `row.version` is not looked at."""
-        ...
-
-    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
-        """How long the artifact must stay."""
-        ...
-
-    def evict(self, artifact: str) -> None:
-        """Let the bytes go and keep the name: reading it says `Evicted` until the same bytes are put again.
-        `Conflict` for a pinned artifact."""
-        ...
-
-
-class Store(Protocol):
-    """The reading half, and the doors to the rest."""
-
-    location: str
-    """Where it lies, as a person would write it: a path, or a URL."""
-
-    def write(self) -> AbstractContextManager[Writer]:
-        """One transaction: whole when the block ends, or nothing of it if it raises."""
-        ...
-
-    # -- artifacts ---------------------------------------------------------------------------------------------
+class BlobReader(Protocol):
+    """Artifacts: bytes by the hash of the bytes."""
 
     def get(self, artifact: str) -> bytes:
         """The bytes of that full name, checked against it. `NotFound`, `Evicted`, `Corrupt`."""
@@ -271,10 +90,41 @@ class Store(Protocol):
         """Full names that begin with these hex digits."""
         ...
 
-    # -- commits -----------------------------------------------------------------------------------------------
+
+class BlobWriter(Protocol):
+    """Artifacts, inside a transaction."""
+
+    def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
+        """Keep the bytes; the answer is their full name. Writing twice is writing once.
+
+        `like` names an artifact that these bytes nearly repeat (the same record in a file that was copied): where
+        that pays, they are kept as the difference to it. Bytes that were there already keep the stronger of the two
+        policies: nobody's copy goes because somebody else stored it for a day."""
+        ...
+
+    def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
+        """`put` for content that need not fit into memory: it arrives, and is kept, in parts."""
+        ...
+
+    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
+        """How long the artifact must stay."""
+        ...
+
+    def evict(self, artifact: str) -> None:
+        """Let the bytes go and keep the name: reading it says `Evicted` until the same bytes are put again.
+        `Conflict` for a pinned artifact."""
+        ...
+
+
+class CommitReader(Protocol):
+    """Commits in chains, what is said about them, and the sessions they belong to."""
 
     def get_commit(self, commit: str) -> Commit:
         """The commit of that full name."""
+        ...
+
+    def get_commits(self, commits: Sequence[str]) -> list[Commit]:
+        """The commits of these full names, in the order asked, in few queries."""
         ...
 
     def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
@@ -302,15 +152,9 @@ class Store(Protocol):
         """Who made this commit, the first to do so first."""
         ...
 
-    def get_commits(self, commits: Sequence[str]) -> list[Commit]:
-        """The commits of these full names, in the order asked, in few queries."""
-        ...
-
     def sightings_of(self, commits: Sequence[str]) -> dict[str, list[Sighting]]:
         """`sightings` of many commits, by the names that were asked for."""
         ...
-
-    # -- what is said about them -------------------------------------------------------------------------------
 
     def annotations(self, commit: str) -> list[Annotation]:
         """Everything said about a commit, oldest first."""
@@ -344,7 +188,48 @@ class Store(Protocol):
         """The session of exactly this id."""
         ...
 
-    # -- the feed ----------------------------------------------------------------------------------------------
+
+class CommitWriter(Protocol):
+    """Commits, names and sessions, inside a transaction."""
+
+    def commit(self, draft: Draft) -> Commit:
+        """Record a commit; the parent and the artifact must be there. The same commit twice is one commit."""
+        ...
+
+    def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
+        """Say something about a commit."""
+        ...
+
+    def move(
+        self,
+        name: str,
+        *,
+        kind: str,
+        to: str,
+        expect: str | None,
+        time: int,
+        who: str = "",
+        why: str = "",
+        record: bool = True,
+    ) -> None:
+        """Point a name at a commit (`to=""` removes it). `Conflict` unless it points at `expect` now: `""` means
+        it must be new, None means wherever it is. `record=False` is for tips that advance by themselves."""
+        ...
+
+    def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
+        """Insert the session or put this row in its place; the answer is the row with its new version.
+
+        `Conflict` unless the version that is there is `expect`: 0 means the session must be new, None means
+        whatever it is. `row.version` is not looked at."""
+        ...
+
+
+class Writer(BlobWriter, CommitWriter, Protocol):
+    """The changing half of a store, alive inside one transaction. Everything that changes goes through it."""
+
+
+class Feed(Protocol):
+    """Every change by its number."""
 
     @property
     def epoch(self) -> str:
@@ -365,7 +250,49 @@ class Store(Protocol):
         came within `timeout` seconds."""
         ...
 
-    # -- the cache of derived bytes ----------------------------------------------------------------------------
+
+class Maintenance(Protocol):
+    """What keeps a store well."""
+
+    def fsck(self, *, read_data: bool = False, repair: bool = False, now: int | None = None) -> Report:
+        """Is everything what it says it is? `read_data` reads every byte, `repair` moves what is damaged aside.
+
+        A repair always reads every byte: it may not call a store sound that it has only looked at."""
+        ...
+
+    def gc(
+        self,
+        *,
+        dry_run: bool = False,
+        now: int | None = None,
+        keep_cache: bool = False,
+        limit: int | None = None,
+        backing: Callable[[str], bool] | None = None,
+        needed: Iterable[str] = (),
+    ) -> GcReport:
+        """Remove what nothing needs. `backing` says whether another store holds an artifact: those are evicted until
+        the rest is below `limit` bytes; `needed` names artifacts that something outside the store needs."""
+        ...
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copy the store as it is now into a new file, a store of its own; the answer is its size in bytes."""
+        ...
+
+    def pack(self, commit: str = "") -> int:
+        """Gather small frames into large ones: those of the commit's chain, or all. The answer is how many went.
+        It happens by itself as chains grow and end; calling it changes nothing but the space they take."""
+        ...
+
+
+class Store(BlobReader, CommitReader, Feed, Maintenance, Protocol):
+    """Everything that can be asked of a store, and the transaction in which it changes."""
+
+    location: str
+    """Where it lies, as a person would write it: a path, or a URL."""
+
+    def write(self) -> AbstractContextManager[Writer]:
+        """One transaction: whole when the block ends, or nothing of it if it raises."""
+        ...
 
     def cached(self, key: str) -> bytes | None:
         """Derived bytes kept under this key, if they still are."""
@@ -375,13 +302,6 @@ class Store(Protocol):
         """Keep derived bytes for a while; bounded, and never the only copy of anything."""
         ...
 
-    # -- housekeeping ------------------------------------------------------------------------------------------
-
-    def pack(self, commit: str = "") -> int:
-        """Gather small frames into large ones: those of the commit's chain, or all. The answer is how many went.
-        It happens by itself as chains grow and end; calling it changes nothing but the room they take."""
-        ...
-
     def close(self) -> None:
-        """Let go of everything; a store left without this is still whole."""
+        """Wait for whoever is reading, then close; a store left without this is still whole."""
         ...

@@ -16,9 +16,9 @@ from harken import ids
 from harken.errors import Corrupt, Evicted, HarkenError, NotFound
 
 from . import sql
-from .base import ArtifactInfo
 from .frames import Frame, open_frame
 from .rows import FSCK, Row, checked, span
+from .values import ArtifactInfo
 
 if TYPE_CHECKING:
     from .db import Database

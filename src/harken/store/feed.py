@@ -17,9 +17,9 @@ import msgspec
 from harken import clock, ids
 
 from . import sql
-from .base import Change
 from .db import untext
 from .rows import Row, checked
+from .values import Change
 
 if TYPE_CHECKING:
     from .db import Database

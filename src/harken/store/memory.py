@@ -6,6 +6,7 @@ A transaction keeps a list of how to undo each of its changes, and undoes them i
 from __future__ import annotations
 
 import functools
+import os
 import secrets
 import threading
 from collections import OrderedDict
@@ -13,28 +14,32 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
-import msgspec
-
 from harken import clock, ids
-from harken.errors import BadRequest, Closed, Conflict, Evicted, NotFound
+from harken.errors import BadRequest, Closed, Evicted, NotFound
 
 from . import naming
-from .base import Annotation, ArtifactInfo, Change, Commit, Draft, Link, Move, Name, SessionRow, Sighting
+from .checking import evicted
+from .memory_writer import MemoryArtifact, MemoryWriter
+from .values import (
+    Annotation,
+    ArtifactInfo,
+    Change,
+    Commit,
+    Finding,
+    GcReport,
+    Link,
+    Move,
+    Name,
+    Report,
+    SessionRow,
+    Sighting,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")
 P = ParamSpec("P")
 
 CACHE_LIMIT = 64 << 20
-
-
-class _Artifact:
-    """Bytes (None once evicted) and how long they must stay."""
-
-    __slots__ = ("data", "policy", "size")
-
-    def __init__(self, data: bytes | None, policy: tuple[str, int | None], size: int) -> None:
-        self.data, self.policy, self.size = data, policy, size
 
 
 def _reading(ask: Callable[Concatenate[MemoryStore, P], V], /) -> Callable[Concatenate[MemoryStore, P], V]:
@@ -57,7 +62,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._writing = False
-        self._artifacts: dict[str, _Artifact] = {}
+        self._artifacts: dict[str, MemoryArtifact] = {}
         self._commits: dict[str, Commit] = {}
         self._alike: dict[str, list[str]] = {}  # first eight digits -> names
         self._children: dict[str, list[str]] = {}
@@ -129,7 +134,7 @@ class MemoryStore:
         """Full names that begin with these hex digits."""
         return sorted(name for name in self._artifacts if name.startswith(prefix))[:limit]
 
-    def _artifact(self, artifact: str) -> _Artifact:
+    def _artifact(self, artifact: str) -> MemoryArtifact:
         try:
             return self._artifacts[artifact]
         except KeyError:
@@ -163,6 +168,11 @@ class MemoryStore:
             found = [c for c in self._commits.values() if c.id.startswith(prefix) and (not prefix or _first(c))]
         found.sort(key=lambda c: (c.time, self._places[c.id]), reverse=True)
         return found[:limit]
+
+    @_reading
+    def commits_as_made(self) -> list[Commit]:
+        """Every commit in the order in which they were made."""
+        return list(self._commits.values())
 
     @_reading
     def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
@@ -287,11 +297,77 @@ class MemoryStore:
             while sum(map(len, self._cache.values())) > CACHE_LIMIT:
                 self._cache.popitem(last=False)
 
-    # -- housekeeping ------------------------------------------------------------------------------------------
+    # -- maintenance -------------------------------------------------------------------------------------------
 
     def pack(self, commit: str = "") -> int:
         """Nothing to gather: there are no frames here."""
         return 0
+
+    @_reading
+    def fsck(self, *, read_data: bool = False, repair: bool = False, now: int | None = None) -> Report:
+        """Is everything what it says it is? There is no disk here that could have changed it."""
+        report = Report(commits=len(self._commits), artifacts=len(self._artifacts))
+        for name, artifact in self._artifacts.items():
+            if artifact.data is None:
+                report.findings.append(evicted(name))
+            elif ids.artifact_id(artifact.data) != name:
+                report.findings.append(Finding(severity="corrupt", what="artifact", which=name, why="its hash differs"))
+            report.bytes_read += len(artifact.data or b"")
+        return report
+
+    def gc(
+        self,
+        *,
+        dry_run: bool = False,
+        now: int | None = None,
+        keep_cache: bool = False,
+        limit: int | None = None,
+        backing: Callable[[str], bool] | None = None,
+        needed: Iterable[str] = (),
+    ) -> GcReport:
+        """Remove what nothing needs."""
+        report = GcReport(dry_run=dry_run, cache=0 if keep_cache else sum(map(len, self._cache.values())))
+        with self.write() as writer:
+            self._collect(writer, report, clock.now() if now is None else now, limit, backing, frozenset(needed))
+            report.kept = len(self._artifacts)
+            if dry_run:
+                writer.undo_all()
+            elif not keep_cache:
+                self._cache.clear()
+        return report
+
+    def _collect(
+        self,
+        writer: MemoryWriter,
+        report: GcReport,
+        now: int,
+        limit: int | None,
+        backing: Callable[[str], bool] | None,
+        needed: frozenset[str],
+    ) -> None:
+        used = needed | {commit.artifact for commit in self._commits.values()}
+        for name, artifact in list(self._artifacts.items()):
+            if artifact.policy[0] == "ephemeral" and (artifact.policy[1] or 0) <= now and name not in used:
+                writer.drop_artifact(name)
+                report.note(name, artifact.size)
+                report.expired += 1
+        total = sum(artifact.size for artifact in self._artifacts.values() if artifact.data is not None)
+        for name, artifact in list(self._artifacts.items()):
+            if limit is None or backing is None or total <= limit:
+                break
+            if artifact.data is not None and artifact.policy[0] != "pin" and backing(name):
+                writer.evict(name)
+                report.note(name, artifact.size)
+                report.evicted += 1
+                total -= artifact.size
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copy everything into a new store in a file; the answer is its size in bytes."""
+        from .copying import copy_memory
+
+        with self._lock:
+            self._check_open()
+            return copy_memory(self, path)
 
     def close(self) -> None:
         """Forget everything; a thread that is writing is waited for."""
@@ -308,170 +384,3 @@ class MemoryStore:
 
 def _first(commit: Commit) -> bool:
     return len(commit.id) == naming.FULL
-
-
-class MemoryWriter:
-    """The changing half; every change leaves a note on how to take it back."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-        self._undo: list[Callable[[], object]] = []
-
-    def undo_all(self) -> None:
-        """Take back everything, newest first."""
-        while self._undo:
-            self._undo.pop()()
-
-    def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
-        """Keep the bytes; the answer is their full name."""
-        naming.check_policy(policy, expires)
-        data, name = bytes(data), ids.artifact_id(data)
-        before = self._store._artifacts.get(name)
-        kept = (policy, expires) if before is None else naming.stronger(before.policy, (policy, expires))
-        self._set(self._store._artifacts, name, _Artifact(data, kept, len(data)))
-        if before is None or before.data is None:
-            self._tell("artifact", name)
-        if kept != (before.policy if before is not None else ("default", None)):
-            self._tell("policy", name, kept[0])
-        return name
-
-    def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
-        """`put` for content that arrives in parts."""
-        return self.put(b"".join(parts), policy=policy, expires=expires)
-
-    def commit(self, draft: Draft) -> Commit:
-        """Record a commit; the same commit twice is one commit."""
-        store, draft = self._store, naming.check_draft(draft)
-        parent = store.get_commit(draft.parent) if draft.parent else None
-        if parent is not None:
-            draft = msgspec.structs.replace(draft, parent=parent.id)
-        store.info(draft.artifact)
-        created_at = clock.format_seconds(draft.time)
-        name = naming.commit_name(draft, created_at)
-        seal = naming.seal_of(draft, created_at, parent.seal if parent else "")
-        for known in (name, name + seal):
-            if known in store._commits and store._commits[known].seal == seal:
-                self._sight(known, draft)
-                return store.get_commit(known)
-        name = name if name not in store._commits else name + seal
-        digits = naming.digits_needed(name, store._alike.get(name[:8], ()))
-        short = ids.commit_ref(name, digits)
-        commit = naming.to_commit(draft, id=name, seal=seal, short=short, created_at=created_at)
-        self._set(store._commits, name, commit)
-        self._tell("commit", name)
-        self._append(store._alike.setdefault(name[:8], []), name)
-        self._set(store._places, name, self._place(parent))
-        if parent is not None:
-            self._append(store._children.setdefault(parent.id, []), name)
-        self._set(store._sightings, name, [])
-        self._sight(name, draft, first=True)
-        return store.get_commit(name)
-
-    def _place(self, parent: Commit | None) -> tuple[int, int]:
-        """After its parent, if nothing is there yet; else a new chain."""
-        taken = self._store._places.values()
-        if parent is not None:
-            chain, place = self._store._places[parent.id]
-            if all(
-                self._store._places[child] != (chain, place + 1) for child in self._store._children.get(parent.id, ())
-            ):
-                return chain, place + 1
-        return max((chain for chain, _ in taken), default=0) + 1, 0
-
-    def _sight(self, name: str, draft: Draft, *, first: bool = False) -> None:
-        seen = self._store._sightings[name]
-        if all(s.principal != draft.principal for s in seen):
-            sighting = Sighting(commit=name, principal=draft.principal, machine=draft.machine, time=draft.time)
-            self._append(seen, sighting)
-            if not first:
-                self._tell("sighting", name, draft.principal)
-
-    def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
-        """Say something about a commit."""
-        name = self._store.get_commit(commit).id
-        said = self._store._annotations.setdefault(name, [])
-        self._append(said, Annotation(commit=name, key=key, value=value, time=time, who=who))
-        self._tell("annotation", name, key)
-
-    def move(
-        self,
-        name: str,
-        *,
-        kind: str,
-        to: str,
-        expect: str | None,
-        time: int,
-        who: str = "",
-        why: str = "",
-        record: bool = True,
-    ) -> None:
-        """Point a name at a commit, by compare-and-set."""
-        store = self._store
-        current = store.find_name(name)
-        naming.check_move(name, kind, current, to, expect)
-        target = store.get_commit(to).id if to else ""
-        before = current.target if current else ""
-        if target == before:
-            return
-        if target:
-            self._set(store._names, name, Name(name=name, kind=kind, target=target))
-        else:
-            self._drop(store._names, name)
-        self._tell("name", name, kind)
-        if record:
-            number = store._moves[-1].number + 1 if store._moves else 1
-            move = Move(number=number, name=name, kind=kind, before=before, after=target, time=time, who=who, why=why)
-            self._append(store._moves, move)
-
-    def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
-        """Insert the session or put this row in its place, by compare-and-set on its version."""
-        store, known = self._store, self._store._sessions.get(row.session)
-        version = known.version if known else 0
-        naming.check_version(row.session, version, expect)
-        saved = msgspec.structs.replace(
-            row,
-            version=version + 1,
-            tip=store.get_commit(row.tip).id if row.tip else "",
-            live=store.get_commit(row.live).id if row.live else "",
-            older=tuple(store.get_commit(commit).id for commit in row.older),
-        )
-        self._set(store._sessions, row.session, saved)
-        self._tell("session", row.session)
-        return saved
-
-    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
-        """How long the artifact must stay."""
-        naming.check_policy(policy, expires)
-        found = self._store._artifact(artifact)
-        self._set(self._store._artifacts, artifact, _Artifact(found.data, (policy, expires), found.size))
-        self._tell("policy", artifact, policy)
-
-    def evict(self, artifact: str) -> None:
-        """Let the bytes go and keep the name."""
-        found = self._store._artifact(artifact)
-        if found.policy[0] == "pin":
-            raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
-        self._set(self._store._artifacts, artifact, _Artifact(None, found.policy, found.size))
-        self._tell("eviction", artifact)
-
-    # -- changes that can be taken back ------------------------------------------------------------------------
-
-    def _tell(self, kind: str, subject: str, detail: str = "") -> None:
-        changes = self._store._changes
-        self._append(changes, Change(number=len(changes) + 1, kind=kind, subject=subject, detail=detail))
-
-    def _set(self, table: dict[K, V], key: K, value: V) -> None:
-        if key in table:
-            before = table[key]
-            self._undo.append(lambda: table.__setitem__(key, before))
-        else:
-            self._undo.append(lambda: table.pop(key))
-        table[key] = value
-
-    def _drop(self, table: dict[K, V], key: K) -> None:
-        before = table.pop(key)
-        self._undo.append(lambda: table.__setitem__(key, before))
-
-    def _append(self, items: list[V], item: V) -> None:
-        items.append(item)
-        self._undo.append(items.pop)

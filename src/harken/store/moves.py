@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harken.errors import Conflict, NotFound
 
-from .base import Move, Store
+from .base import Store
+from .values import Move
 
 
 def undo(store: Store, number: int | None = None, *, time: int, who: str = "", why: str = "") -> Move:

@@ -12,7 +12,7 @@ import msgspec
 from harken import clock, ids
 from harken.errors import BadRequest, Conflict, NotFound
 
-from .base import CHECKPOINTS, COMMIT_TYPES, KINDS, POLICIES, Commit, Draft, Name
+from .values import CHECKPOINTS, COMMIT_TYPES, KINDS, POLICIES, Commit, Draft, Name
 
 FULL = 64
 """Hex digits of a commit's name; a commit named like an older one is told apart by its seal's digits after these."""

@@ -17,13 +17,12 @@ from harken import ids
 from harken.errors import HarkenError
 
 from . import sql
-from .backup import backup
 from .feed import retell
 from .packing import highest_frame, keep_highest
 from .sqlite_writer import place_artifact, set_artifact
+from .values import Finding, Report
 
 if TYPE_CHECKING:
-    from .fsck import Finding, Report
     from .sqlite import SqliteStore
 
 _KEYS = {"loose": "slot"}
@@ -57,7 +56,7 @@ class Repairer:
         while (path := Path(f"{self._store.path}.before-repair-{number}")).exists():
             number += 1
         try:
-            backup(self._store, path)
+            self._store.backup(path)
         except HarkenError:
             path.unlink(missing_ok=True)
             target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -135,15 +134,11 @@ class Repairer:
             self._report.findings.append(self._note(f"the indexes could not be made anew: {error}"))
 
     def _note(self, why: str) -> Finding:
-        from .fsck import Finding
-
         return Finding(severity="note", what="repair", which="store", why=why)
 
     def _say(self) -> None:
         """Mark what was repaired by looking again."""
-        from .fsck import fsck
-
-        after = fsck(self._store, read_data=True)
+        after = self._store.fsck(read_data=True)
         still = {(found.what, found.which, found.why) for found in after.findings if found.severity == "corrupt"}
         self._report.findings = [
             found

@@ -11,8 +11,8 @@ import msgspec
 from harken import clock, ids
 from harken.errors import Corrupt
 
-from .base import Commit, Link, SessionRow
 from .db import untext
+from .values import Commit, Link, SessionRow
 
 _UNREADABLE = (TypeError, AttributeError, ValueError, OverflowError, KeyError, IndexError, msgspec.MsgspecError)
 FSCK = "`harken fsck` says what is lost"

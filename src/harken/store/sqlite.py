@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,6 @@ from harken import ids
 from harken.errors import Corrupt, HarkenError, NotFound
 
 from . import feed, naming, sql
-from .base import Annotation, Change, Commit, Link, Move, Name, SessionRow, Sighting
 from .blobs import SqliteBlobs
 from .cache import Cache
 from .db import Database, Steps, text, untext
@@ -44,6 +43,7 @@ from .rows import (
     words,
 )
 from .sqlite_writer import SqliteWriter
+from .values import Annotation, Change, Commit, GcReport, Link, Move, Name, Report, SessionRow, Sighting
 
 T = TypeVar("T")
 _KEPT = 200_000
@@ -453,13 +453,40 @@ class SqliteStore(SqliteBlobs):
         """Keep derived bytes for a while, for this epoch of the store."""
         self.derived.put(f"{self.epoch}/{key}", data)
 
-    # -- housekeeping ------------------------------------------------------------------------------------------
+    # -- maintenance -------------------------------------------------------------------------------------------
 
     def pack(self, commit: str = "") -> int:
         """Gather small frames into large ones: those of the commit's chain, or all."""
-        if not commit:
-            return self.packer.pack(None)
-        return self.packer.pack(self.number(commit) >> 32)
+        return self.packer.pack(self.number(commit) >> 32 if commit else None)
+
+    def fsck(self, *, read_data: bool = False, repair: bool = False, now: int | None = None) -> Report:
+        """Is everything what it says it is?"""
+        from .checking import check
+
+        return check(self, read_data=read_data, repair=repair, now=now)
+
+    def gc(
+        self,
+        *,
+        dry_run: bool = False,
+        now: int | None = None,
+        keep_cache: bool = False,
+        limit: int | None = None,
+        backing: Callable[[str], bool] | None = None,
+        needed: Iterable[str] = (),
+    ) -> GcReport:
+        """Remove what nothing needs."""
+        from .collecting import collect
+
+        return collect(
+            self, dry_run=dry_run, now=now, keep_cache=keep_cache, limit=limit, backing=backing, needed=needed
+        )
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copy the store as it is now into a new file, a store of its own; the answer is its size in bytes."""
+        from .copying import copy_file
+
+        return copy_file(self, path)
 
     def close(self) -> None:
         """Gather what this store left loose, and let go of the file; closing twice is closing once."""

@@ -16,11 +16,11 @@ from harken import clock, ids
 from harken.errors import BadRequest, Conflict, NotFound
 
 from . import naming, sql
-from .base import Commit, Draft, SessionRow
 from .db import text
 from .feed import ChangeLog
 from .frames import BULK, FRAME_SIZE, Frame, live_level, seal_frame
 from .rows import SESSION_WORDS, checked, full_name
+from .values import Commit, Draft, SessionRow
 
 if TYPE_CHECKING:
     from .db import Database
@@ -187,6 +187,11 @@ class SqliteWriter:
         for name in self._numbers.keys() - self._noted:
             self._add_artifact(self._numbers[name], name, len(self._buffer[name]))
             self._noted.add(name)
+
+    def put_name(self, artifact: str, size: int) -> None:
+        """Note an artifact whose bytes were evicted before it came here."""
+        self._begin()
+        self._add_artifact(self._draw("artifact"), artifact, size)
 
     def _add_artifact(self, number: int, name: str, size: int) -> None:
         row = (number, bytes.fromhex(name), None, None, size, None, None)

@@ -18,10 +18,10 @@ from harken import clock, ids
 from harken.errors import Corrupt, NotFound
 
 from . import naming, sql
-from .base import Commit, Draft, Store
 from .feed import unpacked
 from .frames import LIMIT, Frame, open_frame
 from .rows import Names, Row, checked, commit_of, full_name, parent_of, words
+from .values import Commit, Draft, Finding, Report
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
@@ -30,44 +30,8 @@ if TYPE_CHECKING:
 _UNREADABLE = (Corrupt, NotFound, TypeError, ValueError, KeyError, AttributeError, OverflowError, msgspec.MsgspecError)
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing fsck has to say."""
-
-    severity: str
-    """`corrupt`: not what it says it is. `evicted`: let go on purpose. `note`: harmless, and worth knowing."""
-    what: str
-    """`commit`, `artifact`, `frame`, `name`, …"""
-    which: str
-    """Its name, or the number of its row."""
-    why: str
-    repaired: bool = False
-
-
-class Report(msgspec.Struct, kw_only=True):
-    """What fsck found."""
-
-    commits: int = 0
-    artifacts: int = 0
-    frames: int = 0
-    bytes_read: int = 0
-    findings: list[Finding] = msgspec.field(default_factory=list)
-    saved: str = ""
-    """Where the file was copied before a repair."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is left that is corrupt."""
-        return not any(found.severity == "corrupt" and not found.repaired for found in self.findings)
-
-
-def fsck(store: Store, *, read_data: bool = False, repair: bool = False, now: int | None = None) -> Report:
-    """Check a store; `read_data` reads every byte, `repair` moves what is damaged into quarantine.
-
-    A repair always reads every byte: it may not call a store sound that it has only looked at."""
-    from .sqlite import SqliteStore
-
-    if not isinstance(store, SqliteStore):
-        return _check_memory(store)
+def check(store: SqliteStore, *, read_data: bool, repair: bool, now: int | None) -> Report:
+    """Check a store; `read_data` reads every byte, `repair` moves what is damaged into quarantine."""
     report = Report()
     checker = _Checker(store, report)
     with store.db.snapshot():  # others may write meanwhile
@@ -89,18 +53,6 @@ def fsck(store: Store, *, read_data: bool = False, repair: bool = False, now: in
     return report
 
 
-def _check_memory(store: Store) -> Report:
-    report = Report()
-    for artifact in store.artifacts(limit=1 << 60):
-        report.artifacts += 1
-        if store.has(artifact):
-            report.bytes_read += len(store.get(artifact))
-        else:
-            report.findings.append(_evicted(artifact))
-    report.commits = len(store.commits())
-    return report
-
-
 def _blob(value: object) -> bytes:
     """The bytes of a column that holds bytes. A damaged row may have a number there, which must not become a length."""
     if not isinstance(value, bytes):
@@ -108,7 +60,8 @@ def _blob(value: object) -> bytes:
     return value
 
 
-def _evicted(artifact: str) -> Finding:
+def evicted(artifact: str) -> Finding:
+    """What is said of an artifact whose bytes were evicted."""
     name = ids.artifact_ref(artifact)
     return Finding(severity="evicted", what="artifact", which=name, why="its bytes were evicted")
 
@@ -251,7 +204,7 @@ class _Checker:
     ) -> None:
         row = ("artifacts", number)
         if not parts:
-            self._report.findings.append(_evicted(name))
+            self._report.findings.append(evicted(name))
         elif [part for part, _, _ in parts] != list(range(len(parts))) or sum(part[2] for part in parts) != size:
             self.corrupt("artifact", ids.artifact_ref(name), "its parts do not add up", row)
         elif any(sizes.get(frame) != length for _, frame, length in parts):

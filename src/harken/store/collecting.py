@@ -1,6 +1,6 @@
-"""gc: let go of what nothing needs. Commits are kept for ever, and so is every artifact one of them names.
+"""gc: remove what nothing needs. Commits are kept for ever, and so is every artifact one of them names.
 
-What goes: the cache, ephemeral artifacts past their time that no commit, and so nothing kept, needs, and the room
+What goes: the cache, ephemeral artifacts past their time that no commit, and so nothing kept, needs, and the space
 that packing, eviction and deletion left. Where a backing store is given with a limit, artifacts that it holds too are
 evicted, oldest first, until the rest fits; a pinned one never.
 """
@@ -11,17 +11,14 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from harken import clock, ids
-from harken.errors import BadRequest
+from harken import clock
 
 from . import sql
-from .base import Store
 from .frames import BULK, seal_frame
 from .packing import highest_frame, keep_highest, release_room
 from .rows import checked
 from .sqlite_writer import add_frame, place_artifact
+from .values import GcReport
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
@@ -35,44 +32,17 @@ _USED = "SELECT frame, sum(size) FROM artifacts WHERE frame > 0 GROUP BY frame"
 _SLICES = f"{sql.ARTIFACTS} WHERE frame = ? ORDER BY start"
 
 
-class GcReport(msgspec.Struct, kw_only=True):
-    """What gc let go of, or would."""
-
-    dry_run: bool
-    expired: int = 0
-    """Ephemeral artifacts past their time."""
-    evicted: int = 0
-    """Artifacts that only the backing store holds now."""
-    frames: int = 0
-    """Frames dropped or written anew without what nobody needs."""
-    freed: int = 0
-    """Bytes of content let go."""
-    cache: int = 0
-    """Bytes of the cache."""
-    pages: int = 0
-    """Empty pages given back to the disk."""
-    kept: int = 0
-    """Artifacts that stay."""
-    names: list[str] = msgspec.field(default_factory=list)
-    """The artifacts that went, by their short names."""
-
-
-def gc(
-    store: Store,
+def collect(
+    store: SqliteStore,
     *,
-    dry_run: bool = False,
-    now: int | None = None,
-    keep_cache: bool = False,
-    limit: int | None = None,
-    backing: Callable[[str], bool] | None = None,
-    needed: Iterable[str] = (),
+    dry_run: bool,
+    now: int | None,
+    keep_cache: bool,
+    limit: int | None,
+    backing: Callable[[str], bool] | None,
+    needed: Iterable[str],
 ) -> GcReport:
-    """Let go of what nothing needs. `backing` says whether another store holds an artifact; `needed` names artifacts
-    that something outside the store's own knowledge needs (attachments, for instance)."""
-    from .sqlite import SqliteStore
-
-    if not isinstance(store, SqliteStore):
-        raise BadRequest("a store in memory has nothing to collect")
+    """Remove what nothing needs."""
     if not dry_run:
         store.pack()
     collector = _Collector(store, GcReport(dry_run=dry_run), clock.now() if now is None else now)
@@ -89,11 +59,11 @@ def gc(
 
 
 class _Rehearsed(Exception):
-    """Everything was found, and nothing is to be let go."""
+    """Everything was found, and nothing is to be removed."""
 
 
 class _Collector:
-    """One transaction that finds what can go, and unless it is a rehearsal lets it go."""
+    """One transaction that finds what can go, and unless it is a rehearsal removes it."""
 
     def __init__(self, store: SqliteStore, report: GcReport, now: int) -> None:
         self._store, self._db, self.report, self._now = store, store.db, report, now
@@ -126,7 +96,7 @@ class _Collector:
     def _expire(self) -> None:
         for raw in self._db.all(_EXPIRED, (self._now,)):
             row = checked("artifacts", raw)
-            self._note(row[1], row[4])
+            self.report.note(row[1].hex(), row[4])
             self.report.expired += 1
             self._writer.drop_artifact(row[0], row[1])
 
@@ -145,14 +115,10 @@ class _Collector:
             row = checked("artifacts", raw)
             if not backing(row[1].hex()):
                 continue
-            self._note(row[1], row[4])
+            self.report.note(row[1].hex(), row[4])
             self.report.evicted += 1
             self._writer.drop_bytes(row)
             total -= row[4]
-
-    def _note(self, id: bytes, size: int) -> None:
-        self.report.freed += size
-        self.report.names.append(ids.artifact_ref(id.hex()))
 
     def _sweep_frames(self, highest: int) -> None:
         """Drop frames nobody points at, and write those anew that are more than half empty."""

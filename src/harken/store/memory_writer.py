@@ -1,0 +1,201 @@
+"""The changing half of the store in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from harken import clock, ids
+from harken.errors import Conflict
+
+from . import naming
+from .values import Annotation, Change, Commit, Draft, Move, Name, SessionRow, Sighting
+
+if TYPE_CHECKING:
+    from .memory import MemoryStore
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class MemoryArtifact:
+    """Bytes (None once evicted) and how long they must stay."""
+
+    __slots__ = ("data", "policy", "size")
+
+    def __init__(self, data: bytes | None, policy: tuple[str, int | None], size: int) -> None:
+        self.data, self.policy, self.size = data, policy, size
+
+
+class MemoryWriter:
+    """The changing half; every change leaves a note on how to take it back."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._undo: list[Callable[[], object]] = []
+
+    def undo_all(self) -> None:
+        """Take back everything, newest first."""
+        while self._undo:
+            self._undo.pop()()
+
+    def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
+        """Keep the bytes; the answer is their full name."""
+        naming.check_policy(policy, expires)
+        data, name = bytes(data), ids.artifact_id(data)
+        before = self._store._artifacts.get(name)
+        kept = (policy, expires) if before is None else naming.stronger(before.policy, (policy, expires))
+        self._set(self._store._artifacts, name, MemoryArtifact(data, kept, len(data)))
+        if before is None or before.data is None:
+            self._tell("artifact", name)
+        if kept != (before.policy if before is not None else ("default", None)):
+            self._tell("policy", name, kept[0])
+        return name
+
+    def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
+        """`put` for content that arrives in parts."""
+        return self.put(b"".join(parts), policy=policy, expires=expires)
+
+    def commit(self, draft: Draft) -> Commit:
+        """Record a commit; the same commit twice is one commit."""
+        store, draft = self._store, naming.check_draft(draft)
+        parent = store.get_commit(draft.parent) if draft.parent else None
+        if parent is not None:
+            draft = msgspec.structs.replace(draft, parent=parent.id)
+        store.info(draft.artifact)
+        created_at = clock.format_seconds(draft.time)
+        name = naming.commit_name(draft, created_at)
+        seal = naming.seal_of(draft, created_at, parent.seal if parent else "")
+        for known in (name, name + seal):
+            if known in store._commits and store._commits[known].seal == seal:
+                self._sight(known, draft)
+                return store.get_commit(known)
+        name = name if name not in store._commits else name + seal
+        digits = naming.digits_needed(name, store._alike.get(name[:8], ()))
+        short = ids.commit_ref(name, digits)
+        commit = naming.to_commit(draft, id=name, seal=seal, short=short, created_at=created_at)
+        self._set(store._commits, name, commit)
+        self._tell("commit", name)
+        self._append(store._alike.setdefault(name[:8], []), name)
+        self._set(store._places, name, self._place(parent))
+        if parent is not None:
+            self._append(store._children.setdefault(parent.id, []), name)
+        self._set(store._sightings, name, [])
+        self._sight(name, draft, first=True)
+        return store.get_commit(name)
+
+    def _place(self, parent: Commit | None) -> tuple[int, int]:
+        """After its parent, if nothing is there yet; else a new chain."""
+        taken = self._store._places.values()
+        if parent is not None:
+            chain, place = self._store._places[parent.id]
+            if all(
+                self._store._places[child] != (chain, place + 1) for child in self._store._children.get(parent.id, ())
+            ):
+                return chain, place + 1
+        return max((chain for chain, _ in taken), default=0) + 1, 0
+
+    def _sight(self, name: str, draft: Draft, *, first: bool = False) -> None:
+        seen = self._store._sightings[name]
+        if all(s.principal != draft.principal for s in seen):
+            sighting = Sighting(commit=name, principal=draft.principal, machine=draft.machine, time=draft.time)
+            self._append(seen, sighting)
+            if not first:
+                self._tell("sighting", name, draft.principal)
+
+    def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
+        """Say something about a commit."""
+        name = self._store.get_commit(commit).id
+        said = self._store._annotations.setdefault(name, [])
+        self._append(said, Annotation(commit=name, key=key, value=value, time=time, who=who))
+        self._tell("annotation", name, key)
+
+    def move(
+        self,
+        name: str,
+        *,
+        kind: str,
+        to: str,
+        expect: str | None,
+        time: int,
+        who: str = "",
+        why: str = "",
+        record: bool = True,
+    ) -> None:
+        """Point a name at a commit, by compare-and-set."""
+        store = self._store
+        current = store.find_name(name)
+        naming.check_move(name, kind, current, to, expect)
+        target = store.get_commit(to).id if to else ""
+        before = current.target if current else ""
+        if target == before:
+            return
+        if target:
+            self._set(store._names, name, Name(name=name, kind=kind, target=target))
+        else:
+            self._drop(store._names, name)
+        self._tell("name", name, kind)
+        if record:
+            number = store._moves[-1].number + 1 if store._moves else 1
+            move = Move(number=number, name=name, kind=kind, before=before, after=target, time=time, who=who, why=why)
+            self._append(store._moves, move)
+
+    def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
+        """Insert the session or put this row in its place, by compare-and-set on its version."""
+        store, known = self._store, self._store._sessions.get(row.session)
+        version = known.version if known else 0
+        naming.check_version(row.session, version, expect)
+        saved = msgspec.structs.replace(
+            row,
+            version=version + 1,
+            tip=store.get_commit(row.tip).id if row.tip else "",
+            live=store.get_commit(row.live).id if row.live else "",
+            older=tuple(store.get_commit(commit).id for commit in row.older),
+        )
+        self._set(store._sessions, row.session, saved)
+        self._tell("session", row.session)
+        return saved
+
+    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
+        """How long the artifact must stay."""
+        naming.check_policy(policy, expires)
+        found = self._store._artifact(artifact)
+        self._set(self._store._artifacts, artifact, MemoryArtifact(found.data, (policy, expires), found.size))
+        self._tell("policy", artifact, policy)
+
+    def evict(self, artifact: str) -> None:
+        """Let the bytes go and keep the name."""
+        found = self._store._artifact(artifact)
+        if found.policy[0] == "pin":
+            raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
+        self._set(self._store._artifacts, artifact, MemoryArtifact(None, found.policy, found.size))
+        self._tell("eviction", artifact)
+
+    def drop_artifact(self, artifact: str) -> None:
+        """Remove an artifact, its name too."""
+        self._drop(self._store._artifacts, artifact)
+        self._tell("eviction", artifact)
+
+    # -- changes that can be taken back ------------------------------------------------------------------------
+
+    def _tell(self, kind: str, subject: str, detail: str = "") -> None:
+        changes = self._store._changes
+        self._append(changes, Change(number=len(changes) + 1, kind=kind, subject=subject, detail=detail))
+
+    def _set(self, table: dict[K, V], key: K, value: V) -> None:
+        if key in table:
+            before = table[key]
+            self._undo.append(lambda: table.__setitem__(key, before))
+        else:
+            self._undo.append(lambda: table.pop(key))
+        table[key] = value
+
+    def _drop(self, table: dict[K, V], key: K) -> None:
+        before = table.pop(key)
+        self._undo.append(lambda: table.__setitem__(key, before))
+
+    def _append(self, items: list[V], item: V) -> None:
+        items.append(item)
+        self._undo.append(items.pop)
