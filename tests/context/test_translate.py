@@ -118,7 +118,7 @@ def back(name: str) -> list[dict[str, Any]]:
 
 
 def told(data: bytes) -> list[str]:
-    events = get("claude-code-v1").tell(data)
+    events = get("claude-code-v1").read_conversation(data)
     words = {"prompt": "content", "response": "content", "tool_call": "id", "tool_result": "output"}
     return [getattr(event, words[event.kind]) for event in events if event.kind in words]
 
@@ -214,5 +214,5 @@ def test_materialize_and_resume_agree_on_every_real_session(tmp_path: Path) -> N
     repo = Repo(MemoryStore())
     for folder, source in FOLDERS.items():
         for path in sorted(Path(CORPUS, folder).rglob("*.jsonl")):
-            if get(source).tell(get(source).context(path.read_bytes())):
+            if get(source).read_conversation(get(source).context(path.read_bytes())):
                 assert_alike(repo, path.read_bytes(), source, tmp_path)

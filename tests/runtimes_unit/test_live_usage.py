@@ -7,7 +7,7 @@ from typing import Any
 
 from harken.analytics import stats
 from harken.events import Event
-from harken.formats.claude_stream import StreamReader
+from harken.formats.claude_stream import ClaudeStreamReader
 
 
 def result(total: int, added: int | None, cost: float) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def heard(*processes: list[dict[str, Any]]) -> list[Event]:
     """The events of several processes that went on with one session, each read by a reader of its own."""
     events: list[Event] = []
     for lines in processes:
-        reader = StreamReader()
+        reader = ClaudeStreamReader()
         for line in lines:
             events += reader.feed(json.dumps(line).encode())
     return events

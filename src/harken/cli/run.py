@@ -134,11 +134,11 @@ def _reader(runtime: str) -> Reader:
     if runtime == "claude-code":
         import harken.formats.claude_stream as claude_stream
 
-        return claude_stream.StreamReader()
+        return claude_stream.ClaudeStreamReader()
     import harken.formats.codex_stream as codex_stream
 
     # Codex numbers its items anew in every run of a thread.
-    return codex_stream.StreamReader(f"{clock.now():x}")
+    return codex_stream.CodexStreamReader(f"{clock.now():x}")
 
 
 def _find_program(runtime: str) -> str:

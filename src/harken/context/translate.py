@@ -49,7 +49,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
         """What the piece says: in the order the model reads it, where it is a conversation that stands."""
         if self.format is None:
             return []
-        return self.format.tell(self.data) if self.current else self.format.read(self.data)
+        return self.format.read_conversation(self.data) if self.current else self.format.read(self.data)
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,9 +14,8 @@ from harken.events import Event, Output, System
 from harken.events.text import clean
 
 from .base import Format, Written
-from .claude_code.read import assistant_event, user_events
-from .claude_code.types import BLOCKS
-from .kit.anthropic_writing import Block, Said, arrange
+from .claude_code.classify import by_text
+from .kit.anthropic import BLOCKS, Block, Said, arrange, assistant_event, user_events
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import NotJson, encode, parse_beginning, parse_document
 
@@ -108,7 +107,7 @@ def _message(message: Any) -> Iterator[Event]:
     if not isinstance(content, str | list) or role not in ("user", "assistant", "system"):
         yield Output(raw=encode(message), why="a message without a role or content")
     elif role == "user":
-        yield from user_events(content, None)
+        yield from user_events(content, None, by_text)
     elif role == "system":
         for text in _instructions(content):
             yield System(subtype=INSTRUCTIONS, message=clean(text))

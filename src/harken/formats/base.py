@@ -94,11 +94,13 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """How sure it is that a file is of this format, from its first bytes (`claims.HEAD` of them) and its path."""
     reader: Callable[[bytes], Iterable[Event]] | None = None
     writer: Callable[[Sequence[Event]], Written] | None = None
-    teller: Callable[[bytes], Iterable[Event]] | None = None
-    """The events of a context in the order the model reads them, where that is not the order of the bytes."""
+    conversation_reader: Callable[[bytes], Iterable[Event]] | None = None
+    """Reads a context (what `context` gave) in the order the model reads it. Needed only where that is not the order of
+    the bytes: Claude Code keeps messages that a compaction preserved before the summary they follow. A translation
+    into another format begins from this."""
     direct: Mapping[str, Callable[[bytes], Written]] = {}
-    """By format: the way from a context of this format straight to that one, where going through events says less."""
-
+    """By the name of a format: writes a context of this format straight into that one. Needed only where going through
+    events would say less: what Claude Code sends to the API holds blocks and repairs that no event has a place for."""
     measurer: Callable[[bytes], Counts] | None = None
     """How much a delta holds, where that can be told without reading all of it."""
     runtime: str = ""
@@ -119,9 +121,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
             raise BadRequest(f"{self.name} can be written but not read")
         return list(self.reader(data))
 
-    def tell(self, data: bytes) -> list[Event]:
+    def read_conversation(self, data: bytes) -> list[Event]:
         """The events of the conversation as it stands, in the order the model reads them."""
-        return self.read(data) if self.teller is None else list(self.teller(data))
+        return self.read(data) if self.conversation_reader is None else list(self.conversation_reader(data))
 
     def adopt(self, events: Sequence[Event]) -> Written:
         """The bytes for what happened in another runtime, so that this one goes on with it."""

@@ -16,8 +16,9 @@ from harken.events.tally import SYNTHETIC, figure
 from harken.events.text import clean
 
 from .base import Format
-from .claude_code.classify import by_fields, has_result
-from .claude_code.read import assistant_event, metric_of, run_metric, tool_result, user_events
+from .claude_code.classify import by_fields, by_text, has_result
+from .claude_code.read import metric_of, run_metric
+from .kit.anthropic import assistant_event, tool_result, user_events
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import SPACE, NotJson, encode, lines, parse_document, read_head, take_apart
 
@@ -32,7 +33,7 @@ QUIET = frozenset(
 """Lines that are understood and are no conversation."""
 
 
-class StreamReader:
+class ClaudeStreamReader:
     """Reads a stream as it comes; one reader per process that is listened to."""
 
     def __init__(self) -> None:
@@ -153,7 +154,7 @@ def _user(record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
     fixed = "beside_result" if has_result(content) else by_fields(record)
     if fixed is None and record.get("parent_tool_use_id"):
         fixed = "agent"
-    yield from user_events(content, fixed)
+    yield from user_events(content, fixed, by_text)
 
 
 def _model_totals(record: Record, key: str) -> Tokens | None:
@@ -189,7 +190,7 @@ def _added(total: int | None, before: int | None) -> int | None:
 
 def read(data: bytes) -> Iterable[Event]:
     """Every event of a whole stream, whether lines or the array that claude-code-action writes."""
-    reader = StreamReader()
+    reader = ClaudeStreamReader()
     if data.lstrip()[:1] == b"[":
         try:
             items = parse_document(data)
@@ -200,7 +201,7 @@ def read(data: bytes) -> Iterable[Event]:
     return [event for start, end in lines(data) for event in reader.feed(data[start:end])]
 
 
-def _item(reader: StreamReader, item: Any, number: int) -> list[Event]:
+def _item(reader: ClaudeStreamReader, item: Any, number: int) -> list[Event]:
     raw = encode(item)
     if isinstance(item, dict):
         return reader.record(item, f"@{number}", raw)

@@ -20,7 +20,7 @@ from .kit.openai import Record, dump, text_of
 Fields = dict[str, Any]
 
 
-class StreamReader:
+class CodexStreamReader:
     """Feed it lines; it answers with the events of each."""
 
     def __init__(self, run: str = "") -> None:
@@ -160,33 +160,33 @@ class StreamReader:
         return events
 
 
-_HANDLERS: dict[str, Callable[[StreamReader, Record, Fields], list[Event] | None]] = {
-    "thread.started": StreamReader._thread,
-    "turn.started": StreamReader._turn_started,
-    "turn.completed": StreamReader._turn_completed,
-    "turn.failed": StreamReader._turn_failed,
-    "error": StreamReader._error,
-    "item.started": StreamReader._item,
-    "item.updated": StreamReader._item,
-    "item.completed": StreamReader._item,
+_HANDLERS: dict[str, Callable[[CodexStreamReader, Record, Fields], list[Event] | None]] = {
+    "thread.started": CodexStreamReader._thread,
+    "turn.started": CodexStreamReader._turn_started,
+    "turn.completed": CodexStreamReader._turn_completed,
+    "turn.failed": CodexStreamReader._turn_failed,
+    "error": CodexStreamReader._error,
+    "item.started": CodexStreamReader._item,
+    "item.updated": CodexStreamReader._item,
+    "item.completed": CodexStreamReader._item,
 }
-_ITEMS: dict[str, Callable[[StreamReader, Record, Fields, str, bool], list[Event]]] = {
-    "agent_message": StreamReader._message,
-    "assistant_message": StreamReader._message,
-    "reasoning": StreamReader._reasoning,
-    "error": StreamReader._notice,
-    "command_execution": StreamReader._command,
-    "file_change": StreamReader._change,
-    "mcp_tool_call": StreamReader._mcp,
-    "web_search": StreamReader._search,
-    "collab_tool_call": StreamReader._agents,
-    "todo_list": StreamReader._plan,
+_ITEMS: dict[str, Callable[[CodexStreamReader, Record, Fields, str, bool], list[Event]]] = {
+    "agent_message": CodexStreamReader._message,
+    "assistant_message": CodexStreamReader._message,
+    "reasoning": CodexStreamReader._reasoning,
+    "error": CodexStreamReader._notice,
+    "command_execution": CodexStreamReader._command,
+    "file_change": CodexStreamReader._change,
+    "mcp_tool_call": CodexStreamReader._mcp,
+    "web_search": CodexStreamReader._search,
+    "collab_tool_call": CodexStreamReader._agents,
+    "todo_list": CodexStreamReader._plan,
 }
 
 
 def read_stream(data: bytes) -> list[Event]:
     """The events of a whole stream."""
-    reader = StreamReader()
+    reader = CodexStreamReader()
     return [event for start, end in lines(data) for event in reader.feed(data[start:end])]
 
 
@@ -196,4 +196,4 @@ def looks_like_stream(head: bytes) -> bool:
     return first is not None and first.get("type") == "thread.started"
 
 
-__all__ = ["StreamReader", "looks_like_stream", "read_stream"]
+__all__ = ["CodexStreamReader", "looks_like_stream", "read_stream"]

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from harken.formats.claude_code.classify import HUMAN, KINDS, ORIGINS, PATTERNS, SOURCES, Row, by_text, classify
+from harken.formats.claude_code.classify import (
+    HUMAN,
+    KINDS,
+    ORIGINS,
+    PATTERNS,
+    SOURCES,
+    PromptPattern,
+    by_text,
+    classify,
+)
 from support.claude_lines import call, text, user
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
@@ -14,7 +23,7 @@ RESULT = {"type": "tool_result", "tool_use_id": "c", "content": "out"}
 
 
 @pytest.mark.parametrize("row", PATTERNS, ids=lambda row: row.start[:40])
-def test_a_row_knows_its_text(row: Row) -> None:
+def test_a_row_knows_its_text(row: PromptPattern) -> None:
     closing = f"</{row.start[1:-1]}>" if row.wraps else ""
 
     assert row.kind == by_text(f"{row.start} something{closing}")
@@ -24,7 +33,7 @@ def test_a_row_knows_its_text(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in PATTERNS if row.wraps], ids=lambda row: row.start)
-def test_what_a_person_wrote_behind_an_element_is_a_persons(row: Row) -> None:
+def test_what_a_person_wrote_behind_an_element_is_a_persons(row: PromptPattern) -> None:
     element = f"{row.start}something</{row.start[1:-1]}>"
 
     assert HUMAN == by_text(f"{element}\n{element}\nand what about this?")
@@ -32,7 +41,7 @@ def test_what_a_person_wrote_behind_an_element_is_a_persons(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in PATTERNS if not row.wraps], ids=lambda row: row.start[:40])
-def test_a_text_that_only_mentions_it_is_a_persons(row: Row) -> None:
+def test_a_text_that_only_mentions_it_is_a_persons(row: PromptPattern) -> None:
     assert HUMAN == by_text(f"what does {row.start} mean?")
 
 

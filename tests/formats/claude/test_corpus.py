@@ -279,7 +279,7 @@ def test_a_session_written_anew_says_the_same(path: Path) -> None:
     """Through events and back: every text, call and result, in order; nothing is lost but what the list names."""
     data = load(path)
 
-    written = FORMAT.write(FORMAT.tell(context(data)))
+    written = FORMAT.write(FORMAT.read_conversation(context(data)))
     moved = rewrite(written.data, session_id="0" * 8, cwd="/")
 
     assert said(messages(data, model="")) == said(messages(moved, model=""))

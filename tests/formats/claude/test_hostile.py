@@ -13,7 +13,8 @@ from harken.events.tally import Tally
 from harken.formats import get
 from harken.formats.claude_code import context, messages, rewrite, scan, side_chains
 from harken.formats.claude_code.attachments import _TELLERS
-from harken.formats.claude_code.types import BLOCKS, SIDE
+from harken.formats.claude_code.records import SIDE
+from harken.formats.kit.anthropic import BLOCKS
 from support.claude_lines import assistant, attachment, call, dump, progress, result, user
 
 FORMAT = get("claude-code-v1")
@@ -113,7 +114,7 @@ def test_any_records_at_all_are_read_and_keep_the_laws(records: list[dict[str, A
     assert data == b"".join(data[d.start : d.end] for d in facts.deltas if d.commit_type == "delta")
     assert once == context(once)
     assert messages(data) == messages(once)
-    told = FORMAT.write(FORMAT.tell(once))
+    told = FORMAT.write(FORMAT.read_conversation(once))
     assert FORMAT.read(rewrite(told.data, session_id="s", cwd="/")) is not None
     assert all(lines in data or lines for lines in side_chains(data).values())
 

@@ -318,6 +318,10 @@ def test_the_conversation_as_it_stands_is_told_in_the_order_the_model_reads_it()
         user("u3", "s1", "on"),
     )
 
-    told = [event.message_id for event in FORMAT.tell(FORMAT.context(data)) if isinstance(event, Prompt | Response)]
+    told = [
+        event.message_id
+        for event in FORMAT.read_conversation(FORMAT.context(data))
+        if isinstance(event, Prompt | Response)
+    ]
 
     assert ["s1", "u2", "a2", "u3"] == told

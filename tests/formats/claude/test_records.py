@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken.formats.claude_code.records import Line, soften, take
+from harken.formats.claude_code.records import ClaudeRecord, soften, take
 
 FEW = settings(max_examples=80, deadline=None)
 _values = st.recursive(
@@ -64,5 +64,5 @@ def test_a_deep_record_is_taken_as_far_as_the_limit_goes() -> None:
     levels = 998
     deep = b'{"type":"user","x":{"y":' + b"[" * levels + b"]" * levels + b"}}"
 
-    assert Line(type="user") == take(deep)
+    assert ClaudeRecord(type="user") == take(deep)
     assert take(deep.replace(b'"y":', b'"y":[').replace(b"}}", b"]}}")) is None

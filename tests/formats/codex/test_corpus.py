@@ -17,7 +17,7 @@ from harken.analytics import stats
 from harken.events import Metric, Output, Prompt
 from harken.formats import codex, openai_responses
 from harken.formats.codex.context import conversation
-from harken.formats.codex.cut import CAP, Splitter
+from harken.formats.codex.cut import CAP
 from harken.formats.codex.records import iter_lines, kind_of
 from harken.formats.codex.request import ADDED_BEFORE_PROMPT, base_instructions
 from harken.formats.codex.truncate import FALLBACK_BUDGET
@@ -98,13 +98,13 @@ def test_a_truncated_file_keeps_every_cut_it_has(path: Path) -> None:
 @each_file
 def test_a_growing_file_ends_where_a_fresh_one_does(path: Path) -> None:
     data = path.read_bytes()
-    splitter, found, size = Splitter(), [], max(len(data) // 9, 1)
+    facts, found, size = codex.scan(b""), [], max(len(data) // 9, 1)
 
     for at in range(0, len(data), size):
-        splitter = Splitter(splitter.state())
-        found += splitter.feed(data[splitter.offset : at + size])
+        facts = codex.scan(data[facts.offset : at + size], facts.state)
+        found += [delta for delta in facts.deltas if delta.closed]
 
-    assert codex.split(data) == [*found, *([tail] if (tail := splitter.tail()) else [])]
+    assert codex.split(data) == [*found, *(delta for delta in facts.deltas if not delta.closed)]
 
 
 @each_file

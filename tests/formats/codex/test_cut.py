@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from harken import clock, ids
 from harken.errors import BadRequest
 from harken.formats import Delta
-from harken.formats.codex.cut import CAP, LEAST, Splitter, split
+from harken.formats.codex.cut import CAP, LEAST, split
+from harken.formats.codex.scan import scan
 from support.rollouts import Rollout, message
 
 META = b'{"timestamp":"2026-01-02T00:00:00Z","type":"session_meta","payload":{"id":"t"}}\n'
@@ -128,43 +129,29 @@ LINES = st.sampled_from([META, USER, MODEL, CALL, OUTPUT, START, ABORT, COMPACTE
 @given(lines=st.lists(LINES, max_size=25), data=st.data())
 def test_a_file_that_grows_is_cut_as_if_it_had_never_been_shorter(lines: list[bytes], data: st.DataObject) -> None:
     whole = b"".join(lines)
-    expected = split(whole)
     found: list[Delta] = []
     state, offset = b"", 0
     stops = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=4)))
 
     for stop in [*stops, len(whole)]:
-        splitter = Splitter(state)
-        assert splitter.offset == offset
-        found += splitter.feed(whole[offset:stop]) if stop >= offset else []
-        state, offset = splitter.state(), splitter.offset
-        tail = splitter.tail()
+        facts = scan(whole[offset : max(stop, offset)], state)
+        found += [delta for delta in facts.deltas if delta.closed]
+        tail = [delta for delta in facts.deltas if not delta.closed]
+        state, offset = facts.state, facts.offset
 
-    assert expected == [*found, *([tail] if tail else [])]
-
-
-@settings(max_examples=100, deadline=None)
-@given(lines=st.lists(LINES, max_size=25), size=st.integers(1, 500))
-def test_pieces_of_any_size_give_the_same_deltas(lines: list[bytes], size: int) -> None:
-    whole = b"".join(lines)
-    splitter = Splitter()
-
-    found = [delta for at in range(0, len(whole), size) for delta in splitter.feed(whole[at : at + size])]
-
-    assert split(whole) == [*found, *([tail] if (tail := splitter.tail()) else [])]
+    assert split(whole) == [*found, *tail]
 
 
 def test_a_state_of_another_rule_is_refused() -> None:
     for state in (b'{"rule":"cut-1","offset":1}', b"[]", b'{"rule":"cut-2","offset":-1}'):
         with pytest.raises(BadRequest):
-            Splitter(state)
+            scan(b"", state)
 
 
-def test_the_state_is_small_json() -> None:
-    splitter = Splitter()
-    splitter.feed(Rollout().turn("a").compacted(message("user", "a")).turn("b").data)
+def test_the_state_names_the_rule_and_the_last_cut() -> None:
+    facts = scan(Rollout().turn("a").compacted(message("user", "a")).turn("b").data)
 
-    assert {"rule": "cut-2", "offset": splitter.offset} == json.loads(splitter.state())
+    assert ("cut-2", facts.offset) == (json.loads(facts.state)["rule"], json.loads(facts.state)["offset"])
 
 
 def names(data: bytes) -> list[str]:

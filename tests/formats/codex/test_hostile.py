@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harken.events.tally import Tally
 from harken.formats import codex, openai_responses
 from harken.formats.codex.records import EVENT, ITEM, WRAPPED
-from harken.formats.codex_stream import StreamReader
+from harken.formats.codex_stream import CodexStreamReader
 from harken.formats.kit.openai import CALLS, ITEMS, OUTPUTS
 
 ANYTHING = st.recursive(
@@ -71,7 +71,7 @@ def test_records_with_anything_in_them(lines: list[dict[str, Any]]) -> None:
     line=st.dictionaries(FIELDS, ANYTHING | PAYLOADS), name=st.sampled_from(["item.completed", "turn.failed", "error"])
 )
 def test_stream_lines_with_anything_in_them(line: dict[str, Any], name: str) -> None:
-    for event in StreamReader().feed(json.dumps({**line, "type": name})):
+    for event in CodexStreamReader().feed(json.dumps({**line, "type": name})):
         assert event.message_id
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from harken.events import Error, Event, Metric, Output, Response, System, Thinking, Tokens, ToolCall, ToolResult
 from harken.events.tally import Tally
-from harken.formats.codex_stream import StreamReader, looks_like_stream, read_stream
+from harken.formats.codex_stream import CodexStreamReader, looks_like_stream, read_stream
 
 REAL = rb"""{"type":"thread.started","thread_id":"01a1decc"}
 {"type":"item.completed","item":{"id":"item_0","type":"error","message":"Model metadata not found."}}
@@ -58,7 +58,7 @@ def test_two_runs_of_one_thread_keep_their_calls_apart() -> None:
     line = b'{"type":"item.completed","item":{"id":"item_0","type":"command_execution","command":"ls","exit_code":0}}'
     ids = []
     for run in ("1", "2"):
-        reader = StreamReader(run)
+        reader = CodexStreamReader(run)
         reader.feed(b'{"type":"thread.started","thread_id":"t"}')
         ids += [event.id for event in reader.feed(line) if isinstance(event, ToolCall)]
 
@@ -86,7 +86,7 @@ def test_two_runs_of_one_thread_keep_their_calls_apart() -> None:
 )
 def test_a_tool(item: str, name: str, output: str, failed: bool) -> None:
     """A call that is seen only when it is done is told as a call and its result."""
-    reader = StreamReader()
+    reader = CodexStreamReader()
 
     call, result = reader.feed(f'{{"type":"item.completed","item":{{"id":"i",{item}}}}}')
 
@@ -96,7 +96,7 @@ def test_a_tool(item: str, name: str, output: str, failed: bool) -> None:
 
 
 def test_updates_do_not_repeat_a_call() -> None:
-    reader = StreamReader()
+    reader = CodexStreamReader()
     item = '{"id":"i","type":"command_execution","command":"ls","aggregated_output":"a"}'
 
     kinds = [
@@ -112,12 +112,12 @@ def test_the_list_of_things_to_do_is_a_notice() -> None:
     line = b'{"type":"item.updated","item":{"id":"i","type":"todo_list","items":[{"text":"a","completed":true}]}}'
 
     assert [System(subtype="todo_list", metadata=b'[{"text":"a","completed":true}]')] == plain(
-        StreamReader().feed(line)
+        CodexStreamReader().feed(line)
     )
 
 
 def test_a_turn_that_failed() -> None:
-    events = StreamReader().feed(b'{"type":"turn.failed","error":{"message":"quota"}}')
+    events = CodexStreamReader().feed(b'{"type":"turn.failed","error":{"message":"quota"}}')
 
     assert [Error(message="quota"), Metric(status="error_during_execution", turn_count=1)] == plain(events)
 
@@ -125,7 +125,7 @@ def test_a_turn_that_failed() -> None:
 def test_the_total_of_a_thread_counts_once_over_turns_and_runs() -> None:
     events: list[Event] = []
     for run, totals in enumerate([((100, 10), (150, 12)), ((400, 30),)]):
-        reader = StreamReader(str(run))
+        reader = CodexStreamReader(str(run))
         reader.feed(b'{"type":"thread.started","thread_id":"t"}')
         for total in totals:
             events += reader.feed(b'{"type":"turn.completed","usage":{"input_tokens":%d,"output_tokens":%d}}' % total)
@@ -137,14 +137,14 @@ def test_the_total_of_a_thread_counts_once_over_turns_and_runs() -> None:
     "line", [b"{", b"[]", b'{"type":"novel"}', b'{"type":"item.completed","item":{"type":"novel"}}', b"\xff", "\ud800"]
 )
 def test_what_cannot_be_read_is_kept_with_the_reason(line: bytes | str) -> None:
-    (event,) = StreamReader().feed(line)
+    (event,) = CodexStreamReader().feed(line)
 
     assert isinstance(event, Output)
     assert event.why
 
 
 def test_an_empty_line_says_nothing() -> None:
-    assert [] == StreamReader().feed(b"\r\n")
+    assert [] == CodexStreamReader().feed(b"\r\n")
 
 
 def test_the_stream_is_told_from_a_rollout() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harken.events import Event, Output
 from harken.formats import claude_code, codex, get
-from harken.formats.codex_stream import StreamReader as CodexStream
+from harken.formats.codex_stream import CodexStreamReader as CodexStream
 from harken.formats.kit import jsonl
 from harken.formats.kit.jsonl import NotJson, encode, parse, parse_at, parse_document, parse_slowly, read_objects
 from support.work import lines_run

@@ -10,7 +10,7 @@ import pytest
 
 from harken.analytics import stats
 from harken.events import Error, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.formats.claude_stream import FORMAT, StreamReader
+from harken.formats.claude_stream import FORMAT, ClaudeStreamReader
 from support.recordings import named, streams
 
 
@@ -164,7 +164,7 @@ class TestDirt:
             assistant({"type": "text", "text": "Hello"}, usage={"input_tokens": 1, "output_tokens": 2}),
             {"type": "result", "subtype": "success", "uuid": "u9"},
         )
-        reader = StreamReader()
+        reader = ClaudeStreamReader()
 
         fed = [event for line in data.splitlines(keepends=True) for event in reader.feed(line)]
 

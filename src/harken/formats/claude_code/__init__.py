@@ -1,16 +1,15 @@
 """`claude-code-v1`: Claude Code's own JSONL, one file per session or sub-agent.
 
-claim     whether a file is Claude Code's
-records   the fields of a line that anything is decided by
-cut       where a file falls into commits (`cut-2`)
-scan      one pass for the importer
-branch    the conversation as it stands
-request   the message list that goes to the model
-classify  who stands in the user's place
-read      events, of every record
-tell      events of the conversation as it stands, in the order the model reads them
-write     a file that Claude Code resumes, from events or from another session's lines
-usage     tokens, counted once
+records      the fields of a line that anything is decided by; whether a file is Claude Code's
+cut          where a file falls into commits (`cut-2`)
+scan         one pass for the importer: cuts, counts, usage, links
+branch       the conversation as it stands
+classify     who stands in the user's place
+read         events: of every record, of the conversation in the order the model reads it
+turns        the records that are sent to the model
+request      the message list that goes to the model
+attachments  what the harness puts before the model besides the conversation
+write        a file that Claude Code resumes, from events or from another session's lines
 """
 
 from __future__ import annotations
@@ -20,12 +19,10 @@ from collections.abc import Sequence
 from harken.formats.base import Delta, Format
 
 from .branch import context
-from .claim import claim
-from .read import read
+from .read import read, read_conversation, side_chains
+from .records import claim
 from .request import messages, write_request
 from .scan import measure, scan
-from .side import side_chains
-from .tell import tell
 from .write import NOTICES, adopt, rewrite, write
 
 __all__ = ["FORMAT", "claim", "context", "messages", "rewrite", "scan", "side_chains", "split"]
@@ -45,7 +42,7 @@ FORMAT = Format(
     claim=claim,
     reader=read,
     writer=write,
-    teller=tell,
+    conversation_reader=read_conversation,
     direct={"anthropic-messages-v1": write_request},
     measurer=measure,
     runtime="claude-code",

@@ -30,7 +30,7 @@ import msgspec
 from harken.clock import SECOND, parse_instant
 from harken.formats.kit.jsonl import is_overlong, lines, read_objects
 
-from .records import GRAPH, Line, soften, take
+from .records import GRAPH, ClaudeRecord, soften, take
 
 GAP = 5 * SECOND
 """How much older the stand-in for a lost parent may be."""
@@ -46,7 +46,7 @@ class Node(msgspec.Struct):
 
     start: int
     end: int
-    line: Line
+    line: ClaudeRecord
     first: bool = True
     """Whether it is the first object of its line; Claude Code itself does not see the others."""
     summary: tuple[int, int] | None = None
@@ -337,7 +337,7 @@ class _Tree:
                 spans[name] = (min(first, place), max(last, place))
         return beside, spans
 
-    def _owner(self, line: Line, index: int, group: dict[int, str]) -> str:
+    def _owner(self, line: ClaudeRecord, index: int, group: dict[int, str]) -> str:
         """The message whose call a result answers, or to whose result something was attached."""
         parent = self.parent[index]
         if line.type == "attachment":
@@ -348,18 +348,18 @@ class _Tree:
         return group.get(parent, "") or group.get(self.place.get(line.sourceToolAssistantUUID, -1), "")
 
 
-def _has_substance(line: Line) -> bool:
+def _has_substance(line: ClaudeRecord) -> bool:
     """A user or assistant record without content is no record of the tree."""
     if line.type not in ("user", "assistant"):
         return True
     return line.message is not None and line.message.content is not None
 
 
-def _is_boundary(line: Line) -> bool:
+def _is_boundary(line: ClaudeRecord) -> bool:
     return line.type == "system" and line.subtype == "compact_boundary"
 
 
-def _records(text: bytes) -> list[Line]:
+def _records(text: bytes) -> list[ClaudeRecord]:
     line = take(text)
     if line is not None:
         return [line]

@@ -20,7 +20,7 @@ import msgspec
 
 from harken.formats.base import Delta
 
-from .records import Line
+from .records import ClaudeRecord
 
 SOFT = 256 * 1024
 """A delta that is this long is cut at the next line where nothing forbids it."""
@@ -81,7 +81,7 @@ class Splitter:
         """Whether a record that is not on a side chain has been seen."""
         return self._now.main
 
-    def feed(self, line: Line | None, size: int, *, time: int | None = None, records: int = 1) -> list[Delta]:
+    def feed(self, line: ClaudeRecord | None, size: int, *, time: int | None = None, records: int = 1) -> list[Delta]:
         """Take in the next line, and hand out what closed because of it.
 
         `line` is its record, or None where the line is not exactly one JSON object or has no newline yet: such a
@@ -119,7 +119,7 @@ class Splitter:
             return None
         return self._delta("turn_boundary", closed=False)
 
-    def _cuts_before(self, line: Line) -> bool:
+    def _cuts_before(self, line: ClaudeRecord) -> bool:
         now = self._now
         length = now.offset - self._start
         if self._is_boundary(line):
@@ -133,13 +133,13 @@ class Splitter:
         self._refused += opens
         return self._refused > REFUSALS
 
-    def _on_main_line(self, line: Line) -> bool:
+    def _on_main_line(self, line: ClaudeRecord) -> bool:
         return line.isSidechain is not True or not self._now.main
 
-    def _is_boundary(self, line: Line) -> bool:
+    def _is_boundary(self, line: ClaudeRecord) -> bool:
         return line.type == "system" and line.subtype == "compact_boundary" and self._on_main_line(line)
 
-    def _opens_a_turn(self, line: Line) -> bool:
+    def _opens_a_turn(self, line: ClaudeRecord) -> bool:
         if not self._on_main_line(line):
             return False
         if line.type == "assistant":
@@ -148,7 +148,7 @@ class Splitter:
             return False
         return not any(block.type == "tool_result" for block in line.blocks())
 
-    def _remember_assistant(self, line: Line) -> None:
+    def _remember_assistant(self, line: ClaudeRecord) -> None:
         now = self._now
         side = line.isSidechain is True
         identity = line.message.id if line.message is not None else None
@@ -163,7 +163,7 @@ class Splitter:
             if block.type == "tool_use" and block.id:
                 self._waiting.add(block.id)
 
-    def _remember_user(self, line: Line) -> None:
+    def _remember_user(self, line: ClaudeRecord) -> None:
         now = self._now
         if line.isSidechain is not True:
             now.main = True

@@ -7,14 +7,13 @@ conversation; what nobody can read is an `output` event with one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from harken.clock import parse_instant
 from harken.events import (
     Error,
     Event,
-    Image,
     Metric,
     Output,
     Prompt,
@@ -27,12 +26,13 @@ from harken.events import (
 )
 from harken.events.tally import NESTED, SYNTHETIC, figure
 from harken.events.text import clean
-from harken.formats.kit.jsonl import encode, lines, take_apart
+from harken.formats.kit.anthropic import assistant_event, user_events
+from harken.formats.kit.jsonl import encode, is_overlong, lines, take_apart
 
 from .attachments import render
-from .classify import HUMAN, by_fields, by_text, has_result, kind_of_block, texts
-from .records import real, take
-from .types import BLOCKS, CALL, RESPONSE, RESULT, THINKING, known_type, says
+from .branch import Node, choose, survey
+from .classify import by_fields, by_text, has_result, texts
+from .records import known_type, real, take
 
 Record = dict[str, Any]
 API_ERROR = "api_error"
@@ -132,86 +132,7 @@ def _user(record: Record, raw: bytes) -> Iterator[Event]:
         return
     fixed = "beside_result" if has_result(content) else by_fields(record)
     source = _text(record, "sourceToolAssistantUUID")
-    yield from user_events(content, fixed, cause=clean(source) or None)
-
-
-def user_events(content: Any, fixed: str | None, *, cause: str | None = None) -> Iterator[Event]:
-    """What a user message says: prompts (texts of one kind together) and results, in order.
-
-    `fixed` is the kind of all its texts, where something else than the texts says it.
-    """
-    blocks: list[Any] = [content] if isinstance(content, str) else content
-    if not blocks:
-        yield Prompt(source=_source(fixed or HUMAN), origin=fixed or HUMAN)
-    waiting: list[tuple[str, str, Image | None]] = []
-    for block in blocks:
-        if (part := _prompt_part(block, fixed)) is not None:
-            waiting.append(part)
-            continue
-        yield from _prompts(waiting)
-        waiting = []
-        if isinstance(block, dict) and block.get("type") == "tool_result":
-            yield tool_result(block, cause)
-        else:
-            yield Output(raw=encode(block), why=_why_block(block))
-    yield from _prompts(waiting)
-
-
-def _prompt_part(block: Any, fixed: str | None) -> tuple[str, str, Image | None] | None:
-    """A text or a picture with its kind; None for any other block."""
-    if (kind := kind_of_block(block, fixed)) is None:
-        return None
-    if isinstance(block, str):
-        return kind, block, None
-    return (kind, block["text"], None) if block["type"] == "text" else (kind, "", image_of(block))
-
-
-def _source(kind: str) -> str:
-    return "injected" if kind else "user"
-
-
-def _prompts(parts: list[tuple[str, str, Image | None]]) -> Iterator[Event]:
-    """Neighbours of the same kind as one prompt."""
-    while parts:
-        kind = parts[0][0]
-        count = next((place for place, part in enumerate(parts) if part[0] != kind), len(parts))
-        texts = [text for _, text, image in parts[:count] if image is None]
-        images = tuple(image for _, _, image in parts[:count] if image is not None)
-        yield Prompt(content=clean("\n".join(texts)), source=_source(kind), origin=kind, images=images)
-        parts = parts[count:]
-
-
-def image_of(block: Record) -> Image:
-    """The picture in an image block."""
-    source = block.get("source")
-    inner = source if isinstance(source, dict) else {}
-    return Image(
-        media_type=clean(_text(inner, "media_type")), data=clean(_text(inner, "data")), url=clean(_text(inner, "url"))
-    )
-
-
-def tool_result(block: Record, cause: str | None = None) -> ToolResult:
-    """A `tool_result` block."""
-    content = block.get("content")
-    parts = content if isinstance(content, list) else [content] if content is not None else []
-    said: list[str] = []
-    images: list[Image] = []
-    for part in parts:
-        if isinstance(part, str):
-            said.append(part)
-        elif isinstance(part, dict) and part.get("type") == "text":
-            said.append(_text(part, "text"))
-        elif isinstance(part, dict) and part.get("type") == "image":
-            images.append(image_of(part))
-        else:
-            said.append(encode(part).decode())
-    return ToolResult(
-        id=clean(_text(block, "tool_use_id")),
-        output=clean("\n".join(said)),
-        is_error=block.get("is_error") is True,
-        images=tuple(images),
-        cause=cause,
-    )
+    yield from user_events(content, fixed, by_text, cause=clean(source) or None)
 
 
 def _assistant(record: Record, raw: bytes) -> Iterator[Event]:
@@ -229,37 +150,6 @@ def _assistant(record: Record, raw: bytes) -> Iterator[Event]:
         # A message that the API gave no id is named by its record, which a fork copies with its uuid.
         name = clean(_text(body, "id") or _text(record, "uuid"))
         yield metric.replace(model=model, request_id=clean(_text(record, "requestId")), api_id=name)
-
-
-def assistant_event(block: Any, model: str) -> Event:
-    """A block of an assistant message."""
-    if isinstance(block, str):
-        return Response(content=clean(block), model=model)
-    if not isinstance(block, dict):
-        return Output(raw=encode(block), why=_why_block(block))
-    kind = block.get("type")
-    said = says(kind)
-    if said == RESPONSE:
-        return Response(content=clean(_text(block, "text")), model=model)
-    if said == THINKING:
-        # The sealed kind has nothing but `data`.
-        signature = _text(block, "data" if kind == "redacted_thinking" else "signature")
-        return Thinking(content=clean(_text(block, "thinking")), signature=clean(signature))
-    if said == CALL:
-        return ToolCall(
-            id=clean(_text(block, "id")),
-            name=clean(_text(block, "name")),
-            input=encode(block.get("input", {})),
-            server_tool=kind != "tool_use",
-        )
-    if said == RESULT:
-        return tool_result(block)
-    return Output(raw=encode(block), why=_why_block(block))
-
-
-def _why_block(block: Any) -> str:
-    kind = block.get("type") if isinstance(block, dict) else None
-    return "" if isinstance(kind, str) and kind in BLOCKS else f"unknown content block {kind!r}"
 
 
 def metric_of(record: Record, body: Record) -> Metric | None:
@@ -305,14 +195,14 @@ def _attachment(record: Record, raw: bytes) -> Iterator[Event]:
         fixed = by_fields(data)
         if fixed is None and data.get("commandMode") not in (None, "prompt"):
             fixed = next(filter(None, map(by_text, texts(prompt))), "queued")
-        yield from user_events(prompt, fixed)
+        yield from user_events(prompt, fixed, by_text)
         return
     turns, _ = render(record)
     if not turns:
         yield Output(raw=raw)
         return
     for blocks in turns:
-        yield from user_events(blocks, f"attachment:{kind}")
+        yield from user_events(blocks, f"attachment:{kind}", by_text)
 
 
 def _progress(record: Record, raw: bytes) -> Iterator[Event]:
@@ -366,3 +256,84 @@ RECORDS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
     "result": _result,
 }
 """What the records of a type say, by handlers that know nothing but the record."""
+
+
+ATTACHED = "attachment:"
+"""How the origin of a prompt begins that is an attachment."""
+
+
+def read_conversation(data: bytes) -> list[Event]:
+    """The conversation as it stands, as events in the order the model reads them.
+
+    A file is not in that order: what a compaction preserved stands before the summary it belongs behind, and records
+    of one message may have others between them. A translation into another runtime's session begins from this.
+    """
+    found = survey(data)
+    reader = RecordReader()
+    order = dict.fromkeys(choose(found).order)
+    return _by_message(_once(event for index in order for event in _events_at(reader, data, found.nodes[index])))
+
+
+def _once(events: Iterable[Event]) -> Iterator[Event]:
+    """Without what is said again: a file may hold the records of a message twice, under other names."""
+    seen: set[tuple[str, str, str]] = set()
+    for event in events:
+        match event:
+            case ToolCall() | ToolResult():
+                key = (event.kind, event.id, "")
+            case Response():
+                key = (event.kind, event.api_id, event.content)
+            case _:
+                yield event
+                continue
+        if not key[1] or key not in seen:
+            yield event
+        seen.add(key)
+
+
+def _by_message(events: Iterable[Event]) -> list[Event]:
+    """What one message says in one place, before any result: a tool may have answered while the model still spoke."""
+    told: list[Event] = []
+    message, end = "", 0
+    for event in events:
+        if isinstance(event, Response | Thinking | ToolCall):
+            if not event.api_id or event.api_id != message:
+                message, end = event.api_id, len(told)
+            told.insert(end, event)
+            end += 1
+            continue
+        if isinstance(event, Prompt) and not event.origin.startswith(ATTACHED):
+            message = ""
+        told.append(event)
+    return told
+
+
+def _events_at(reader: RecordReader, data: bytes, node: Node) -> Iterator[Event]:
+    places = [(node.start, node.end)] if node.summary is None else [(node.start, node.end), node.summary]
+    for place in places:
+        for value, start, end in take_apart(data, *place)[0]:
+            # Of two objects on one line each is a record of its own, and told where it belongs.
+            if place == node.summary or value.get("uuid") == node.line.uuid:
+                yield from reader.record(value, f"@{start}", data[start:end].rstrip(b"\r\n"))
+
+
+def side_chains(data: bytes) -> dict[str, bytes]:
+    """The lines of sub-agents inside their parent's file, verbatim and in order, as the oldest versions wrote them.
+
+    By agent: under its id, which newer records name; or under the uuid of its first record, which is a side-chain
+    record whose parent is none, and to which everything below it belongs.
+    """
+    agents: dict[str, list[bytes]] = {}
+    owner: dict[str, str] = {}
+    for start, end in lines(data):
+        if is_overlong(end - start):
+            continue
+        text = data[start:end]
+        line = take(text)
+        if line is None or line.isSidechain is not True or not (line.agentId or line.uuid):
+            continue
+        agent = line.agentId or owner.get(line.parentUuid or "") or line.uuid or ""
+        if line.uuid:
+            owner[line.uuid] = agent
+        agents.setdefault(agent, []).append(text)
+    return {agent: b"".join(texts) for agent, texts in agents.items()}

@@ -3,6 +3,10 @@
 A line is taken apart once, by a typed decoder that skips over what nobody asks for. What it cannot take (a field of
 an unexpected type, a lone surrogate, two objects on one line) goes to the judge in `kit/jsonl.py`, which says
 exactly whether the line is one JSON object; the two never disagree about a line that both can read.
+
+Whether a file is Claude Code's is told by what it writes in every record, not by one telling word: a record of its tree
+has always had `parentUuid` and `isSidechain`, and a message whose content is Anthropic's. Relatives borrow half of
+that: Qwen Code has the same names but Gemini's `parts`, the stream has `session_id`.
 """
 
 from __future__ import annotations
@@ -11,10 +15,27 @@ from typing import Any
 
 import msgspec
 
-from harken.formats.kit.jsonl import SHORT, parse_slowly, refusal
+from harken.formats.kit.anthropic import BLOCKS
+from harken.formats.kit.claims import NO_CLAIM, Claim
+from harken.formats.kit.jsonl import SHORT, parse_slowly, read_head, refusal
 
 GRAPH = frozenset({"user", "assistant", "system", "attachment", "progress"})
 """The types that stand in the tree of `uuid` and `parentUuid`."""
+CONVERSATION = frozenset({"user", "assistant"})
+SIDE = frozenset(
+    {
+        "summary", "custom-title", "ai-title", "tag", "agent-name", "agent-color", "agent-setting", "mode",
+        "permission-mode", "repl-mode", "last-prompt", "file-history-snapshot", "queue-operation", "pr-link",
+        "frame-link", "worktree-state", "bridge-session", "relocated", "attribution-snapshot", "speculation-accept",
+        "content-replacement", "continued-in", "derived-from", "tools-used", "atis-latch", "isolation-latch",
+        "ended-by-model", "history-suppression", "dev-mods", "session-owner", "cost-state", "api-request",
+        "api-request-shape", "api-request-blob", "result", "started",
+    }
+)  # fmt: skip
+"""Records beside the tree: titles, modes, pointers, bookkeeping. Kept, not conversation."""
+FAMILIES = ("marble-origami-", "data-flow-", "artifact-")
+"""Groups of side records that newer builds keep adding to."""
+_KNOWN = SIDE | CONVERSATION | {"system", "attachment", "progress"}
 
 
 class Block(msgspec.Struct, gc=False):
@@ -44,7 +65,7 @@ class Body(msgspec.Struct, gc=False):
     usage: UsageFields | None = None
 
 
-class Answer(msgspec.Struct, gc=False):
+class ToolUseResult(msgspec.Struct, gc=False):
     """A `toolUseResult` that is an object; only a sub-agent's has an `agentId`."""
 
     agentId: str | None = None
@@ -92,7 +113,7 @@ class Attached(msgspec.Struct, gc=False):
     type: str | None = None
 
 
-class Line(msgspec.Struct, gc=False):
+class ClaudeRecord(msgspec.Struct, gc=False):
     """What is asked of a record; every other field is skipped unread."""
 
     type: str | None = None
@@ -105,7 +126,7 @@ class Line(msgspec.Struct, gc=False):
     requestId: str | None = None
     uuid: str | None = None
     timestamp: str | None = None
-    toolUseResult: Answer | str | list[msgspec.Raw] | None = None
+    toolUseResult: ToolUseResult | str | list[msgspec.Raw] | None = None
     sourceToolAssistantUUID: str | None = None
     parentToolUseID: str | None = None
     isMeta: bool | None = None
@@ -130,7 +151,22 @@ class Line(msgspec.Struct, gc=False):
         return body.content if body is not None and isinstance(body.content, list) else []
 
 
-_decode = msgspec.json.Decoder(Line).decode
+def known_type(name: object) -> bool:
+    """Whether records of this type have been seen before."""
+    return isinstance(name, str) and (name in _KNOWN or name.startswith(FAMILIES))
+
+
+def is_known(line: ClaudeRecord) -> bool:
+    """Whether the reader makes sense of the whole record; the same answer that `read` gives, without reading."""
+    if line.type not in CONVERSATION:
+        return known_type(line.type)
+    content = line.message.content if line.message is not None else None
+    if content is None:
+        return False
+    return isinstance(content, str) or all(block.type in BLOCKS for block in content)
+
+
+_decode = msgspec.json.Decoder(ClaudeRecord).decode
 
 
 def real(value: object) -> float | None:
@@ -144,7 +180,7 @@ def real(value: object) -> float | None:
     return amount if 0 <= amount < float("inf") else None
 
 
-def take(line: bytes) -> Line | None:
+def take(line: bytes) -> ClaudeRecord | None:
     """The record, if the line is exactly one JSON object within the limits; else None."""
     if len(line) > SHORT and refusal(line):
         return None
@@ -155,18 +191,18 @@ def take(line: bytes) -> Line | None:
         return None if value is None else soften(value)
 
 
-def soften(value: dict[str, Any]) -> Line:
+def soften(value: dict[str, Any]) -> ClaudeRecord:
     """The record with every field that has an unexpected type left out."""
-    line: Line = _fit(value, Line)
+    line: ClaudeRecord = _fit(value, ClaudeRecord)
     return line
 
 
 _NESTED: dict[tuple[type, str], type] = {
-    (Line, "message"): Body,
-    (Line, "toolUseResult"): Answer,
-    (Line, "data"): Progress,
-    (Line, "attachment"): Attached,
-    (Line, "compactMetadata"): Compacted,
+    (ClaudeRecord, "message"): Body,
+    (ClaudeRecord, "toolUseResult"): ToolUseResult,
+    (ClaudeRecord, "data"): Progress,
+    (ClaudeRecord, "attachment"): Attached,
+    (ClaudeRecord, "compactMetadata"): Compacted,
     (Body, "usage"): UsageFields,
     (Progress, "message"): Inner,
     (Inner, "message"): Body,
@@ -209,3 +245,49 @@ def _fit_block(value: Any) -> Any:
     if isinstance(value, dict):
         return _fit(value, Block)
     return Block(type="text") if isinstance(value, str) else Block()
+
+
+SURE = 95
+_OTHERS = ("provenance", "systemPayload", "usageMetadata", "projectHash")
+"""Fields of relatives that Claude Code never writes."""
+_HOME = "/.claude/projects/"
+
+
+def claim(head: bytes, path: str = "") -> Claim:
+    """How sure it is, and by which record."""
+    home = _HOME in path.replace("\\", "/")
+    found = NO_CLAIM
+    for number, record in enumerate(read_head(head), 1):
+        if _is_others(record):
+            return NO_CLAIM
+        score, reason = _judge(record, home)
+        if score > found.score:
+            found = Claim(score=score, reason=f"record {number} {reason}")
+        if score >= SURE:
+            break
+    return found
+
+
+def _is_others(record: dict[str, Any]) -> bool:
+    body = record.get("message")
+    return any(name in record for name in _OTHERS) or (isinstance(body, dict) and "parts" in body)
+
+
+def _judge(record: dict[str, Any], home: bool) -> tuple[int, str]:
+    body = record.get("message")
+    role = body.get("role") if isinstance(body, dict) else None
+    # The assistant's message is written before the type; a cut may lie between.
+    kind = record.get("type", role)
+    speaks = kind not in CONVERSATION or role == kind
+    if kind in GRAPH and "parentUuid" in record and isinstance(record.get("isSidechain"), bool) and speaks:
+        return SURE, f"is a `{kind}` record with `parentUuid` and `isSidechain`"
+    content = body.get("content") if isinstance(body, dict) else None
+    linked = "parentUuid" in record or isinstance(record.get("sessionId"), str)
+    if kind in CONVERSATION and isinstance(record.get("uuid"), str) and linked and isinstance(content, str | list):
+        return 75, f"is a `{kind}` record with a uuid and Anthropic's message"
+    named = any(isinstance(record.get(name), str) for name in ("sessionId", "leafUuid", "messageId"))
+    if kind in SIDE and named:
+        return 70, f"is a `{kind}` record, which no other runtime writes"
+    if home and isinstance(kind, str) and isinstance(record.get("sessionId"), str):
+        return 55, "names a session and lies where Claude Code keeps them"
+    return 0, ""

@@ -12,17 +12,16 @@ from typing import Any
 import msgspec
 
 from harken.clock import parse_instant
-from harken.events.tally import BOUNDARY, TOOL_RESULT, Tally, figure
+from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally, figure
 from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, Delta, count
 from harken.formats.facts import FileFacts
+from harken.formats.kit.anthropic import CALL, RESPONSE, RESULT, says
 from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
 
 from .classify import classify
 from .cut import CutState, Splitter
 from .read import API_ERROR, RECORDS, read
-from .records import Answer, Block, Line, UsageFields, soften, take
-from .types import CALL, CONVERSATION, RESPONSE, RESULT, is_known, says
-from .usage import count_nested, count_usage
+from .records import CONVERSATION, Block, ClaudeRecord, ToolUseResult, UsageFields, is_known, real, soften, take
 
 TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title": (3, "customTitle")}
 """A title somebody chose stands over one that was made up, and that over a summary; the last one wins."""
@@ -64,7 +63,7 @@ class ScanState(msgspec.Struct):
 
 def scan(data: bytes, state: bytes = b"") -> FileFacts:
     """The facts of a file, or of what was added since `state`: `data` then begins at the last closed cut."""
-    scanner = _Scanner(msgspec.json.decode(state, type=ScanState) if state else ScanState())
+    scanner = _ClaudeScanner(msgspec.json.decode(state, type=ScanState) if state else ScanState())
     for start, end in lines(data):
         if is_overlong(end - start):
             scanner.take_overlong(end - start)
@@ -73,12 +72,12 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
     return scanner.facts()
 
 
-class _Scanner:
+class _ClaudeScanner:
     def __init__(self, state: ScanState) -> None:
         self.splitter = Splitter(state.cut)
         self.counts = state.counts
         self.tally = state.tally
-        self.waiting: list[tuple[Line | None, int | None, bytes]] = []
+        self.waiting: list[tuple[ClaudeRecord | None, int | None, bytes]] = []
         """The records of the open delta: what each is, when it was, and its text; None for what nobody can read."""
         self.deltas: list[Delta] = []
         self.calls: dict[str, str] = {}
@@ -156,7 +155,7 @@ class _Scanner:
         self.waiting.clear()
         self.deltas += deltas
 
-    def _note(self, line: Line, text: bytes) -> None:
+    def _note(self, line: ClaudeRecord, text: bytes) -> None:
         now = self.counts
         if line.uuid is not None and len(now.uuids) < FINGERPRINT:
             now.uuids.append(line.uuid)
@@ -186,7 +185,7 @@ class _Scanner:
             # Seldom enough to have the reader say what it is.
             self.tally.record(list(RECORDS[kind](_load(text), b"")))
 
-    def _note_assistant(self, line: Line) -> None:
+    def _note_assistant(self, line: ClaudeRecord) -> None:
         if line.isSidechain is True:
             self.counts.side = True
         body, tally = line.message, self.tally
@@ -208,7 +207,7 @@ class _Scanner:
             tally.prompt(TOOL_RESULT)
         count_usage(tally, line)
 
-    def _note_user(self, line: Line, text: bytes) -> None:
+    def _note_user(self, line: ClaudeRecord, text: bytes) -> None:
         if line.isSidechain is True:
             self.counts.side = True
         if line.isCompactSummary is True and line.parentUuid in self.counts.summarized:
@@ -221,18 +220,18 @@ class _Scanner:
                 self.tally.prompt(place)
             return
         self.tally.prompt(TOOL_RESULT)
-        if isinstance(line.toolUseResult, Answer) and line.toolUseResult.agentId:
+        if isinstance(line.toolUseResult, ToolUseResult) and line.toolUseResult.agentId:
             for call in filter(None, results):
                 self.calls[line.toolUseResult.agentId] = call
 
-    def _note_system(self, line: Line) -> None:
+    def _note_system(self, line: ClaudeRecord) -> None:
         if line.subtype == BOUNDARY:
             self.tally.compactions += 1
             self.counts.boundary = line.uuid or "?"
         elif line.subtype == API_ERROR:
             self.tally.errors += 1
 
-    def _note_progress(self, line: Line) -> None:
+    def _note_progress(self, line: ClaudeRecord) -> None:
         count_nested(self.tally, line)
         if line.data is not None and line.data.agentId and line.parentToolUseID:
             self.calls.setdefault(line.data.agentId, line.parentToolUseID)
@@ -240,6 +239,55 @@ class _Scanner:
 
 def _load(text: bytes) -> dict[str, Any]:
     return parse(text) or {}
+
+
+# -- usage: a response is written over several lines which all repeat it, forks copy them, and progress records embed
+# those of a sub-agent; so a request is named by the API's message id and its own, a message without one by its record
+
+
+def count_usage(tally: Tally, line: ClaudeRecord) -> None:
+    """Count what an assistant record says."""
+    body = line.message
+    if body is None:
+        return
+    fields = body.usage or _old_fields(line)
+    if fields is None and line.costUSD is None:
+        return
+    # Most lines only repeat what the first line of their message said.
+    known = tally.requests.get(f"{body.id} {line.requestId or ''}") if body.id else None
+    if known is not None and not known.nested and (known.output or 0) >= (fields.output_tokens or 0 if fields else 0):
+        return
+    tally.request(
+        body.id or line.uuid or "", line.requestId or "", _usage(fields or UsageFields(), body.model, line.costUSD)
+    )
+
+
+def count_nested(tally: Tally, line: ClaudeRecord) -> None:
+    """Count what a progress record embeds of another agent's message."""
+    inner = line.data.message if line.data is not None else None
+    body = inner.message if inner is not None and not isinstance(inner, str) else None
+    if inner is None or isinstance(inner, str) or body is None or body.usage is None or not body.id:
+        return
+    tally.request(body.id, inner.requestId or "", _usage(body.usage, body.model, None, nested=True))
+
+
+def _usage(fields: UsageFields, model: str | None, cost: float | None, *, nested: bool = False) -> RequestUsage:
+    return RequestUsage(
+        figure(fields.input_tokens),
+        figure(fields.output_tokens),
+        figure(fields.cache_read_input_tokens),
+        figure(fields.cache_creation_input_tokens),
+        model or "",
+        None if cost is None else real(cost),
+        nested,
+    )
+
+
+def _old_fields(line: ClaudeRecord) -> UsageFields | None:
+    """Early builds are said to have written the figures beside the message."""
+    if line.inputTokens is None and line.outputTokens is None:
+        return None
+    return UsageFields(line.inputTokens, line.outputTokens, line.cacheReadInputTokens, line.cacheCreationInputTokens)
 
 
 # -- how much a delta holds, without reading it ------------------------------------------------------------------------

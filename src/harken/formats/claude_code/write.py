@@ -13,7 +13,7 @@ from typing import Any
 from harken.clock import to_datetime
 from harken.events import Event, Response
 from harken.formats.base import Written
-from harken.formats.kit.anthropic_writing import Said, arrange
+from harken.formats.kit.anthropic import Said, arrange
 from harken.formats.kit.jsonl import encode, lines, parse
 from harken.ids import artifact_id
 

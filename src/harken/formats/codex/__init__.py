@@ -1,25 +1,29 @@
 """`codex-v1`: the rollout files of Codex, one JSON object per line.
 
-records     the lines, whatever their age and state
-cut         where a file falls into commits            scan     one pass for the importer
-classify    who speaks in the user's place             context  the conversation as it stands
-items       one item as events                         request  what goes to the model
-read        a file as events                           write    events as a file; rewrite: under another thread
+records   the lines, whatever their age and state; which of them are known; whether a file is a rollout
+cut       where a file falls into commits (`cut-2`)
+scan      one pass for the importer: cuts, counts, usage, links
+usage     running totals as steps
+context   the conversation as it stands
+classify  who speaks in the user's place
+read      a file as events
+truncate  long texts, shortened as Codex does
+request   what goes to the model
+write     events as a file, and a file's own lines under another thread
 """
 
 from __future__ import annotations
 
 from harken.formats.base import Format
 
-from .claim import claim
 from .classify import NOTICES
 from .context import context
-from .cut import Splitter, split
+from .cut import split
 from .read import read
+from .records import claim
 from .request import request_items
-from .rewrite import rewrite, with_base
 from .scan import record_names, scan
-from .write import write, write_session
+from .write import rewrite, with_base, write, write_session
 
 FORMAT = Format(
     name="codex-v1",
@@ -36,7 +40,6 @@ FORMAT = Format(
 
 __all__ = [
     "FORMAT",
-    "Splitter",
     "claim",
     "context",
     "read",

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from harken.formats.kit.openai import Record, joined_text, parts_of
 
 from .classify import SUMMARY_OPENING, begins_turn, is_contextual, is_contextual_developer
-from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, Line, iter_lines, kind_of
+from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, RolloutLine, iter_lines, kind_of
 from .truncate import approximate_tokens, truncate_parts
 
 SUMMARY_BUDGET = 20_000
@@ -67,7 +67,7 @@ class _Segment:
 class _Survey:
     """The backward pass: which replacement is the newest that still stands, and which were taken away."""
 
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, lines: list[RolloutLine]) -> None:
         self.base: int | None = None
         self.gone: set[int] = set()
         self.model = ""
@@ -156,7 +156,7 @@ def _compatible(one: str, other: str) -> bool:
 class _Replay:
     """The forward pass: the items one after the other, and which lines they need."""
 
-    def __init__(self, lines: list[Line], survey: _Survey) -> None:
+    def __init__(self, lines: list[RolloutLine], survey: _Survey) -> None:
         self.entries: list[Entry] = []
         self._turns: list[int] = []
         """Which of the entries begin a turn."""
@@ -286,7 +286,7 @@ def _user(texts: list[str]) -> Record:
     return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text} for text in texts]}
 
 
-def conversation(lines: list[Line]) -> Conversation:
+def conversation(lines: list[RolloutLine]) -> Conversation:
     """The conversation of the file as it stands."""
     survey = _Survey(lines)
     replay = _Replay(lines, survey)

@@ -18,18 +18,13 @@ beginning or end, a compaction, or 256 KiB later.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 
-import msgspec
-import orjson
-
 from harken.clock import parse_instant
-from harken.errors import BadRequest
 from harken.formats.base import Delta
 from harken.formats.kit.openai import CALLS, OUTPUTS, SERVED, Record, text_of
 
-from .records import COMPACTED, EVENT, ITEM, Line, iter_lines, kind_of
+from .records import COMPACTED, EVENT, ITEM, RolloutLine, iter_lines, kind_of
 
 RULE = "cut-2"
 LEAST = 8 * 1024
@@ -196,7 +191,7 @@ class Cutter:
         )
 
 
-def step(cutter: Cutter, line: Line, whole: bool) -> Iterator[Delta]:
+def step(cutter: Cutter, line: RolloutLine, whole: bool) -> Iterator[Delta]:
     """Run one line through the rule; `whole` says that a newline ends it."""
     if line.record is None:
         if line.blank:
@@ -218,61 +213,3 @@ def split(data: bytes) -> list[Delta]:
     cutter = Cutter()
     deltas = [delta for line in iter_lines(data) for delta in step(cutter, line, data[line.end - 1] == 10)]
     return [*deltas, tail] if (tail := cutter.tail()) else deltas
-
-
-class _State(msgspec.Struct, frozen=True):
-    rule: str
-    offset: int
-
-
-class Splitter:
-    """The rule for a file that arrives in pieces, or that has grown since it was last looked at.
-
-    `feed` takes the bytes that follow each other from `offset` on and answers with what they close. `state` is that of
-    the last closed cut: a splitter made from it wants the bytes from there, the tail again among them.
-    """
-
-    def __init__(self, state: bytes = b"") -> None:
-        self.offset = _offset(state)
-        self._cutter = Cutter(self.offset)
-        self._at = self.offset
-        self._rest = b""
-
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas these bytes close."""
-        data = self._rest + data
-        whole = data.rfind(b"\n") + 1
-        closed: list[Delta] = []
-        for line in iter_lines(data[:whole]):
-            moved = line._replace(start=line.start + self._at, end=line.end + self._at)
-            closed.extend(step(self._cutter, moved, True))
-        self._at += whole
-        self._rest = data[whole:]
-        self.offset = self._cutter.start
-        return closed
-
-    def tail(self) -> Delta | None:
-        """What follows the last cut, the unfinished line included."""
-        cutter = copy.deepcopy(self._cutter)
-        for line in iter_lines(self._rest):
-            moved = line._replace(start=line.start + self._at, end=line.end + self._at)
-            list(step(cutter, moved, False))
-        return cutter.tail()
-
-    def state(self) -> bytes:
-        """What has to be remembered, as JSON."""
-        return orjson.dumps({"rule": RULE, "offset": self.offset})
-
-
-def _offset(state: bytes) -> int:
-    if not state:
-        return 0
-    try:
-        known = msgspec.json.decode(state, type=_State)
-    except msgspec.MsgspecError:
-        known = None
-    if known is None or known.rule != RULE or known.offset < 0:
-        raise BadRequest(
-            "the file's remembered state is not one of this cut rule", hint="import it again with --verify"
-        )
-    return known.offset

@@ -19,8 +19,7 @@ from harken.formats.kit.openai import SCREEN, Record, Speaker, dump, item_events
 
 from .classify import origin_of, provenance_of
 from .context import message_between_agents
-from .known import why_unknown
-from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, Line, iter_lines, kind_of
+from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, RolloutLine, iter_lines, kind_of, why_unknown
 from .usage import Meter
 
 _SPOKEN = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
@@ -33,7 +32,7 @@ _FIRST_OPINION = 4096
 def read(data: bytes) -> list[Event]:
     """Every event of the file, in its order."""
     found = [record for line in iter_lines(data) for record in _records(data, line)]
-    reader = _Reader(found)
+    reader = _RolloutReader(found)
     return [event for record in found for event in reader.record(record, data)]
 
 
@@ -46,7 +45,7 @@ class _Found(NamedTuple):
     unread: Unread | None = None
 
 
-def _records(data: bytes, line: Line) -> list[_Found]:
+def _records(data: bytes, line: RolloutLine) -> list[_Found]:
     """Every record on the line, and what on it is none."""
     if line.record is not None:
         return [_Found(line.start, line.end, line.record)]
@@ -71,7 +70,7 @@ class _Listener(Speaker):
         return ("injected", "agent") if self.spawned else ("user", "")
 
 
-class _Reader:
+class _RolloutReader:
     def __init__(self, found: list[_Found]) -> None:
         self._listener = _Listener()
         self._roles: set[str] = set()

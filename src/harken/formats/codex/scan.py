@@ -16,9 +16,8 @@ from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
 from harken.formats.kit.openai import SERVED, Record, name_of, text_in, text_of
 
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
-from .known import why_unknown
 from .read import ERRORS, is_spawned, speaks, typed_text
-from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, iter_lines, kind_of
+from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, iter_lines, kind_of, why_unknown
 from .usage import ZERO, Meter, Totals, base_offset
 
 RUNTIME = "codex"
@@ -72,7 +71,7 @@ class ScanCounts(msgspec.Struct):
 
 def scan(data: bytes, state: bytes = b"") -> FileFacts:
     """The facts of a file, or of what was added since `state`: `data` begins at that state's offset."""
-    return _Scanner(_decode(state)).run(data)
+    return _RolloutScanner(_decode(state)).run(data)
 
 
 def _decode(state: bytes) -> ScanCounts:
@@ -87,7 +86,7 @@ def _decode(state: bytes) -> ScanCounts:
     return counts
 
 
-class _Scanner:
+class _RolloutScanner:
     def __init__(self, counts: ScanCounts) -> None:
         self.now = counts
         self.base = counts.offset

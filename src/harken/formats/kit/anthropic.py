@@ -1,23 +1,61 @@
-"""Events as Anthropic's messages: who speaks in turn, and every call answered.
+"""Anthropic's messages: a content block as an event, and events as messages in turn with every call answered.
 
-Both writers (`claude-code-v1`, `anthropic-messages-v1`) start from here. What an event says that this shape cannot
-say is counted as a loss.
+Claude Code's files, its stream and the Messages API itself are read with the same table. What an event says that a
+message cannot say is counted as a loss.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import orjson
 
-from harken.events import Error, Event, Image, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import (
+    Error,
+    Event,
+    Image,
+    Metric,
+    Output,
+    Prompt,
+    Response,
+    System,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from harken.events.text import clean
 from harken.formats.base import Loss
 
+from .jsonl import encode
+
 Block = dict[str, Any]
+HUMAN = ""
+"""The kind of a prompt that a person wrote."""
+Judge = Callable[[str], str]
+"""Says of a text whose it is: `HUMAN`, or the kind of what a program put in the user's place."""
+BLOCKS = frozenset(
+    {
+        "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document", "server_tool_use",
+        "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "mcp_tool_use",
+        "mcp_tool_result", "tool_reference", "search_result", "container_upload", "fallback",
+    }
+)  # fmt: skip
+"""The content blocks a message may hold."""
+
+RESPONSE, THINKING, CALL, RESULT = "response", "thinking", "call", "result"
+_SAYS = {
+    "text": RESPONSE,
+    "thinking": THINKING,
+    "redacted_thinking": THINKING,
+    "tool_use": CALL,
+    "server_tool_use": CALL,
+    "mcp_tool_use": CALL,
+}
+
 STAND_IN = "No result of this call was recorded."
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 128
@@ -37,6 +75,141 @@ WHY = {
     "records that are no conversation": "they say nothing to the model",
 }
 """What can be lost, and why."""
+
+
+def _text(block: Block, key: str) -> str:
+    value = block.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def says(block: object) -> str:
+    """What a block of this type is when the model writes it; empty for one that is none of the four."""
+    if not isinstance(block, str):
+        return ""
+    return _SAYS.get(block) or (RESULT if block.endswith("_tool_result") else "")
+
+
+def assistant_event(block: Any, model: str) -> Event:
+    """A block of an assistant message."""
+    if isinstance(block, str):
+        return Response(content=clean(block), model=model)
+    if not isinstance(block, dict):
+        return Output(raw=encode(block), why=_why_block(block))
+    kind = block.get("type")
+    said = says(kind)
+    if said == RESPONSE:
+        return Response(content=clean(_text(block, "text")), model=model)
+    if said == THINKING:
+        # The sealed kind has nothing but `data`.
+        signature = _text(block, "data" if kind == "redacted_thinking" else "signature")
+        return Thinking(content=clean(_text(block, "thinking")), signature=clean(signature))
+    if said == CALL:
+        return ToolCall(
+            id=clean(_text(block, "id")),
+            name=clean(_text(block, "name")),
+            input=encode(block.get("input", {})),
+            server_tool=kind != "tool_use",
+        )
+    if said == RESULT:
+        return tool_result(block)
+    return Output(raw=encode(block), why=_why_block(block))
+
+
+def _why_block(block: Any) -> str:
+    kind = block.get("type") if isinstance(block, dict) else None
+    return "" if isinstance(kind, str) and kind in BLOCKS else f"unknown content block {kind!r}"
+
+
+def user_events(content: Any, fixed: str | None, judge: Judge, *, cause: str | None = None) -> Iterator[Event]:
+    """What a user message says: prompts (texts of one kind together) and results, in order.
+
+    `fixed` is the kind of all its texts, where something else than the texts says it; else `judge` tells it of each.
+    """
+    blocks: list[Any] = [content] if isinstance(content, str) else content
+    if not blocks:
+        yield Prompt(source=_source(fixed or HUMAN), origin=fixed or HUMAN)
+    waiting: list[tuple[str, str, Image | None]] = []
+    for block in blocks:
+        if (part := _prompt_part(block, fixed, judge)) is not None:
+            waiting.append(part)
+            continue
+        yield from _prompts(waiting)
+        waiting = []
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            yield tool_result(block, cause)
+        else:
+            yield Output(raw=encode(block), why=_why_block(block))
+    yield from _prompts(waiting)
+
+
+def _prompt_part(block: Any, fixed: str | None, judge: Judge) -> tuple[str, str, Image | None] | None:
+    """A text or a picture with its kind; None for any other block."""
+    if (kind := kind_of_block(block, fixed, judge)) is None:
+        return None
+    if isinstance(block, str):
+        return kind, block, None
+    return (kind, block["text"], None) if block["type"] == "text" else (kind, "", image_of(block))
+
+
+def _source(kind: str) -> str:
+    return "injected" if kind else "user"
+
+
+def _prompts(parts: list[tuple[str, str, Image | None]]) -> Iterator[Event]:
+    """Neighbours of the same kind as one prompt."""
+    while parts:
+        kind = parts[0][0]
+        count = next((place for place, part in enumerate(parts) if part[0] != kind), len(parts))
+        texts = [text for _, text, image in parts[:count] if image is None]
+        images = tuple(image for _, _, image in parts[:count] if image is not None)
+        yield Prompt(content=clean("\n".join(texts)), source=_source(kind), origin=kind, images=images)
+        parts = parts[count:]
+
+
+def kind_of_block(block: Any, fixed: str | None, judge: Judge) -> str | None:
+    """Whose words a block is, where something else than the text says it (`fixed`) or the text itself; None for one
+    that is neither a text nor a picture."""
+    if isinstance(block, str):
+        return judge(block) if fixed is None else fixed
+    if not isinstance(block, dict):
+        return None
+    if block.get("type") == "text" and isinstance(text := block.get("text"), str):
+        return judge(text) if fixed is None else fixed
+    # A picture belongs to whatever is said around it.
+    return (fixed or HUMAN) if block.get("type") in ("image", "document") else None
+
+
+def image_of(block: Block) -> Image:
+    """The picture in an image block."""
+    source = block.get("source")
+    inner = source if isinstance(source, dict) else {}
+    return Image(
+        media_type=clean(_text(inner, "media_type")), data=clean(_text(inner, "data")), url=clean(_text(inner, "url"))
+    )
+
+
+def tool_result(block: Block, cause: str | None = None) -> ToolResult:
+    """A `tool_result` block."""
+    content = block.get("content")
+    parts = content if isinstance(content, list) else [content] if content is not None else []
+    said: list[str] = []
+    images: list[Image] = []
+    for part in parts:
+        if isinstance(part, str):
+            said.append(part)
+        elif isinstance(part, dict) and part.get("type") == "text":
+            said.append(_text(part, "text"))
+        elif isinstance(part, dict) and part.get("type") == "image":
+            images.append(image_of(part))
+        else:
+            said.append(encode(part).decode())
+    return ToolResult(
+        id=clean(_text(block, "tool_use_id")),
+        output=clean("\n".join(said)),
+        is_error=block.get("is_error") is True,
+        images=tuple(images),
+        cause=cause,
+    )
 
 
 class Said(msgspec.Struct):
