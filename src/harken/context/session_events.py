@@ -13,6 +13,7 @@ from itertools import count
 
 from harken import formats
 from harken.events import AgentCreated, Event, Prompt, ToolCall
+from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
 from .materialize import materialize
@@ -21,15 +22,11 @@ from .walk import ROOT
 
 def session_events(store: Store, row: SessionRow, others: Iterable[SessionRow]) -> list[Event]:
     """Everything the session's agents said, heard and did. `others` are rows among which its agents' are."""
-    own = _read(store, row)
-    logged = any(isinstance(event, AgentCreated) for event in own)
-    told = {event.agent_id for event in own} if logged else set()
-    below = sorted(
-        (each for each in others if each.parent == row.session and each.tip and each.agent not in told),
-        key=lambda r: r.session,
-    )
-    if logged and not below:
+    whole = materialize(store, store.get_commit(row.tip), stop=ROOT)
+    own = formats.get(whole.format).read(whole.bytes)
+    if whole.format == FORMAT.name:
         return own
+    below = sorted((other for other in others if other.parent == row.session and other.tip), key=lambda r: r.session)
     elsewhere = {each.agent for each in below}
     streams = {row.session: _events(own, row, elsewhere - {row.agent})}
     streams |= {each.session: _events(_read(store, each), each, elsewhere - {each.agent}) for each in below}
@@ -73,8 +70,6 @@ def _story(store: Store, row: SessionRow, events: list[Event], calls: dict[str, 
     spawned = first.spawned_from or {}
     agent = next((event.agent_id for event in events), agent_name(row))
     call = calls.get(str(spawned.get("call_id", ""))) if row.parent else None
-    if any(isinstance(event, AgentCreated) and event.agent_id == agent for event in events):
-        return events
     created = AgentCreated(
         message_id=f"{row.session}#created",
         agent_id=agent,

@@ -19,6 +19,8 @@ class Prompt(Event, frozen=True, kw_only=True, gc=False):
     """What kind of injected text it is, where a classifier could tell (`task_notification`, `command`, …)."""
     hook: str = ""
     """The hook agent that said it, or changed its wording on the way."""
+    call_id: str = ""
+    """The call that a hook is asked about."""
     images: tuple[Image, ...] = ()
 
 

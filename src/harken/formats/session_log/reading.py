@@ -132,17 +132,22 @@ def content_text(content: Any) -> str:
     return as_json(content).decode()
 
 
+_EXTRAS = frozenset({"source", "origin", "hook", "call_id", "images"})
+"""Keys that a prompt may have beside its words."""
+
+
 def _user(data: Data, envelope: Envelope) -> list[Event]:
     content = data.get("content")
-    if type(content) is str and not ("source" in data or "images" in data or "hook" in data or "origin" in data):
+    if type(content) is str and _EXTRAS.isdisjoint(data):
         return [Prompt(content=content, **envelope)]
-    source, origin, hook = data.get("source"), data.get("origin"), data.get("hook")
+    source, origin, hook, call_id = (data.get(key) for key in ("source", "origin", "hook", "call_id"))
     return [
         Prompt(
             content=content_text(content),
             source=source if isinstance(source, str) else "user",
             origin=origin if isinstance(origin, str) else "",
             hook=hook if isinstance(hook, str) else "",
+            call_id=call_id if isinstance(call_id, str) else "",
             images=_images(data),
             **envelope,
         )

@@ -110,6 +110,8 @@ def _prompt(data: Data, event: Prompt) -> None:
         data["origin"] = event.origin
     if event.hook:
         data["hook"] = event.hook
+    if event.call_id:
+        data["call_id"] = event.call_id
     _images(data, event)
 
 
