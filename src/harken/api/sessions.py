@@ -48,6 +48,16 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The agent it belongs to, for a sub-agent."""
     source: str | None
     """The file it was read from."""
+    older: list[str]
+    """The short names of its older tips, `SESSION~1` first."""
+    template: str | None
+    """This and the next four are what a run said of itself."""
+    principal: str | None
+    machine: str | None
+    ticket_id: str | None
+    thread_id: str | None
+    cost_usd_micros: int | None
+    """What it cost, in millionths of a dollar, where anybody said."""
 
 
 def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
@@ -61,20 +71,27 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
 
     rows = [row for row in sorted(rows, key=place) if request.runtime in ("", row.runtime)]
     rows = [row for row in rows if not (request.top and row.parent)]
-    shorts = repo.shorts({row.tip for row in rows if row.tip})
+    shorts = repo.shorts({tip for row in rows for tip in (row.tip, row.live, *row.older) if tip})
     for row in rows:
         yield SessionAnswer(
             session=row.session,
             runtime=row.runtime,
             title=row.title,
-            tip=shorts.get(row.tip),
-            tip_id=row.tip or None,
+            tip=shorts.get(row.stand),
+            tip_id=row.stand or None,
             started=stamp(row.started),
             ended=stamp(row.ended),
             messages=row.messages,
             parent=row.parent or None,
             agent=row.agent or None,
             source=row.source or None,
+            older=[shorts[tip] for tip in row.older if tip in shorts],
+            template=row.template or None,
+            principal=row.principal or None,
+            machine=row.machine or None,
+            ticket_id=row.ticket_id or None,
+            thread_id=row.thread_id or None,
+            cost_usd_micros=row.cost_usd_micros,
         )
 
 

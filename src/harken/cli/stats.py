@@ -106,9 +106,9 @@ def _events(repo: Repo, what: SessionRow | Path) -> list[Event]:
 
     if isinstance(what, Path):
         return _read_file(what)
-    if not what.tip:
+    if not what.stand:
         return []
-    made = repo.materialize(what.tip, stop="root")
+    made = repo.materialize(what.stand, stop="root")
     return formats.get(made.format).read(made.bytes)
 
 

@@ -55,13 +55,15 @@ def extend(
     now: int,
     keep_tail: bool = True,
     alike: Sequence[str] = (),
+    seen_by: tuple[str, str] | None = None,
 ) -> Extended:
     """Commit the deltas behind the last closed commit, each with its bytes (in pieces, where they are many), in the
     writer's transaction.
 
     `facts` is what every commit says (format, template, principal, session); where it comes from (`spawned_from`,
     `forked_from`) stands on the first alone. Without `keep_tail` a tail waits, and the old one stays as long as nothing
-    has closed. `alike` are artifacts that the chain's deltas nearly repeat, in order.
+    has closed. `alike` are artifacts that the chain's deltas nearly repeat, in order; `seen_by` is a principal and a
+    machine by whom every commit was seen as well, outside its name and seal.
     """
     before, made = state, list[str]()
     parent, time, count, tail = state.closed, state.closed_time, state.commits, ""
@@ -73,7 +75,10 @@ def extend(
         else:
             artifact = writer.put_stream(data)
         time = max(time, delta.time or 0)
-        commit = writer.commit(_draft(facts, delta, artifact=artifact, parent=parent, time=time, first=not count))
+        draft = _draft(facts, delta, artifact=artifact, parent=parent, time=time, first=not count)
+        commit = writer.commit(draft)
+        if seen_by is not None:
+            writer.commit(msgspec.structs.replace(draft, principal=seen_by[0], machine=seen_by[1]))
         made.append(commit.id)
         parent = commit.id
         if delta.closed:

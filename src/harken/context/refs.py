@@ -59,11 +59,6 @@ def find_session(store: Store, session: str) -> SessionRow | None:
     return store.find_session(session)
 
 
-def stand_of(row: SessionRow) -> str:
-    """The commit a session stands at: what only a live recording has of it, until its source holds that too."""
-    return row.live or row.tip
-
-
 def get_session(store: Store, text: str) -> SessionRow:
     """The session of this id, or the only one whose id begins like this."""
     if (row := _session(store, text, exact=False)) is not None:
@@ -112,7 +107,7 @@ def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
 
 def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
     if (row := _session(store, ref, exact=exact)) is not None and row.tip:
-        return _tip(store, row, stand_of(row))
+        return _tip(store, row, row.stand)
     if (older := _OLDER.fullmatch(ref)) and (row := _session(store, older[1], exact=exact)) is not None:
         return _by_number(store, row, int(older[2]))
     # A session's id may hold an @ itself, so every place is tried.
@@ -135,7 +130,7 @@ def _tip(store: Store, row: SessionRow, commit: str) -> Commit:
 
 def _by_number(store: Store, row: SessionRow, number: int) -> Commit:
     """An older tip; 0 is where the session stands."""
-    tips = [stand_of(row), *row.older]
+    tips = [row.stand, *row.older]
     if number >= len(tips) or not tips[number]:
         has = f"{row.session}~{len(tips) - 1} is its oldest" if len(tips) > 1 else "it has one tip only"
         raise NotFound(f"session {row.session} has no older tip {number}", hint=has)
@@ -147,7 +142,7 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
     if not message:
         raise BadRequest(f"{row.session}@ wants the id of a message", hint=f"like {row.session}@MESSAGE")
     agents = (other for other in store.sessions(prefix=row.session) if other.parent == row.session)
-    for tip in [stand_of(row), *map(stand_of, agents), *row.older]:
+    for tip in [row.stand, *(other.stand for other in agents), *row.older]:
         if tip and (found := message_commit(store, tip, message)):
             return store.get_commit(found.id)
     raise NotFound(

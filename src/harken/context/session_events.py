@@ -42,12 +42,12 @@ def session_events(store: Store, row: SessionRow, others: Iterable[SessionRow]) 
 
 def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
     """Everything the session's own chain holds, verbatim, where it is in that format alone."""
-    whole = materialize(store, store.get_commit(row.tip), stop=ROOT)
+    whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
     return whole.bytes if whole.format == format and whole.tier == "1" else None
 
 
 def _read(store: Store, row: SessionRow) -> list[Event]:
-    whole = materialize(store, store.get_commit(row.tip), stop=ROOT)
+    whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
     return formats.get(whole.format).read(whole.bytes)
 
 

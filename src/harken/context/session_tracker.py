@@ -174,6 +174,10 @@ class SessionTracker:
             started=facts.tally.started,
             ended=facts.tally.ended,
             messages=facts.messages,
+            template=RUNTIME,
+            principal=f"{self.principal}/{chain.agent}" if chain.agent else self.principal,
+            machine=getattr(self._repo, "machine", ""),
+            cost_usd_micros=facts.tally.cost_usd_micros,
             state=msgspec.json.encode(memory),
         )
 

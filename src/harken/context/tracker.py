@@ -16,16 +16,19 @@ import orjson
 
 from harken import clock
 from harken.errors import Conflict, HarkenError, Locked
-from harken.events import Event, Output, System, TranscriptEdit
+from harken.events import Event, Metric, Output, System, TranscriptEdit
 from harken.events.cbor import decode_events, encode_event, encode_events
 from harken.events.edits import apply
+from harken.events.tally import Tally
 from harken.formats.base import count
-from harken.store.base import Commit, Draft, Name, SessionRow, Store
+from harken.store.base import Commit, Draft, Name, SessionRow, Store, Writer
 
 from . import refs, turns
 from .materialize import DEFAULT_FORMAT, materialize
 from .spawned import resolve_origin
 
+RUN_FACTS = ("template", "principal", "machine", "ticket_id", "thread_id")
+"""What a run says of itself, on its commits and in the session's row."""
 Warn = Callable[[str], None]
 
 
@@ -101,6 +104,8 @@ class Tracker:
         )
         known = refs.find_session(repo.store, session_id)
         self._row = known or row or SessionRow(session=session_id, runtime=template)
+        self._spent, self._spent_before = Tally(), self._row.cost_usd_micros
+        """What this run has cost, and what those before it had."""
         self._tip = repo.store.get_commit(self._row.tip or parent) if self._row.tip or parent else None
         self._kept = _read_state(self._row.state)
         self._branch: Name | None = None
@@ -247,18 +252,30 @@ class Tracker:
                 messages=self._row.messages + messages,
                 state=b"" if self._branch else msgspec.json.encode(kept),
             )
-            if self._branch is None or not self._read_from_a_file():
-                writer.save_session(row)
+            row = self._save(writer, row, work.events)
             if (branch := self._branch) is not None and self._follows:
                 writer.move(branch.name, kind="branch", to=tip.id, expect=branch.target, time=tip.time, record=False)
         if branch is not None:
             self._branch = msgspec.structs.replace(branch, target=tip.id)
         self._tip, self._row, self._kept = tip, row, kept
 
-    def _read_from_a_file(self) -> bool:
-        """Whether the session has a chain made from its file by now, which then is the one it goes by."""
-        row = refs.find_session(self._repo.store, self._row.session)
-        return row is not None and row.source != ""
+    def _save(self, writer: Writer, row: SessionRow, events: Sequence[Event]) -> SessionRow:
+        """Save the session's row, with what the run says of itself. Where the session has a chain made from its file by
+        now, that is the one it goes by, and what the run says is all that is added."""
+        for event in events:
+            if isinstance(event, Metric) and event.cost_usd is not None:
+                self._spent.metric(event)
+        facts, spent = self._facts, self._spent.cost_usd_micros
+        said = {name: text for name in RUN_FACTS if (text := getattr(facts, name))}
+        if spent is not None:
+            said["cost_usd_micros"] = (self._spent_before or 0) + spent
+        known = refs.find_session(self._repo.store, row.session) if self._branch is not None else None
+        if known is None or not known.source:
+            return writer.save_session(msgspec.structs.replace(row, **said))
+        told = msgspec.structs.replace(known, **said)
+        if told != known:
+            writer.save_session(told)
+        return row
 
     def _survivors(self, delta: Sequence[Event], fold: TranscriptEdit | tuple[System, Event]) -> list[Event]:
         events: list[Event] = []

@@ -14,6 +14,7 @@ import msgspec
 
 from harken import clock
 from harken.context import chains
+from harken.context.live import LIVE_BRANCH, keep_live_rest
 from harken.errors import HarkenError
 from harken.formats import Delta
 from harken.store import Draft, SessionRow, Store, Writer
@@ -123,7 +124,7 @@ class PartKeeper:
         sources = memory.recall(row)
         if memory.version_of(sources.get(item.path)) != memory.version_of(item.saved):
             return False
-        whole = self._keep_deltas(writer, item, part)
+        whole = self._keep_deltas(writer, item, part, row)
         item.now = item.now.with_facts(part.facts)
         if part.last:
             self._compare(writer, item, sources)
@@ -144,7 +145,10 @@ class PartKeeper:
             )
         item.saved = item.now
         # Nobody else can write now, so the version is the one that was read; it is compared all the same.
-        rows[item.name] = writer.save_session(memory.row_of(row, {**sources, item.path: item.now}), expect=row.version)
+        changed = memory.row_of(row, {**sources, item.path: item.now})
+        if part.last:
+            changed = msgspec.structs.replace(changed, live=self._keep_live_rest(writer, changed))
+        rows[item.name] = writer.save_session(changed, expect=row.version)
         return True
 
     def _row(self, item: SourceImport) -> SessionRow:
@@ -157,7 +161,7 @@ class PartKeeper:
 
     # -- commits -----------------------------------------------------------------------------------------------------
 
-    def _keep_deltas(self, writer: Writer, item: SourceImport, part: Part) -> bool:
+    def _keep_deltas(self, writer: Writer, item: SourceImport, part: Part, row: SessionRow) -> bool:
         """Commit what the part cut; the answer is whether the source is kept to its end."""
         before = item.before
         if item.runtime.source != "file" and before and before.digest == part.digest and not self._verify:
@@ -172,6 +176,8 @@ class PartKeeper:
             now=self._now(),
             keep_tail=keep_tail,
             alike=item.alike,
+            # Whoever ran the session saw what its source holds; what it holds does not depend on that.
+            seen_by=(row.principal, row.machine) if row.principal else None,
         )
         item.made.update(extended.made)
         item.now = msgspec.structs.replace(item.now, chain=extended.state)
@@ -218,6 +224,12 @@ class PartKeeper:
             if old.tail and not continued:
                 writer.annotate(old.tail, chains.SUPERSEDED_BY, tip, time=self._now())
         item.now = msgspec.structs.replace(now, old_tips=tuple(dict.fromkeys(t for t in old_tips if t != tip)))
+
+    def _keep_live_rest(self, writer: Writer, row: SessionRow) -> str:
+        """What only a live recording of the session has, above the source's tip."""
+        if not row.tip or self._store.find_name(LIVE_BRANCH + row.session) is None:
+            return ""
+        return keep_live_rest(self._store, writer, row.session, self._store.get_commit(row.tip))
 
     # -- what belongs to it ------------------------------------------------------------------------------------------
 

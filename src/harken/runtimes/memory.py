@@ -164,6 +164,7 @@ def row_of(row: SessionRow, sources: Sources) -> SessionRow:
         source=ranked[0],
         started=min(started, default=row.started),
         ended=newest.tally.ended,
+        cost_usd_micros=row.cost_usd_micros if newest.tally.cost_usd_micros is None else newest.tally.cost_usd_micros,
         messages=newest.messages,
         state=remember(sources),
     )

@@ -157,6 +157,11 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     state: bytes = b""
     """What the importer needs to go on where it stopped; opaque here (JSON text)."""
 
+    @property
+    def stand(self) -> str:
+        """The full name of the commit it stands at: `live` as long as that is set, else `tip`."""
+        return self.live or self.tip
+
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One change of the store, as its feed tells it."""

@@ -35,6 +35,8 @@ from .classify import by_fields, by_text, has_result, texts
 from .records import known_type, real, take
 
 Record = dict[str, Any]
+RUNNING = "running"
+"""The status of a metric about a session that may go on."""
 API_ERROR = "api_error"
 """The subtype of a `system` record about a request that failed."""
 
@@ -247,6 +249,12 @@ def run_metric(record: Record) -> Metric:
     ).with_tokens(_tokens(figures))
 
 
+def _cost_state(record: Record, raw: bytes) -> Iterator[Event]:
+    """What the session has cost so far, its sub-agents included; each of these records includes the ones before."""
+    cost = real(record.get("totalCostUSD"))
+    yield Output(raw=raw) if cost is None else Metric(cost_usd=cost, status=RUNNING)
+
+
 RECORDS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
     "user": _user,
     "assistant": _assistant,
@@ -254,6 +262,7 @@ RECORDS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
     "attachment": _attachment,
     "progress": _progress,
     "result": _result,
+    "cost-state": _cost_state,
 }
 """What the records of a type say, by handlers that know nothing but the record."""
 

@@ -179,7 +179,7 @@ class _ClaudeScanner:
             if kind == "summary" and boundary:
                 now.summarized.append(boundary)
                 self.tally.prompt(SUMMARY)
-        elif kind == "result" or (
+        elif kind in ("result", "cost-state") or (
             kind == "attachment" and line.attachment is not None and line.attachment.type == "queued_command"
         ):
             # Seldom enough to have the reader say what it is.

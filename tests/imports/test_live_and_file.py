@@ -1,0 +1,182 @@
+"""A session that ran under observation and is then imported: nothing that only the recording had is forgotten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harken.context import Tracker
+from harken.context.live import live_rest
+from harken.events import Event, Metric, Prompt, Response, System, ToolCall, ToolResult
+from harken.events.cbor import decode_events
+from harken.store.base import SessionRow
+from support.sessions import ClaudeSession
+
+from .conftest import Import
+
+FACTS = {"template": "reviewer", "principal": "jill", "machine": "m1", "ticket_id": "T-7", "thread_id": "th"}
+
+
+def record(repo: Any, *events: Event) -> None:
+    row = SessionRow(session="aaa", runtime="claude-code")
+    tracker = Tracker(repo, session_id="aaa", branch="live/aaa", row=row, **FACTS)
+    tracker.feed(list(events))
+    tracker.close()
+
+
+def turn(text: str, second: int) -> list[Event]:
+    return [Prompt(content=text, time=second * 10**6), Response(content=f"{text}!", time=(second + 1) * 10**6)]
+
+
+@pytest.fixture
+def session() -> ClaudeSession:
+    made = ClaudeSession("aaa")
+    made.prompt("one")
+    made.answer("one!")
+    return made
+
+
+class TestACrash:
+    def test_an_import_does_not_make_the_session_forget_what_only_the_recording_has(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#27"""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        record(repo, *turn("one", 1), *turn("two", 3))
+
+        tip = take_in(tmp_path)["aaa"].tip
+
+        row = repo.store.find_session("aaa")
+        assert (tip, row.live) == (row.tip, repo.commit("aaa").id)
+        assert tip == repo.commit("aaa").parent
+        events = decode_events(repo.materialize("aaa", format="events-v1").bytes)
+        said = [event.content for event in events if isinstance(event, Prompt | Response)]
+        assert ["one", "one!", "two", "two!"] == said
+
+    def test_once_the_file_holds_it_the_session_stands_at_the_file_again(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#27"""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        record(repo, *turn("one", 1), *turn("two", 3))
+        take_in(tmp_path)
+        session.prompt("two")
+        session.answer("two!")
+        path.write_bytes(session.data)
+
+        tip = take_in(tmp_path)["aaa"].tip
+
+        assert ("", tip) == (repo.store.find_session("aaa").live, repo.commit("aaa").id)
+
+    def test_the_files_chain_is_the_same_with_and_without_a_recording(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        import harken
+        from harken import runtimes
+        from harken.runtimes.importer import Importer
+
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        record(repo, *turn("one", 1), *turn("two", 3))
+        tip = take_in(tmp_path)["aaa"].tip
+
+        with harken.open(tmp_path / "other" / "store.db") as other:
+            (fresh,) = Importer(other.store, [runtimes.get("claude-code")]).run([path])
+
+        assert fresh.tip == tip
+
+
+class TestWhatTheRunSaid:
+    def test_it_is_kept_when_the_file_is_imported(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#30"""
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        record(repo, *turn("one", 1), Metric(cost_usd=0.25, status="success", time=3_000_000))
+
+        take_in(tmp_path)
+
+        row = repo.store.find_session("aaa")
+        assert FACTS == {name: getattr(row, name) for name in FACTS}
+        assert 250_000 == row.cost_usd_micros
+
+    def test_the_files_commits_are_seen_by_whoever_ran_it(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#30"""
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        record(repo, *turn("one", 1))
+        tip = take_in(tmp_path)["aaa"].tip
+
+        seen = [(sighting.principal, sighting.machine) for sighting in repo.store.sightings(tip)]
+
+        assert [("claude-code:aaa", ""), ("jill", "m1")] == seen
+        assert tip == repo.resolve("jill", repo.store.get_commit(tip).time).id
+
+    def test_a_run_of_a_session_that_was_imported_says_it_too(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        tip = take_in(tmp_path)["aaa"].tip
+
+        record(repo, *turn("two", 3))
+
+        row = repo.store.find_session("aaa")
+        assert (tip, "T-7") == (row.tip, row.ticket_id)
+
+    def test_the_cost_that_claude_code_writes_down_is_read(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#30"""
+        session.side({"type": "cost-state", "totalCostUSD": 0.5})
+        session.side({"type": "cost-state", "totalCostUSD": 0.75})
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+
+        result = take_in(tmp_path)["aaa"]
+
+        assert 750_000 == result.figures.cost_usd_micros == repo.store.find_session("aaa").cost_usd_micros
+
+
+class TestTheRest:
+    def test_is_what_comes_after_the_last_thing_in_common(self) -> None:
+        recorded = [*turn("one", 1), *turn("two", 3), *turn("three", 5)]
+
+        assert recorded[4:] == live_rest(recorded, recorded[:4])
+
+    def test_is_nothing_where_everything_said_was_kept(self) -> None:
+        recorded = [*turn("one", 1), System(subtype="shutdown")]
+
+        assert [] == live_rest(recorded, turn("one", 9))
+
+    def test_a_call_under_another_id_is_not_taken_for_something_new(self) -> None:
+        said = turn("one", 1)
+        recorded = [*said, ToolCall(id="item_1", name="shell"), ToolResult(id="item_1", output="ok")]
+        kept = [*said, ToolCall(id="call_abc", name="shell"), ToolResult(id="call_abc", output="ok")]
+
+        assert [] == live_rest(recorded, kept)
+
+    @given(st.lists(st.sampled_from("abcde"), max_size=8), st.data())
+    def test_behind_what_was_kept_it_is_all_that_was_recorded(self, words: list[str], data: st.DataObject) -> None:
+        recorded = [Prompt(content=f"{number} {word}") for number, word in enumerate(words)]
+        cut = data.draw(st.integers(0, len(recorded)))
+
+        assert recorded[cut:] == live_rest(recorded, recorded[:cut])
+
+
+def test_views_and_numbers_know_what_only_the_recording_has(
+    repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+) -> None:
+    """#27"""
+    (tmp_path / "aaa.jsonl").write_bytes(session.data)
+    record(repo, *turn("one", 1), *turn("two", 3))
+    take_in(tmp_path)
+
+    said = [event.content for event in repo.events("aaa") if isinstance(event, Prompt | Response)]
+
+    assert ["one", "one!", "two", "two!"] == said
