@@ -48,7 +48,7 @@ def test_every_file_comes_back_byte_for_byte(imported: tuple[Any, list[ImportRes
     changed = [
         outcome.source
         for outcome in outcomes
-        if Path(outcome.source).read_bytes() != repo.materialize(outcome.session, stop="root").bytes
+        if Path(outcome.source).read_bytes() != repo.materialize(outcome.tip, stop="root").bytes
     ]
 
     assert [] == changed

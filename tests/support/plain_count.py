@@ -351,6 +351,7 @@ def _codex_usage(count: Count, records: list[tuple[str, Record]], metas: list[Re
     while parents.get(family):
         family = parents[family]
     before: list[int | None] = [0, 0, 0, 0]
+    falls = 0
     for kind, payload in records:
         info = payload.get("info") if kind == "event_msg" and payload.get("type") == "token_count" else None
         total = info.get("total_token_usage") if isinstance(info, dict) else None
@@ -364,14 +365,15 @@ def _codex_usage(count: Count, records: list[tuple[str, Record]], metas: list[Re
         if now == before:
             continue
         if any((a or 0) < (b or 0) for a, b in zip(now, before, strict=True)):
-            count.requests.clear()
+            falls += 1
             before = [0, 0, 0, 0]
         given, output, read, written = (None if a is None else a - (b or 0) for a, b in zip(now, before, strict=True))
         fresh = None if given is None else given - (read or 0) - (written or 0)
         before = now
         if any(now):
             usage: Usage = {"input": fresh, "output": output, "cache_read": read, "cache_write": written}
-            count.requests[f"codex:{family}", "-".join(str(number or 0) for number in now)] = usage
+            numbers = [*now, falls] if falls else now
+            count.requests[f"codex:{family}", "-".join(str(number or 0) for number in numbers)] = usage
 
 
 def count_file(path: Path) -> Count:

@@ -40,8 +40,6 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Things said: prompts and responses."""
     tally: Tally = msgspec.field(default_factory=Tally)
     """What is counted: of the whole file so far, but of requests only those that this scan saw."""
-    restarted: bool = False
-    """Whether the runtime's own count of tokens began anew in these bytes, so that earlier requests no longer stand."""
     calls: dict[str, str] = {}
     """Sub-agent to the call that started it, as far as this file tells."""
     sidechain: bool = False

@@ -67,7 +67,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     def with_facts(self, facts: FileFacts) -> SourceMemory:
         """The memory with the totals of a scan that goes to the present end of the source."""
-        requests = {} if facts.restarted else dict(self.tally.requests)
+        requests = dict(self.tally.requests)
         merge_requests(requests, facts.tally.requests)
         return msgspec.structs.replace(
             self,

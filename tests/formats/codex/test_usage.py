@@ -53,8 +53,11 @@ def test_threads_that_happen_to_have_the_same_totals_are_counted_each() -> None:
     )
 
 
-def test_a_total_that_falls_begins_anew() -> None:
-    assert Tokens(input=30, output=3, cache_read=0) == total(scan(Rollout().tokens(100, 10).tokens(30, 3).data))
+def test_a_total_that_falls_is_another_runs_and_both_count() -> None:
+    """Codex 0.47 counts from zero whenever it resumes; also where two runs come to the same total."""
+    runs = Rollout().tokens(100, 10).tokens(30, 3).tokens(100, 10).tokens(30, 3)
+
+    assert Tokens(input=230, output=23, cache_read=0) == total(scan(runs.data))
 
 
 def test_numbers_that_are_none_do_no_harm() -> None:

@@ -77,18 +77,14 @@ class _RolloutReader:
         self._said: dict[tuple[str, str], str] = {}
         self._started = False
         self._meter = Meter()
-        ahead = Meter()
         for one in found:
-            self._foresee(*kind_of(one.record), ahead)
-        self._restarts = ahead.restarts
+            self._foresee(*kind_of(one.record))
 
-    def _foresee(self, kind: str, payload: Record, meter: Meter) -> None:
+    def _foresee(self, kind: str, payload: Record) -> None:
         if kind == ITEM:
             self._roles.add(text_of(payload.get("role")) or text_of(payload.get("type")))
-        elif kind == EVENT:
-            meter.step(payload)
-            if (text := typed_text(payload)) is not None:
-                self._listener.typed.add(text)
+        elif kind == EVENT and (text := typed_text(payload)) is not None:
+            self._listener.typed.add(text)
 
     def record(self, found: _Found, data: bytes) -> Iterator[Event]:
         """The events of one record, at least one."""
@@ -191,7 +187,7 @@ class _RolloutReader:
 
     def _metric(self, payload: Record, fields: dict[str, Any]) -> list[Event]:
         step = self._meter.step(payload)
-        if step is None or self._meter.restarts != self._restarts:
+        if step is None:
             return []
         key, tokens = step
         metric = Metric(model=self._listener.model, request_id=key[1], **{**fields, "api_id": key[0]})

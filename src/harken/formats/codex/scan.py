@@ -54,6 +54,7 @@ class ScanCounts(msgspec.Struct):
     """The names of texts that a person typed, as far as the screen's events tell."""
     names: list[str] = []
     total: Totals = ZERO
+    restarts: int = 0
     threads: dict[str, str] = {}
 
     def copy(self) -> ScanCounts:
@@ -91,7 +92,8 @@ class _RolloutScanner:
         self.now = counts
         self.base = counts.offset
         self.cutter = Cutter(counts.offset)
-        self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base is not None)
+        based = counts.fork_base is not None
+        self.meter = Meter(counts.total, counts.threads, counts.session, based, counts.restarts)
         self.deltas: list[Delta] = []
         self.calls: dict[str, str] = {}
         self.low = self.high = ""
@@ -165,7 +167,7 @@ class _RolloutScanner:
         self._widen(self.low)
         self._widen(self.high)
         self.low = self.high = ""
-        self.now.total, self.now.threads = self.meter.last, self.meter.parents
+        self.now.total, self.now.threads, self.now.restarts = self.meter.last, self.meter.parents, self.meter.restarts
 
     def _broken(self, start: int, end: int, line: bytes, *, overlong: bool = False) -> None:
         """A line that is not one object: it never cuts, but what can be recovered from it counts."""
@@ -233,10 +235,7 @@ class _RolloutScanner:
             self.calls |= _spawned(payload)
 
     def _note_tokens(self, payload: Record) -> None:
-        restarts = self.meter.restarts
         step = self.meter.step(payload)
-        if self.meter.restarts != restarts:
-            self.now.tally.requests.clear()
         if step is not None:
             (family, total), used = step
             usage = RequestUsage(used.input, used.output, used.cache_read, used.cache_write, self.now.model)
@@ -291,7 +290,6 @@ class _RolloutScanner:
             opaque=now.opaque,
             messages=sum(items.get(role, items.get(f"shown_{role}", 0)) for role in ("user", "assistant")),
             tally=self._whole_tally(),
-            restarted=self.meter.restarts > 0,
             calls=self.calls,
             sidechain=now.spawned,
             fingerprint=tuple(now.names),

@@ -2,7 +2,8 @@
 
 A total becomes a step: the difference to the total before it, under a key made of the thread's family and of the total
 itself. Adding steps with different keys gives the last total again; a total that is repeated, or copied into a fork,
-has the same key and counts once. A total that falls begins anew: what came before it is no part of the last figure.
+has the same key and counts once. A total that falls is the first of another run (before 0.50 every resume counted from
+zero); the runs are added up, and each has keys of its own.
 """
 
 from __future__ import annotations
@@ -42,7 +43,12 @@ class Meter:
     """Turns running totals into steps."""
 
     def __init__(
-        self, last: Totals = ZERO, parents: dict[str, str] | None = None, thread: str = "", based: bool = False
+        self,
+        last: Totals = ZERO,
+        parents: dict[str, str] | None = None,
+        thread: str = "",
+        based: bool = False,
+        restarts: int = 0,
     ) -> None:
         self.last = last
         self.based = based
@@ -51,7 +57,8 @@ class Meter:
         """The threads the file has named so far, and which each was forked from."""
         self.thread = thread
         """The first one: the file's own."""
-        self.restarts = 0
+        self.restarts = restarts
+        """How often a total fell."""
         self._family = ""
 
     def meet(self, meta: Record) -> None:
@@ -88,7 +95,7 @@ class Meter:
             before = ZERO
         if not any(total):
             return None
-        key = "-".join(str(number or 0) for number in total)
+        key = "-".join(str(number or 0) for number in (*total, *([self.restarts] if self.restarts else [])))
         return (self.family, key), tokens_of(_difference(total, before))
 
     def _base(self, payload: Record, total: Totals) -> Totals:
