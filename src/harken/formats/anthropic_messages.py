@@ -14,7 +14,7 @@ from harken.events import Event, Output, System
 from harken.events.text import clean
 
 from .base import Format, Written
-from .claude_code.classify import by_text
+from .claude_code.records import by_text
 from .kit.anthropic import BLOCKS, Block, Said, arrange, assistant_event, user_events
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import NotJson, encode, parse_beginning, parse_document

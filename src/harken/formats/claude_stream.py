@@ -16,8 +16,8 @@ from harken.events.tally import SYNTHETIC, figure
 from harken.events.text import clean
 
 from .base import Format
-from .claude_code.classify import by_fields, by_text, has_result
 from .claude_code.read import metric_of, run_metric
+from .claude_code.records import by_fields, by_text, has_result
 from .kit.anthropic import assistant_event, tool_result, user_events
 from .kit.claims import NO_CLAIM, Claim
 from .kit.jsonl import SPACE, NotJson, encode, lines, parse_document, read_head, take_apart

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from harken.formats.claude_code.classify import (
+from harken.formats.claude_code.records import (
     HUMAN,
-    KINDS,
     ORIGINS,
     PATTERNS,
     SOURCES,
@@ -91,12 +90,6 @@ CONTENTS: dict[str, tuple[Any, str]] = {
 def test_content(content: Any, expected: str | None) -> None:
     """None for a record that says nothing: the reader makes no prompt of it, so nobody prompted."""
     assert expected == classify(user("u", None, content))
-
-
-def test_every_kind_that_is_given_is_listed() -> None:
-    given = {row.kind for row in PATTERNS} | {kind for _, kind in [*FIELDS.values(), *CONTENTS.values()]}
-
-    assert given - {HUMAN, None} <= KINDS
 
 
 def test_the_list_of_the_specification_is_in_the_table() -> None:

@@ -1,10 +1,9 @@
 """`claude-code-v1`: Claude Code's own JSONL, one file per session or sub-agent.
 
-records      the fields of a line that anything is decided by; whether a file is Claude Code's
+records      the fields of a line that anything is decided by; who stands in the user's place
 cut          where a file falls into commits (`cut-2`)
-scan         one pass for the importer: cuts, counts, usage, links
+scan         one pass for the importer: whose a file is, cuts, counts, usage, links
 branch       the conversation as it stands
-classify     who stands in the user's place
 read         events: of every record, of the conversation in the order the model reads it
 turns        the records that are sent to the model
 request      the message list that goes to the model
@@ -19,10 +18,9 @@ from collections.abc import Sequence
 from harken.formats.base import Delta, Format
 
 from .branch import context
-from .read import read, read_conversation, side_chains
-from .records import claim
+from .read import measure, read, read_conversation, side_chains
 from .request import messages, write_request
-from .scan import measure, scan
+from .scan import claim, scan
 from .write import NOTICES, adopt, rewrite, write
 
 __all__ = ["FORMAT", "claim", "context", "messages", "rewrite", "scan", "side_chains", "split"]

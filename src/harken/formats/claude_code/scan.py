@@ -1,4 +1,4 @@
-"""One pass over a file for the importer: cuts, counts, usage, links. No events are made.
+"""One pass over a file for the importer: whose it is, cuts, counts, usage, links. No events are made.
 
 Every line is decoded once, by the typed decoder of `records.py`; this is what the speed of an import rests on. The
 records of the open delta wait until it closes and are counted then, so that a tail, which is read again when the file
@@ -13,15 +13,28 @@ import msgspec
 
 from harken.clock import parse_instant
 from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally, figure
-from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, Delta, count
+from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 from harken.formats.kit.anthropic import CALL, RESPONSE, RESULT, says
-from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
+from harken.formats.kit.claims import NO_CLAIM, Claim
+from harken.formats.kit.jsonl import is_overlong, lines, parse, read_head, take_apart
 
-from .classify import classify
 from .cut import CutState, Splitter
-from .read import API_ERROR, RECORDS, read
-from .records import CONVERSATION, Block, ClaudeRecord, ToolUseResult, UsageFields, is_known, real, soften, take
+from .read import API_ERROR, RECORDS
+from .records import (
+    CONVERSATION,
+    GRAPH,
+    SIDE,
+    Block,
+    ClaudeRecord,
+    ToolUseResult,
+    UsageFields,
+    classify,
+    is_known,
+    real,
+    soften,
+    take,
+)
 
 TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title": (3, "customTitle")}
 """A title somebody chose stands over one that was made up, and that over a summary; the last one wins."""
@@ -290,53 +303,51 @@ def _old_fields(line: ClaudeRecord) -> UsageFields | None:
     return UsageFields(line.inputTokens, line.outputTokens, line.cacheReadInputTokens, line.cacheCreationInputTokens)
 
 
-# -- how much a delta holds, without reading it ------------------------------------------------------------------------
+# -- whether a file is Claude Code's: by what it writes in every record, not by one telling word. A record of its tree
+# has always had `parentUuid` and `isSidechain`, and a message whose content is Anthropic's. Relatives borrow half of
+# that: Qwen Code has the same names but Gemini's `parts`, the stream has `session_id`.
+
+SURE = 95
+_OTHERS = ("provenance", "systemPayload", "usageMetadata", "projectHash")
+"""Fields of relatives that Claude Code never writes."""
+_HOME = "/.claude/projects/"
 
 
-class _Weight(msgspec.Struct, gc=False):
-    """A message's content as it is written, and what the API counted."""
-
-    id: str | None = None
-    content: msgspec.Raw = msgspec.Raw(b"")
-    usage: UsageFields | None = None
-
-
-class _WeighedLine(msgspec.Struct, gc=False):
-    type: str | None = None
-    message: _Weight | None = None
-    requestId: str | None = None
-
-
-_weigh = msgspec.json.Decoder(_WeighedLine).decode
+def claim(head: bytes, path: str = "") -> Claim:
+    """How sure it is, and by which record."""
+    home = _HOME in path.replace("\\", "/")
+    found = NO_CLAIM
+    for number, record in enumerate(read_head(head), 1):
+        if _is_others(record):
+            return NO_CLAIM
+        score, reason = _judge(record, home)
+        if score > found.score:
+            found = Claim(score=score, reason=f"record {number} {reason}")
+        if score >= SURE:
+            break
+    return found
 
 
-def measure(data: bytes) -> Counts:
-    """Messages, and tokens: what the API counted for what the model wrote, a quarter of the rest's characters.
+def _is_others(record: dict[str, Any]) -> bool:
+    body = record.get("message")
+    return any(name in record for name in _OTHERS) or (isinstance(body, dict) and "parts" in body)
 
-    A checkpoint asks this of every delta, so content is measured as it is written and not taken apart. What the typed
-    decoder cannot take, and pictures, whose bytes say nothing of their tokens, are left to the reader."""
-    if b'"base64"' in data:
-        return count(read(data))
-    named: dict[str, int] = {}
-    unnamed = written = heard = 0
-    for start, end in lines(data):
-        try:
-            line = _weigh(data[start:end])
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-            return count(read(data))
-        body = line.message
-        if body is None or line.type not in CONVERSATION:
-            continue
-        size = memoryview(body.content).nbytes
-        if line.type == "user":
-            heard += size
-            unnamed += 1
-            continue
-        written += size
-        key = f"{body.id} {line.requestId or ''}" if body.id else f"@{start}"
-        named[key] = max(named.get(key, 0), (figure(body.usage.output_tokens) or 0) if body.usage else 0)
-    counted = sum(named.values())
-    guessed = heard if counted else heard + written
-    return Counts(
-        messages=len(named) + unnamed, tokens=counted + guessed // CHARACTERS_PER_TOKEN, approximate=guessed > 0
-    )
+
+def _judge(record: dict[str, Any], home: bool) -> tuple[int, str]:
+    body = record.get("message")
+    role = body.get("role") if isinstance(body, dict) else None
+    # The assistant's message is written before the type; a cut may lie between.
+    kind = record.get("type", role)
+    speaks = kind not in CONVERSATION or role == kind
+    if kind in GRAPH and "parentUuid" in record and isinstance(record.get("isSidechain"), bool) and speaks:
+        return SURE, f"is a `{kind}` record with `parentUuid` and `isSidechain`"
+    content = body.get("content") if isinstance(body, dict) else None
+    linked = "parentUuid" in record or isinstance(record.get("sessionId"), str)
+    if kind in CONVERSATION and isinstance(record.get("uuid"), str) and linked and isinstance(content, str | list):
+        return 75, f"is a `{kind}` record with a uuid and Anthropic's message"
+    named = any(isinstance(record.get(name), str) for name in ("sessionId", "leafUuid", "messageId"))
+    if kind in SIDE and named:
+        return 70, f"is a `{kind}` record, which no other runtime writes"
+    if home and isinstance(kind, str) and isinstance(record.get("sessionId"), str):
+        return 55, "names a session and lies where Claude Code keeps them"
+    return 0, ""
