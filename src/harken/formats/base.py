@@ -1,4 +1,4 @@
-"""What a format is: a name, and functions from bytes to events and back.
+"""What a format is: a name, and functions from bytes to events and back; and the table that finds them.
 
 Everything here is a pure function of bytes. A format that cannot do a thing (a rendering cannot be read back) leaves
 the function out, and `can` says so as data, so that tables and errors need no special cases.
@@ -6,11 +6,14 @@ the function out, and `can` says so as data, so that tables and errors need no s
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
 import msgspec
 
-from harken.errors import BadRequest
+from harken.errors import BadRequest, NotFound
 from harken.events import Error, Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
 
 from .kit.claims import Claim
@@ -140,6 +143,50 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         if self.measurer is not None:
             return self.measurer(data)
         return count(self.read(data)) if self.reader is not None else weigh(len(data))
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+_OURS = {
+    "events-v1": "events_v1",
+    "session-log-v2": "session_log",
+    "bureau-agent-v1": "bureau_agent",
+    "claude-code-v1": "claude_code",
+    "claude-stream-v1": "claude_stream",
+    "codex-v1": "codex",
+    "anthropic-messages-v1": "anthropic_messages",
+    "openai-responses-v1": "openai_responses",
+}
+"""Name to module; a module's `FORMAT` is the format."""
+
+
+def names() -> list[str]:
+    """Every format there is, ours first."""
+    return [*_OURS, *(name for name in _installed() if name not in _OURS)]
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """What others have installed; looking takes milliseconds, and a raw checkpoint asks each time."""
+    return {point.name: point for point in entry_points(group="harken.formats")}
+
+
+def find(name: str) -> Format | None:
+    """The format of that name, or None."""
+    if module := _OURS.get(name):
+        found: Format = importlib.import_module(f"harken.formats.{module}").FORMAT
+        return found
+    if point := _installed().get(name):
+        loaded: Format = point.load()
+        return loaded
+    return None
+
+
+def get(name: str) -> Format:
+    """The format of that name; `NotFound` lists what there is."""
+    if (found := find(name)) is None:
+        raise NotFound(f"no format is called {name!r}", hint="there are: " + ", ".join(names()))
+    return found
 
 
 # -- how much a stretch of conversation holds --------------------------------------------------------------------------
