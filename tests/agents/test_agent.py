@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harken import Agent, LoggedString, Session, SessionViewer, load_session
-from harken.agents import HookAgent, Patience, ScriptedModel, make_tool
+from harken.agents import HookAgent, Retries, ScriptedModel, make_tool
 from harken.errors import BadRequest, ModelFailed
 from harken.events import Tokens
 from support.stage import call, contents, lines, open_stage, say
@@ -408,7 +408,7 @@ def test_the_world_is_shared_by_the_agents_of_a_session(tmp_path: Path) -> None:
         root = Agent(session, language_model=model)
         child = root.spawn("Child")
 
-        assert root.world is child.world
+        assert root.pool is child.pool
         assert "yes" == say(child, "there?")
 
 
@@ -422,7 +422,7 @@ def test_usage_is_logged_with_the_message_it_belongs_to(tmp_path: Path) -> None:
         async def complete(self, request: Request) -> Reply:
             return Reply(content="yes", usage=Usage(tokens=Tokens(input=7, output=2)))
 
-    root, session = load_session(tmp_path / "log", language_model=Counting(), patience=Patience(attempts=1))
+    root, session = load_session(tmp_path / "log", language_model=Counting(), retries=Retries(attempts=1))
     with session:
         reply = say(root, "count")
 

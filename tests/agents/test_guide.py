@@ -44,7 +44,7 @@ def test_the_code_in_it_compiles(code: str) -> None:
         "MissingHook",
         "ModelError",
         "Moment",
-        "Patience",
+        "Retries",
         "Reply",
         "hook",
         "load_session",

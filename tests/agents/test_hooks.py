@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken import SessionViewer
-from harken.agents import Approve, Call, Change, Deny, Hook, HookAgent, MissingHook, Moment, hook
+from harken.agents import AgentPool, Approve, Call, Change, Deny, Hook, HookAgent, MissingHook, Moment, hook
 from harken.agents.hooks import read_verdict, write_verdict
 from harken.errors import BadRequest
 from support.stage import call, contents, lines, open_stage, say
@@ -341,7 +341,7 @@ class TestSeveralAtOnce:
             say(root, "go")
 
             assert "[Jack]: nothing" == contents(root.subagents["Jill"], "user")[-1]
-            assert not any("secret" in text for text in contents(session.agent("agent_003"), "user"))
+            assert not any("secret" in text for text in contents(AgentPool.of(session).get("agent_003"), "user"))
 
 
 class TestAfterALoad:
@@ -356,9 +356,8 @@ class TestAfterALoad:
         with session:
             say(root, "make Jack")
             assert "Error: Action blocked by hook 'Guard': No." == contents(root, "tool")[-1]
-            assert ["Refuse everything." == told[:18] for told in contents(session.agent("agent_002"), "system")] == [
-                True
-            ]
+            told = contents(AgentPool.of(session).get("agent_002"), "system")
+            assert ["Refuse everything."] == [text[:18] for text in told]
             assert ("Guard", ("tool",), True) == (
                 root.watchers[0].name,
                 root.watchers[0].hook.points,

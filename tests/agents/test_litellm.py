@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import pytest
 
 from harken import load_session
-from harken.agents import Patience
+from harken.agents import Retries
 from harken.agents.models import LiteLLMModel
 from harken.errors import ModelFailed
 from support.stage import contents, lines, say
@@ -105,7 +105,7 @@ def test_a_discussion_goes_through_a_provider(model: LiteLLMModel, tmp_path: Pat
 def test_a_provider_in_trouble_is_asked_again(model: LiteLLMModel, tmp_path: Path) -> None:
     Provider.answers += [500, 429, words("At last.")]
 
-    root, session = load_session(tmp_path / "log", language_model=model, patience=Patience(first=0))
+    root, session = load_session(tmp_path / "log", language_model=model, retries=Retries(first=0))
     with session:
         assert "At last." == say(root, "Hello")
     assert 3 == len(Provider.requests)
@@ -114,7 +114,7 @@ def test_a_provider_in_trouble_is_asked_again(model: LiteLLMModel, tmp_path: Pat
 def test_a_provider_that_refuses_is_not(model: LiteLLMModel, tmp_path: Path) -> None:
     Provider.answers += [401, words("never")]
 
-    root, session = load_session(tmp_path / "log", language_model=model, patience=Patience(first=0))
+    root, session = load_session(tmp_path / "log", language_model=model, retries=Retries(first=0))
     with session, pytest.raises(ModelFailed, match="AuthenticationError"):
         say(root, "Hello")
     assert 1 == len(Provider.requests)

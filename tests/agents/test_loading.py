@@ -11,9 +11,9 @@ import pytest
 
 import harken
 from harken import Agent, Session, SessionViewer, load_session
-from harken.agents import Call, ScriptedModel
+from harken.agents import AgentPool, Call, ScriptedModel
 from harken.agents.entries import INTERRUPTED
-from harken.errors import BadRequest, Locked
+from harken.errors import BadRequest, Locked, NotFound
 from support.stage import call, contents, lines, open_stage, say
 
 TREE = {
@@ -223,7 +223,7 @@ class TestComingBack:
             say(root, "go")
             before, old = shape(root), root.subagents["Jill"]
 
-            assert session.evict(old.agent_id)
+            assert AgentPool.of(session).evict(old.agent_id)
 
             assert root.subagents["Jill"] is not old
             assert before == shape(root)
@@ -237,7 +237,7 @@ class TestComingBack:
 
         root, session = open_stage(tmp_path / "log", TREE)
         with session:
-            jack = session.agent("agent_002")
+            jack = AgentPool.of(session).get("agent_002")
 
             assert ("Jack", ["You are Jack."]) == (jack.name, contents(jack, "system"))
             assert "Jack" not in root.subagents
@@ -382,7 +382,7 @@ class TestAnotherModel:
         with session:
             ann = root.spawn("Ann")
             ann.language_model = "scripted:new.json"
-            session.evict(ann.agent_id)
+            AgentPool.of(session).evict(ann.agent_id)
 
             assert root.subagents["Ann"] is not ann
             assert "a new word" == say(root.subagents["Ann"], "hi")
@@ -414,3 +414,22 @@ class TestAnotherModel:
             told = repo.materialize(row.tip, format="anthropic-messages-v1").bytes
         assert b"newer" in told
         assert b"scripted:new.json" not in told
+
+
+class TestThePool:
+    def test_an_agent_is_brought_back_once_and_again_after_it_was_evicted(self, tmp_path: Path) -> None:
+        with Session(tmp_path / "log") as session:
+            session.log_agent_created("a", role="root")
+            pool = AgentPool.of(session)
+
+            first = pool.get("a")
+
+            assert first is pool.get("a")
+            assert pool is AgentPool.of(session)
+            assert pool.evict("a")
+            assert not pool.evict("a")
+            assert first is not pool.get("a")
+
+    def test_nobody_can_be_asked_for_who_does_not_exist(self, tmp_path: Path) -> None:
+        with Session(tmp_path / "log") as session, pytest.raises(NotFound):
+            AgentPool.of(session).get("nobody")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harken import load_session
-from harken.agents import ModelError, Patience, Request, ScriptedModel, open_model
+from harken.agents import ModelError, Request, Retries, ScriptedModel, open_model
 from harken.agents.models.lite import LiteLLMModel, read_answer
 from harken.errors import BadRequest, ModelFailed, NotFound
 from support.discussion import DIALOG, HOOKS, dialog, play
@@ -152,7 +152,7 @@ class TestLiteLLM:
 
     def test_without_the_extra_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "litellm", None)  # as if it were not installed
-        root, session = load_session(tmp_path / "log", language_model="openai/gpt-x", patience=Patience(attempts=1))
+        root, session = load_session(tmp_path / "log", language_model="openai/gpt-x", retries=Retries(attempts=1))
 
         with session, pytest.raises(BadRequest, match="not installed") as caught:
             say(root, "hello")
@@ -167,6 +167,6 @@ class TestLiteLLM:
             open_model(name)
 
 
-class TestPatience:
+class TestRetries:
     def test_pauses_grow_and_are_bounded(self) -> None:
-        assert [1.0, 2.0, 4.0, 5.0, 5.0] == list(Patience(attempts=6, longest=5.0).pauses())
+        assert [1.0, 2.0, 4.0, 5.0, 5.0] == list(Retries(attempts=6, longest=5.0).pauses())

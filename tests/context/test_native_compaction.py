@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from harken.agents import load_session
-from harken.agents.compaction import Gauge
-from harken.agents.models import ModelError, Reply, Request, Usage
+from harken.agents.models import Gauge, ModelError, Reply, Request, Usage
 from harken.events import Prompt, Tokens, TranscriptEdit
 from harken.formats.session_log import events_of
 from harken.repo import Repo

@@ -376,34 +376,6 @@ class TestTranscripts:
             assert [] == session.transcript("nobody")
 
 
-class TestAgentsInMemory:
-    def test_an_agent_is_brought_back_once_and_let_go(self, path: Path) -> None:
-        with Session(path) as session:
-            session.log_agent_created("a", role="root")
-            session.reviver = lambda agent_id: [agent_id]
-
-            first = session.agent("a")
-            assert first is session.agent("a")
-            assert session.evict("a")
-            assert not session.evict("a")
-            assert first is not session.agent("a")
-
-    def test_a_living_agent_is_given_back_itself(self, path: Path) -> None:
-        with Session(path) as session:
-            living = object()
-            session.attach("a", living)
-
-            assert living is session.agent("a")
-
-    def test_nobody_can_be_asked_for_only_who_exists(self, path: Path) -> None:
-        with Session(path) as session:
-            with pytest.raises(NotFound):
-                session.agent("nobody")
-            session.log_agent_created("a")
-            with pytest.raises(BadRequest):
-                session.agent("a")
-
-
 class TestObservers:
     def test_they_are_told_what_is_on_disk(self, path: Path) -> None:
         told: list[tuple[list[Event], int]] = []

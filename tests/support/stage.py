@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harken import Session, load_session
-from harken.agents import Agent, Patience, ScriptedModel
+from harken.agents import Agent, Retries, ScriptedModel
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -18,8 +18,8 @@ def call(tool: str, **arguments: Any) -> dict[str, Any]:
 def open_stage(path: Path, parts: dict[str, Any], **options: Any) -> tuple[Agent, Session]:
     """A session whose agents play these parts; `ack` is `os`, since no test here cuts the power."""
     model = ScriptedModel({"agents": parts}, name="scripted:stage")
-    patience = options.pop("patience", Patience(attempts=3, first=0))
-    return load_session(path, language_model=model, patience=patience, ack="os", **options)
+    retries = options.pop("retries", Retries(attempts=3, first=0))
+    return load_session(path, language_model=model, retries=retries, ack="os", **options)
 
 
 def say(agent: Agent, text: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from .agent import Agent
 from .hooks import Approve, Change, Deny, Hook, HookAgent, Moment, hook
 from .loading import MissingHook, load_session
-from .models import Model, ModelError, Reply, Request, ScriptedModel, open_model
-from .patience import Patience
+from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, open_model
+from .pool import AgentPool
 from .tools import Answer, Call, Tool, make_tool
 from .triggers import FileWatcher, wake
 
 __all__ = [
     "Agent",
+    "AgentPool",
     "Answer",
     "Approve",
     "Call",
@@ -24,9 +25,9 @@ __all__ = [
     "Model",
     "ModelError",
     "Moment",
-    "Patience",
     "Reply",
     "Request",
+    "Retries",
     "ScriptedModel",
     "Tool",
     "hook",

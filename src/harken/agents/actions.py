@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from harken.errors import BadRequest, NotFound
 from harken.log import LoggedString
 
-from .delivery import deliver, wordings
 from .tools import Answer, Call, make_tool
+from .watching import deliver, wordings
 
 if TYPE_CHECKING:
     from .agent import Agent

@@ -13,15 +13,14 @@ from harken.errors import BadRequest
 from harken.events import System
 from harken.log import LoggedString, Session
 
-from . import actions, compaction, delivery, turn
+from . import actions, compaction, turn, watching
 from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, is_pending, open_calls
-from .history import MODEL
 from .hooks import Hook, HookAgent, check_name, distinct
 from .models import DEFAULT_MODEL, Message, Model
 from .opening import opening
+from .pool import MODEL, AgentPool, Subagents
 from .tools import Tool, ToolFunction, current_call, make_tool
 from .watching import Watcher, attach
-from .world import Subagents, World
 
 MAX_DEPTH = 12
 """How deep agents may make agents."""
@@ -52,12 +51,12 @@ class Agent:
         if name is not None:
             check_name(name)
         self.session = session
-        self.world = World.of(session)
+        self.pool = AgentPool.of(session)
         self.name = name
         self.parent_id: str | None = parent.agent_id if isinstance(parent, Agent) else parent
         self.role = role or ("child" if parent else "root")
         self.transcript: list[Entry] = []
-        self.subagents = Subagents(session)
+        self.subagents = Subagents(self.pool)
         self.watchers: list[Watcher] = []
         self.speakers: list[str] | None = None
         self.listeners: list[str] | None = None
@@ -75,9 +74,9 @@ class Agent:
             self._unlogged = len(self.transcript)
         self.turns = sum(1 for entry in self.transcript if entry.get("role") == "assistant")
         self.agent_id: str = agent_id or session.allocate_agent_id()
-        session.attach(self.agent_id, self)
+        self.pool.add(self)
         if given := [make_tool(tool) for tool in tools]:
-            self.world.tools[self.agent_id] = {tool.name: tool for tool in given}
+            self.pool.tools[self.agent_id] = {tool.name: tool for tool in given}
         for hook in distinct(hooks):
             self.add_hook(hook)
 
@@ -91,8 +90,7 @@ class Agent:
     @property
     def parent(self) -> Agent | None:
         """The agent above."""
-        above: Agent | None = self.session.agent(self.parent_id) if self.parent_id is not None else None
-        return above
+        return self.pool.get(self.parent_id) if self.parent_id is not None else None
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -111,15 +109,15 @@ class Agent:
             return {}
         above: Agent | None = self
         while above is not None:
-            if above.agent_id in self.world.tools:
-                return OURS | self.world.tools[above.agent_id]
+            if above.agent_id in self.pool.tools:
+                return OURS | self.pool.tools[above.agent_id]
             above = above.parent
         return OURS
 
     @property
     def model(self) -> Model:
         """The model that speaks for it, opened when it is first needed."""
-        return self.world.model(self.language_model)
+        return self.pool.model(self.language_model)
 
     @property
     def language_model(self) -> str:
@@ -133,19 +131,19 @@ class Agent:
             change = System(agent_id=self.agent_id, subtype=MODEL, message=name)
             self.session.append([change])
         self._language_model = name
-        self.world.chosen[self.agent_id] = name
+        self.pool.chosen[self.agent_id] = name
 
     @property
     def missing_hooks(self) -> list[str]:
         """Function hooks that the log knows and the program has not passed again."""
-        return self.world.missing
+        return self.pool.missing
 
     def _take_model(self, model: str | Model | None) -> str:
         if model is None:
             return self.parent.language_model if self.parent is not None else DEFAULT_MODEL
         if isinstance(model, str):
             return model
-        self.world.models[model.name] = model
+        self.pool.models[model.name] = model
         return model.name
 
     # -- what it hears ---
@@ -173,11 +171,11 @@ class Agent:
 
     def inform(self, dst: Agent, txt: str) -> None:
         """Say something to another agent, through the hooks that need not be waited for."""
-        delivery.inform(self, dst, self.write(txt))
+        watching.inform(self, dst, self.write(txt))
 
     async def deliver(self, text: str, to: Iterable[Agent], *, prefix: str = "") -> None:
         """Say something to other agents, through all hooks."""
-        await delivery.deliver(self, self.write(text), to, prefix=prefix)
+        await watching.deliver(self, self.write(text), to, prefix=prefix)
 
     def write(self, text: str) -> LoggedString:
         """The text as it is in the log; new text is put there as a piece of text of this agent."""

@@ -25,43 +25,10 @@ ASK = (
 )
 
 
-NEAR = 0.8
-"""How full a model's window may get before the agent makes room."""
-RATIO = 4.0
-"""Characters per token until a provider has counted."""
-_LEARNING = 0.3
-
-
-class Gauge:
-    """How many tokens a transcript will cost: its characters, by a ratio learned from what the provider counted."""
-
-    def __init__(self) -> None:
-        self.ratio: float | None = None
-
-    def learn(self, messages: list[Message], counted: int) -> None:
-        """The provider counted this many tokens in these messages."""
-        if counted > 0:
-            seen = _characters(messages) / counted
-            self.ratio = seen if self.ratio is None else (1 - _LEARNING) * self.ratio + _LEARNING * seen
-
-    def tokens(self, messages: list[Message]) -> int:
-        """What the messages will cost, nearly."""
-        return int(_characters(messages) / max(self.ratio or RATIO, 0.1)) + 1
-
-
-def _characters(messages: list[Message]) -> int:
-    return sum(
-        len(str(message.get("content") or "")) + len(str(message.get("tool_calls") or "")) for message in messages
-    )
-
-
-async def make_room(agent: Agent, gauge: Gauge) -> bool:
-    """Fold the oldest turns if the model's window is nearly full; whether anything was folded.
+async def make_room(agent: Agent) -> bool:
+    """Fold the oldest turns; whether anything was folded.
 
     An agent that cannot be summed up goes on as it is: the provider will say if it is too much."""
-    window = agent.world.window or getattr(agent.model, "window", None)
-    if not window or gauge.tokens(for_model(agent.transcript)) < NEAR * window:
-        return False
     span = foldable(agent.transcript, keep=1)
     if span is None or (span[1] - span[0] == 1 and agent.transcript[span[0]].get("origin") == SUMMARY):
         return False

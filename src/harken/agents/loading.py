@@ -12,10 +12,9 @@ from harken.log import Session
 
 from .agent import Agent
 from .hooks import Hook, HookAgent, distinct
-from .models import Model
-from .patience import Patience
+from .models import Model, Retries
+from .pool import AgentPool
 from .tools import Tool, ToolFunction, make_tool
-from .world import World
 
 DEEPEST = 100
 """What hangs deeper in the tree of a log than this is left in the registry; no agent of ours gets so deep."""
@@ -33,7 +32,7 @@ def load_session(
     name: str | None = None,
     tools: Iterable[ToolFunction | Tool] = (),
     hooks: Iterable[Hook | HookAgent] = (),
-    patience: Patience | None = None,
+    retries: Retries | None = None,
     **options: Any,
 ) -> tuple[Agent, Session]:
     """The root agent with the tree below it, and its session; a file that does not exist is made.
@@ -46,21 +45,21 @@ def load_session(
     given = distinct(hooks)
     session = session_file if isinstance(session_file, Session) else Session(session_file, **options)
     try:
-        world = World.of(session)
-        world.patience = patience or world.patience
+        pool = AgentPool.of(session)
+        pool.retries = retries or pool.retries
         if language_model is not None and not isinstance(language_model, str):
-            world.models[language_model.name] = language_model
+            pool.models[language_model.name] = language_model
             language_model = language_model.name
-        world.language_model = language_model
+        pool.language_model = language_model
         if language_model is not None:
-            world.chosen.clear()
+            pool.chosen.clear()
         fresh = _fresh(session, given)
-        world.hooks = {hook.name: hook for hook in given if isinstance(hook, Hook)}
-        root = _root(world, system_prompt, name, [make_tool(tool) for tool in tools])
+        pool.hooks = {hook.name: hook for hook in given if isinstance(hook, Hook)}
+        root = _root(pool, system_prompt, name, [make_tool(tool) for tool in tools])
         for hook in fresh:
             root.add_hook(hook)
-        if world.missing:
-            names = ", ".join(repr(name) for name in world.missing)
+        if pool.missing:
+            names = ", ".join(repr(name) for name in pool.missing)
             problem = MissingHook(f"the session had function hooks that were not passed again: {names}")
             warnings.warn(problem, stacklevel=2)
     except BaseException:
@@ -87,16 +86,16 @@ def _fresh(session: Session, given: list[Hook | HookAgent]) -> list[Hook | HookA
     return fresh
 
 
-def _root(world: World, system_prompt: str | None, name: str | None, tools: list[Tool]) -> Agent:
-    session = world.session
+def _root(pool: AgentPool, system_prompt: str | None, name: str | None, tools: list[Tool]) -> Agent:
+    session = pool.session
     root_id = session.root
     if root_id is None or session.agents[root_id].role == "hook":
-        made = Agent(session, system_prompt, name=name, language_model=world.language_model, tools=tools)
+        made = Agent(session, system_prompt, name=name, language_model=pool.language_model, tools=tools)
         made.create()
         return made
-    world.tools[root_id] = {tool.name: tool for tool in tools}
-    with world.bringing_back_many(agent_id for agent_id, info in session.agents.items() if not info.terminated):
-        root: Agent = session.agent(root_id)
+    pool.tools[root_id] = {tool.name: tool for tool in tools}
+    with pool.bringing_back_many(agent_id for agent_id, info in session.agents.items() if not info.terminated):
+        root = pool.get(root_id)
         level = [root]
         for _ in range(DEEPEST):
             level = [child for agent in level for child in agent.subagents.values()]

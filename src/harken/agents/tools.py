@@ -6,11 +6,13 @@ speak to other agents. Arguments come from a model and are checked against the s
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +21,7 @@ import orjson
 from harken.errors import BadRequest, HarkenError
 from harken.log import LoggedString, Session
 
-from .window import Window
+from .entries import Window
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -212,3 +214,24 @@ def _described(kind: Any) -> Any:
         if isinstance(meta, msgspec.Meta):
             base = typing.Annotated[base, meta]
     return base
+
+
+class LoopLock:
+    """One at a time within an event loop; nobody waits in a loop that has ended, as when each turn is run by itself."""
+
+    def __init__(self) -> None:
+        self._held: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+
+    def _lock(self) -> asyncio.Lock:
+        loop = asyncio.get_running_loop()
+        if self._held is None or self._held[0] is not loop:
+            self._held = (loop, asyncio.Lock())
+        return self._held[1]
+
+    async def __aenter__(self) -> None:
+        await self._lock().acquire()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock().release()

@@ -18,12 +18,13 @@ from harken.events import Metric
 from harken.log import LoggedString
 
 from .actions import CONTINUED
-from .compaction import Gauge, make_room
+from .compaction import make_room
 from .entries import (
     INTERRUPTED,
     REMARK,
     SENT_BACK,
     Entry,
+    Window,
     answer_to,
     call_arguments,
     call_name,
@@ -36,11 +37,9 @@ from .entries import (
     unheeded,
 )
 from .hooks import Deny, Moment
-from .models import Message, ModelError, Reply, Request, Usage
-from .tools import Answer, Call, Tool, as_text, calling, describe
-from .waiting import Lock
+from .models import Gauge, Message, ModelError, Reply, Request, Usage
+from .tools import Answer, Call, LoopLock, Tool, as_text, calling, describe
 from .watching import consult, speak, watchers_of
-from .window import Window
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -63,7 +62,7 @@ class Turn:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self._lock = Lock()
+        self._lock = LoopLock()
         self._accepted = ""
         self._gauge = Gauge()
 
@@ -130,7 +129,9 @@ class Turn:
         if (refused := await self._prompted()) is not None:
             return refused
         for _ in range(MAX_STEPS):
-            await make_room(agent, self._gauge)
+            window = agent.pool.window or getattr(agent.model, "window", None)
+            if self._gauge.is_full(for_model(agent.transcript), window):
+                await make_room(agent)
             reply = await self._complete()
             message = _message(reply)
             message_id = self._keep(message, reply.usage)
@@ -154,7 +155,7 @@ class Turn:
             path=agent.path,
             turn=agent.turns,
         )
-        pauses = agent.world.patience.pauses()
+        pauses = agent.pool.retries.pauses()
         while True:
             try:
                 reply = await agent.model.complete(request)

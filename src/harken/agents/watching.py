@@ -3,13 +3,14 @@
 A hook has an id and a transcript in the log like any agent: the question (its `cause` is the message in question),
 then the verdict. An agent's verdict is its own reply. A function's is written down for it, where it intervened; at
 `finished` always, so that after a crash it is known whether an utterance had been reviewed. What a hook says to the
-agent it watches is a piece of text caused by the verdict, and heard with `substance` like everything else.
+agent it watches is a piece of text caused by the verdict, and heard with `substance` like everything else. What one
+agent says to others goes through the hooks of the one who says it, and is heard with a link to what was said.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +23,7 @@ from .hooks import (
     GUARDED,
     HOW_TO_ANSWER,
     Approve,
+    Change,
     Deny,
     Hook,
     HookAgent,
@@ -33,11 +35,11 @@ from .hooks import (
     subagent_count,
     write_verdict,
 )
-from .tools import describe
-from .waiting import Lock
+from .tools import LoopLock, describe
 
 if TYPE_CHECKING:
     from .agent import Agent
+    from .pool import AgentPool
 
 
 class Ruling(msgspec.Struct, frozen=True):
@@ -57,16 +59,17 @@ class Watcher:
         self,
         hook: Hook | HookAgent,
         hook_id: str,
-        session: Session,
+        pool: AgentPool,
         *,
         past: Iterable[Entry] | None = None,
     ) -> None:
         self.hook = hook
         self.hook_id = hook_id
-        self.session = session
+        self.session = pool.session
+        self._pool = pool
         self._is_new = past is None
         self._past, self._open = _past(past or ())
-        self._asking = Lock()
+        self._asking = LoopLock()
 
     @property
     def name(self) -> str:
@@ -76,8 +79,7 @@ class Watcher:
     @property
     def agent(self) -> Agent | None:
         """The hook itself, where it is an agent."""
-        found: Agent | None = self.session.agent(self.hook_id) if isinstance(self.hook, HookAgent) else None
-        return found
+        return self._pool.get(self.hook_id) if isinstance(self.hook, HookAgent) else None
 
     def is_done_with(self, message_id: str, behind: Iterable[Entry]) -> bool:
         """Whether an utterance needs no more from this hook, given what the agent has heard behind it.
@@ -244,22 +246,22 @@ def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
     session, cause = agent.session, agent.last_message_id()
     attributes: dict[str, Any] = {"watches": agent.agent_id, "points": list(hook.points), "tree": hook.tree}
     if isinstance(hook, Hook):
-        agent.world.hooks[hook.name] = hook
+        agent.pool.hooks[hook.name] = hook
         hook_id = session.allocate_agent_id()
         attributes["kind"] = "function"
         session.log_agent_created(hook_id, cause, hook.name, role="hook", attributes=attributes)
-        return Watcher(hook, hook_id, session)
+        return Watcher(hook, hook_id, agent.pool)
     attributes |= {"kind": "agent", "instructions": hook.instructions}
     watching = Agent(session, name=hook.name, language_model=hook.language_model, parent=agent, role="hook")
     with session.batch():
         watching.create(cause, attributes)
         instruct(watching, hook.instructions, cause)
-    return Watcher(hook, watching.agent_id, session)
+    return Watcher(hook, watching.agent_id, agent.pool)
 
 
 def _refuse_double(agent: Agent, hook: Hook | HookAgent) -> None:
     """A hook is known by its name: a second of that name would be lost at the next load, and guard nothing."""
-    known = agent.world.hooks.get(hook.name)
+    known = agent.pool.hooks.get(hook.name)
     another = known is not None and isinstance(hook, Hook) and known != hook
     if another or any(
         info.role == "hook"
@@ -278,3 +280,89 @@ def instruct(watching: Agent, instructions: str, cause: str | None = None) -> No
     """Tell a hook agent what it is there for and how to answer, unless it knows."""
     if not watching.transcript:
         watching.instruct(instructions + HOW_TO_ANSWER, cause=cause)
+
+
+class Wording:
+    """What one recipient gets: the words, and the hook that changed them, if one did. No words: withheld."""
+
+    def __init__(self, text: str) -> None:
+        self.text: str | None = text
+        self.hook: str | None = None
+
+    def apply(self, ruling: Ruling) -> None:
+        """Let a verdict have its effect."""
+        match ruling.verdict:
+            case Deny():
+                self.text = None
+            case Change(text=text):
+                self.text = text
+            case Approve():
+                return
+        self.hook = ruling.watcher.hook_id
+
+
+async def wordings(speaker: Agent, text: LoggedString, recipients: list[Agent]) -> dict[str, Wording]:
+    """How each recipient is to hear a text, by agent id.
+
+    A hook that is an agent is asked once, about all of them; a function is asked for each.
+    """
+    heard = {recipient.agent_id: Wording(str(text)) for recipient in recipients}
+    for watcher in list(watchers_of(speaker, "delivery")):
+        for wording, group in _groups(heard, recipients, whole=watcher.agent is not None):
+            ruling = await watcher.ask(_moment(speaker, text, wording, group))
+            for recipient in group:
+                heard[recipient.agent_id].apply(ruling)
+            remark(speaker, ruling)
+    return heard
+
+
+def _groups(heard: dict[str, Wording], recipients: list[Agent], *, whole: bool) -> list[tuple[str, list[Agent]]]:
+    """Those who still would hear something: all with the same wording together, or each alone."""
+    if not whole:
+        alone = ((heard[one.agent_id].text, [one]) for one in recipients)
+        return [(wording, group) for wording, group in alone if wording is not None]
+    groups: dict[str, list[Agent]] = {}
+    for one in recipients:
+        if (wording := heard[one.agent_id].text) is not None:
+            groups.setdefault(wording, []).append(one)
+    return list(groups.items())
+
+
+async def deliver(
+    speaker: Agent,
+    text: LoggedString,
+    to: Iterable[Agent],
+    *,
+    prefix: str = "",
+    unless: Callable[[Agent], bool] = lambda _: False,
+) -> dict[str, Wording]:
+    """Let others hear a text that is in the log; `unless` leaves out those who already have."""
+    recipients = list(to)
+    heard = await wordings(speaker, text, recipients)
+    for recipient in recipients:
+        one = heard[recipient.agent_id]
+        if one.text is not None and not unless(recipient):
+            recipient.harken(LoggedString(prefix + one.text, text.message_id), hook=one.hook)
+    return heard
+
+
+def inform(speaker: Agent, recipient: Agent, text: LoggedString) -> None:
+    """Deliver to one agent without waiting; only hooks that need not be waited for can be asked."""
+    heard = Wording(str(text))
+    for watcher in list(watchers_of(speaker, "delivery")):
+        if heard.text is not None:
+            ruling = watcher.ask_now(_moment(speaker, text, heard.text, [recipient]))
+            heard.apply(ruling)
+            remark(speaker, ruling)
+    if heard.text is not None:
+        recipient.harken(LoggedString(heard.text, text.message_id), hook=heard.hook)
+
+
+def _moment(speaker: Agent, text: LoggedString, wording: str, recipients: list[Agent]) -> Moment:
+    return Moment(
+        point="delivery",
+        agent=speaker,
+        message_id=text.message_id or "",
+        text=wording,
+        recipients=tuple(recipient.label for recipient in recipients),
+    )

@@ -56,8 +56,8 @@ class Session:
     ) -> None:
         self.path = Path(os.path.realpath(path))
         self.observers: list[Observer] = list(observers)
-        self.reviver: Callable[[str], Any] | None = None
-        """Makes an agent out of its id; the room `agents` sets it."""
+        self.extensions: dict[str, Any] = {}
+        """What other packages keep beside a session, by a name of theirs; the log never looks at it."""
         self.registry = Registry()
         self._next_message = 0  # looked for when the first one is needed
         self._next_agent = 0
@@ -67,7 +67,6 @@ class Session:
         self._lock = threading.RLock()
         self._batch: list[bytes] | None = None
         self._batched: list[dict[str, Any]] = []
-        self._live: dict[str, Any] = {}
         self._writer = None if readonly else Writer(self.path, ack=ack)
         try:
             self._load()
@@ -189,28 +188,6 @@ class Session:
         """The transcripts of several agents, or of all, for one reading of the file."""
         found = transcripts.entries_of_all(self.records(), agent_ids)
         return {agent_id: transcripts.messages(lines) for agent_id, lines in found.items()}
-
-    # Agents in memory
-
-    def attach(self, agent_id: str, agent: Any) -> None:
-        """Remember a living agent, so that `agent` gives back this one."""
-        self._live[agent_id] = agent
-
-    def agent(self, agent_id: str) -> Any:
-        """The agent of that id: the living one, or one brought back from the log by `reviver`."""
-        if (living := self._live.get(agent_id)) is not None:
-            return living
-        if agent_id not in self.agents:
-            raise NotFound(f"no agent {agent_id!r} in {self.path}", hint="`session.agents` has every agent")
-        if self.reviver is None:
-            raise BadRequest(f"nothing can bring {agent_id!r} back to life", hint="open the session with load_session")
-        living = self.reviver(agent_id)
-        self._live[agent_id] = living
-        return living
-
-    def evict(self, agent_id: str) -> bool:
-        """Let go of an agent in memory; the log has all of it. Whether there was one."""
-        return self._live.pop(agent_id, None) is not None
 
     # Logging
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harken.errors import BadRequest
 
-from .base import Message, Model, ModelError, Reply, Request, Usage, tool_call
+from .base import Gauge, Message, Model, ModelError, Reply, Request, Retries, Usage, tool_call
 from .demo import DEMO
 from .lite import LiteLLMModel
 from .replay import ReplayModel, load_recording
@@ -39,6 +39,7 @@ def _locate(text: str, near: Path | None) -> Path:
 
 __all__ = [
     "DEFAULT_MODEL",
+    "Gauge",
     "LiteLLMModel",
     "Message",
     "Model",
@@ -46,6 +47,7 @@ __all__ = [
     "ReplayModel",
     "Reply",
     "Request",
+    "Retries",
     "Script",
     "ScriptedModel",
     "Usage",

@@ -6,6 +6,7 @@ another process gets the same answer from a script as it would have got before.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -81,3 +82,55 @@ class ModelError(Exception):
 def tool_call(call_id: str, name: str, arguments: str) -> Message:
     """A tool call in the shape it has in a transcript."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+class Retries(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a model that fails is asked again, and after how many seconds: bounded, and longer each time."""
+
+    attempts: int = 5
+    first: float = 1.0
+    factor: float = 2.0
+    longest: float = 60.0
+
+    def pauses(self) -> Iterator[float]:
+        """The pause after each failed attempt but the last."""
+        pause = self.first
+        for _ in range(self.attempts - 1):
+            yield min(pause, self.longest)
+            pause *= self.factor
+
+
+RATIO = 4.0
+"""Characters per token until a provider has counted."""
+_LEARNING = 0.3
+
+
+NEAR = 0.8
+"""How full a model's window may get before the agent makes room."""
+
+
+class Gauge:
+    """How many tokens a transcript will cost: its characters, by a ratio learned from what the provider counted."""
+
+    def __init__(self) -> None:
+        self.ratio: float | None = None
+
+    def learn(self, messages: list[Message], counted: int) -> None:
+        """The provider counted this many tokens in these messages."""
+        if counted > 0:
+            seen = _characters(messages) / counted
+            self.ratio = seen if self.ratio is None else (1 - _LEARNING) * self.ratio + _LEARNING * seen
+
+    def is_full(self, messages: list[Message], window: int | None) -> bool:
+        """Whether the messages nearly fill a model's window; one that nobody knows is never full."""
+        return bool(window) and self.tokens(messages) >= NEAR * (window or 0)
+
+    def tokens(self, messages: list[Message]) -> int:
+        """What the messages will cost, nearly."""
+        return int(_characters(messages) / max(self.ratio or RATIO, 0.1)) + 1
+
+
+def _characters(messages: list[Message]) -> int:
+    return sum(
+        len(str(message.get("content") or "")) + len(str(message.get("tool_calls") or "")) for message in messages
+    )

@@ -1,8 +1,8 @@
-"""What the agents of one session share, and how any of them is brought back from the log.
+"""The living agents of one session: what they share, and how any of them is brought back from the log.
 
 The log has everything but what lives in the program: models, tools and function hooks. These are kept here, so that
-an agent that was let go (`session.evict`) or was never in this process comes back whole when somebody asks for it.
-Agents refer to each other by id through the session, so there is never more than one of each.
+an agent that was evicted, or was never in this process, comes back whole when somebody asks for it. Agents refer to
+each other by id through the pool, so there is never more than one of each.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harken.errors import BadRequest
+from harken.errors import BadRequest, NotFound
 from harken.log import AgentInfo, Session
 from harken.log.transcripts import entries_of_all
 
-from .entries import Entry, as_entry
-from .history import History
+from .actions import DISCUSS
+from .entries import Entry, as_entry, call_arguments, call_name, calls_of
 from .hooks import POINTS, Hook, HookAgent, check_name
-from .models import Model, open_model
-from .patience import Patience
+from .models import Model, Retries, open_model
 from .tools import Tool
 from .watching import Watcher, instruct
 
@@ -28,8 +27,56 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 
-class World:
-    """The program's side of a session."""
+MODEL = "model"
+"""The subtype of the `system` event that gives an agent another model; its message is the name."""
+
+
+class History:
+    """One agent's past, one record at a time."""
+
+    def __init__(self) -> None:
+        self.spoken = 0
+        """How many messages it has produced."""
+        self.speakers: list[str] | None = None
+        self.listeners: list[str] | None = None
+        self.model = ""
+        """The model it was given last; empty where it kept the one it was made with."""
+        self._open: dict[str, str] = {}
+
+    def take(self, data: Entry) -> None:
+        """Take in one record of this agent."""
+        role = data.get("role")
+        if role == "assistant":
+            if not data.get("index"):
+                self.spoken += 1
+            for call in calls_of(data):
+                self._open.pop(call["id"], None)  # a provider may use a call id twice
+                if call_name(call) == DISCUSS.name:
+                    self._open[call["id"]] = call_arguments(call)
+        elif role == "tool":
+            self._answered(data)
+        elif data.get("event_type") == "system" and data.get("subtype") == MODEL:
+            self.model = str(data.get("message") or "")
+
+    def _answered(self, data: Entry) -> None:
+        call_id = data.get("tool_call_id")
+        arguments = self._open.pop(call_id, None) if isinstance(call_id, str) else None
+        if arguments is None or data.get("is_error"):
+            return
+        with contextlib.suppress(BadRequest):
+            seats = DISCUSS.bind(arguments)
+            self.speakers = seats["speakers"] or self.speakers
+            self.listeners = self.listeners if seats["listeners"] is None else seats["listeners"]
+
+    def forget(self, name: str) -> None:
+        """A subagent has left the tree; another of its name is another."""
+        for names in (self.speakers, self.listeners):
+            if names is not None:
+                names[:] = [one for one in names if one != name]
+
+
+class AgentPool:
+    """The program's side of a session: its agents in memory, and what they share."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -42,23 +89,39 @@ class World:
         """A model that stands for every agent, whatever the log says."""
         self.chosen: dict[str, str] = {}
         """The models that agents were given one by one in this process, by agent id; they come before all others."""
-        self.patience = Patience()
+        self.retries = Retries()
         self.window: int | None = None
         """How many tokens an agent may be shown before it makes room; None: as many as its model says it takes."""
         self.missing: list[str] = []
         """Function hooks that the log knows and nobody has passed."""
-        self._kin: Kin | None = None
+        self._living: dict[str, Agent] = {}
+        self._relations: Relations | None = None
         self._past: dict[str, list[Entry]] = {}
         self._history: dict[str, History] = {}
 
     @classmethod
-    def of(cls, session: Session) -> World:
-        """The world of a session; made when its first agent is."""
-        world = getattr(session.reviver, "__self__", None)
-        if not isinstance(world, cls):
-            world = cls(session)
-            session.reviver = world.revive
-        return world
+    def of(cls, session: Session) -> AgentPool:
+        """The pool of a session; made when its first agent is."""
+        pool = session.extensions.get("agents")
+        if not isinstance(pool, cls):
+            pool = session.extensions["agents"] = cls(session)
+        return pool
+
+    def add(self, agent: Agent) -> None:
+        """Remember a living agent, so that `get` gives back this one."""
+        self._living[agent.agent_id] = agent
+
+    def get(self, agent_id: str) -> Agent:
+        """The agent of that id: the living one, or one brought back from the log."""
+        if (living := self._living.get(agent_id)) is None:
+            if agent_id not in self.session.agents:
+                raise NotFound(f"no agent {agent_id!r} in {self.session.path}", hint="`session.agents` has every agent")
+            living = self._living[agent_id] = self.revive(agent_id)
+        return living
+
+    def evict(self, agent_id: str) -> bool:
+        """Forget an agent in memory; the log has all of it. Whether there was one."""
+        return self._living.pop(agent_id, None) is not None
 
     def model(self, name: str) -> Model:
         """A model by name, opened once."""
@@ -72,11 +135,11 @@ class World:
     def bringing_back_many(self, agent_ids: Iterable[str]) -> Iterator[None]:
         """Read the file and the registry once for all of them."""
         self.read(agent_ids)
-        self._kin = Kin(self.session)
+        self._relations = Relations(self.session)
         try:
             yield
         finally:
-            self._kin = None
+            self._relations = None
             self._past.clear()
             self._history.clear()
 
@@ -120,15 +183,15 @@ class World:
         agent.turns = history.spoken
         if info.terminated or agent.role == "hook":
             return agent
-        kin = self._kin or Kin(self.session)
-        for child in kin.children.get(agent_id, ()):
+        relations = self._relations or Relations(self.session)
+        for child in relations.children.get(agent_id, ()):
             agent.subagents.add(usable(child.name) or child.agent_id, child.agent_id)
         agent.speakers = history.speakers
         agent.listeners = history.listeners
         for names in (agent.speakers, agent.listeners):
             if names is not None:
                 names[:] = [name for name in names if name in agent.subagents]
-        agent.watchers.extend(self._watchers(kin.hooks.get(agent_id, ())))
+        agent.watchers.extend(self._watchers(relations.hooks.get(agent_id, ())))
         return agent
 
     def _model_of(self, info: AgentInfo, history: History) -> str | None:
@@ -150,8 +213,8 @@ class World:
             if info.agent_id not in self._past:
                 self.read([info.agent_id])
             self._history.pop(info.agent_id)
-            return Watcher(hook, info.agent_id, self.session, past=self._past.pop(info.agent_id))
-        agent: Agent = self.session.agent(info.agent_id)
+            return Watcher(hook, info.agent_id, self, past=self._past.pop(info.agent_id))
+        agent = self.get(info.agent_id)
         told = str(info.attributes.get("instructions", ""))
         instruct(agent, told, info.cause)
         points = tuple(point for point in POINTS if point in info.attributes.get("points", ()))
@@ -162,10 +225,10 @@ class World:
             instructions=told,
             tree=info.attributes.get("tree") is not False,
         )
-        return Watcher(seen, info.agent_id, self.session, past=agent.transcript)
+        return Watcher(seen, info.agent_id, self, past=agent.transcript)
 
 
-class Kin:
+class Relations:
     """Who hangs below whom, and who is watched by whom; the terminated left out."""
 
     def __init__(self, session: Session) -> None:
@@ -183,15 +246,14 @@ class Kin:
 
 
 class Subagents(Mapping[str, "Agent"]):
-    """The agents below one agent, by name; each is looked up in the session, which brings it back where it must."""
+    """The agents below one agent, by name; each is looked up in the pool, which brings it back where it must."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, pool: AgentPool) -> None:
+        self._pool = pool
         self._ids: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Agent:
-        agent: Agent = self._session.agent(self._ids[name])
-        return agent
+        return self._pool.get(self._ids[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._ids)
