@@ -10,6 +10,7 @@ import os
 import secrets
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,9 +85,8 @@ class Database:
         self._free: list[sqlite3.Connection] = []
         self._open = self._users = 0
         self._closed = False
-        _refuse_strangers(path)
         try:
-            _make_private(path)
+            self._file = _enlist(path)
             self.lock = FairLock(f"{self.path}-lock", timeout=timeout)
         except OSError as error:
             hint = "look at the path, the disk and the permissions"
@@ -205,6 +205,8 @@ class Database:
         for connection in idle:
             connection.close()
         self.lock.close()
+        with _OPENING:
+            _IN_USE[self._file] -= 1
 
     # -- statements --------------------------------------------------------------------------------------------
 
@@ -405,6 +407,33 @@ class Database:
                 hint="upgrade Harken; the store has not been touched",
             )
         return tuple(step for step in self._steps if step[0] not in seen)
+
+
+_OPENING = threading.Lock()
+_IN_USE: Counter[tuple[int, int]] = Counter()
+"""How many databases of this process use a file, by its device and inode."""
+
+
+def _enlist(path: Path) -> tuple[int, int]:
+    """Look whose file it is, and make it if it is not there; the answer is its device and inode.
+
+    Not where this process uses it already: the system drops every lock that a process has on a file as soon as the
+    process closes any descriptor of it, and SQLite's locks are what keeps others from tearing it apart."""
+    with _OPENING:
+        if not _IN_USE[_identity(path)]:
+            _refuse_strangers(path)
+            _make_private(path)
+        found = _identity(path)
+        _IN_USE[found] += 1
+        return found
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_dev, found.st_ino
 
 
 def _refuse_strangers(path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from harken.errors import BadRequest, HarkenError, NotFound
@@ -66,11 +65,15 @@ def _scheme(text: str) -> str:
 
 
 def _plugins() -> set[str]:
+    from importlib.metadata import entry_points
+
     return {entry.name for entry in entry_points(group=GROUP)}
 
 
 def _plugin(scheme: str) -> Callable[..., Store]:
     """The function that opens stores of this scheme."""
+    from importlib.metadata import entry_points
+
     (entry, *_) = entry_points(group=GROUP, name=scheme)
     try:
         opener: Callable[..., Store] = entry.load()

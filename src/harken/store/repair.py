@@ -29,6 +29,16 @@ _KEYS = {"loose": "slot"}
 _MOVED = {"sightings", "annotations", "names", "moves", "sessions"}
 
 
+_KEPT_OPEN: list[int] = []
+"""Closing a descriptor of a file that SQLite uses would drop SQLite's locks on it, so these stay open."""
+
+
+def _bytes_of(path: Path) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    _KEPT_OPEN.append(file)
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
 class Repairer:
     """Moves damaged rows, and notes in the report what became of each."""
 
@@ -61,7 +71,7 @@ class Repairer:
             path.unlink(missing_ok=True)
             target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(target, "wb") as copy:
-                copy.write(self._store.path.read_bytes())
+                copy.write(_bytes_of(self._store.path))
         return str(path)
 
     def _one(self, table: str, key: int | str) -> None:
