@@ -20,11 +20,12 @@ from statistics import median
 import orjson
 import zstandard
 
+import harken
 from harken import ids
 from harken.store import Draft, SqliteStore, open_store
 
 sys.path.insert(0, str(Path(__file__).parent))
-from turns import Turn, conversation, encoded
+from turns import Turn, conversation, encoded, recorded
 
 SIZES = (100, 1000, 3000)
 T0 = 1_771_756_200_000_000
@@ -65,6 +66,36 @@ class Chain:
 
     def close(self) -> None:
         self.store.close()
+
+
+class Kept:
+    """Recorded turns, checkpointed as a program does it: counted, with a session that follows."""
+
+    def __init__(self, path: Path) -> None:
+        self.repo, self.tip = harken.open(path), None
+
+    def append(self, data: bytes) -> float:
+        begun = time.perf_counter()
+        self.tip = self.repo.checkpoint(data, format="claude-code-v1", parent=self.tip, session_id="conversation")
+        return time.perf_counter() - begun
+
+
+def measure_recorded(turns: list[bytes], folder: Path) -> tuple[float, float, float]:
+    """The median checkpoint of real records, the same by the store's writer alone, and both against plain JSONL."""
+    kept, chain = Kept(folder / "kept.db"), Chain(folder / "store.db")
+    took: dict[str, list[float]] = {"kept": [], "store": [], "jsonl": []}
+    doers: list[tuple[str, Callable[[bytes], float]]] = [
+        ("kept", kept.append),
+        ("store", chain.append),
+        ("jsonl", lambda line: append_jsonl(folder / "a.jsonl", line)),
+    ]
+    for n, line in enumerate(turns):
+        for name, append in doers[n % 3 :] + doers[: n % 3]:
+            took[name].append(append(line))
+    kept.repo.close()
+    chain.close()
+    bare = median(took["jsonl"])
+    return median(took["kept"]), median(took["kept"]) / bare, median(took["store"]) / bare
 
 
 def load_store(path: Path, tip: str) -> list[object]:
@@ -232,6 +263,14 @@ def main(out: Callable[[str], object]) -> None:
         cells += [f"{got['disk']:.3f}", f"{got['load'] * 1e3:.1f} ms", f"{got['load ratio']:.2f}"]
         cells += [f"{got['fork'] * 1e3:.2f} ms", f"{got['fork bytes']:.0f}"]
         out(f"| {' | '.join(cells)} |")
+    real = recorded(600)
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        p50, ratio, alone = measure_recorded(real, Path(folder))
+    out("")
+    out(
+        f"Real records, {sum(map(len, real)) / len(real) / 1000:.1f} KB a turn: `Repo.checkpoint` {p50 * 1e3:.2f} ms, "
+        f"{ratio:.2f} × plain JSONL; the store's writer alone {alone:.2f} ×."
+    )
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         ours, whole, walk = materialize(Path(folder), turns, 10_000)
     out("")

@@ -1,13 +1,16 @@
-"""A conversation to measure with: real prose, code and tool output, taken from Python's own library.
+"""Conversations to measure with: generated ones of real prose and code, and lines of recorded sessions.
 
-Every turn is four messages of about 4 KB in all, and no stretch of text is used twice, so that nothing compresses
-better than a real conversation would.
+A generated turn is four messages of about 4 KB in all, taken from Python's own library; no stretch of text is used
+twice, so that nothing compresses better than a real conversation would. A recorded turn is lines of Claude Code
+sessions, about 5 KB of them: from the folder that `HARKEN_CORPUS` names, else from `tests/recorded`.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import json
+import os
 import re
 import sysconfig
 from collections.abc import Iterator
@@ -81,6 +84,27 @@ def conversation(count: int) -> list[Turn]:
             ]
         )
     return turns
+
+
+def recorded(count: int, size: int = 4000) -> list[bytes]:
+    """That many turns of real records; the lines are used again where there are too few."""
+    lines = [line for path in sessions() for line in path.read_bytes().splitlines(keepends=True) if len(line) < 20_000]
+    turns, held = [], b""
+    for line in itertools.islice(itertools.cycle(lines), len(lines) * (1 + count)):
+        held += line
+        if len(held) >= size:
+            turns.append(held)
+            held = b""
+        if len(turns) == count:
+            break
+    return turns
+
+
+def sessions() -> list[Path]:
+    """Recorded sessions of Claude Code."""
+    corpus = os.environ.get("HARKEN_CORPUS", "")
+    folder = Path(corpus) / "claude_code" if corpus else Path(__file__).parent.parent / "tests" / "recorded"
+    return [path for path in sorted(folder.rglob("*.jsonl")) if b'"sessionId"' in path.read_bytes()[:65536]]
 
 
 def encoded(turn: Turn) -> bytes:

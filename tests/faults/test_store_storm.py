@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import itertools
 import os
 import subprocess
@@ -16,8 +17,9 @@ from harken.errors import HarkenError
 from harken.store import open_store
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from storm_worker import write
+_spec = importlib.util.spec_from_file_location("storm_worker", HERE / "storm_worker.py")
+storm_worker = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(storm_worker)
 
 
 class Around:
@@ -105,7 +107,7 @@ def storm(tmp_path, *, threads, processes, commits):
 
     def land(name):
         try:
-            made[name] = write(store, name, commits)
+            made[name] = storm_worker.write(store, name, commits)
         except BaseException as problem:
             around.problems.append((name, repr(problem)))
 

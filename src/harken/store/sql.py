@@ -221,6 +221,12 @@ SAVE_SESSION = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
+_KEPT_COLUMNS = ("n", "session", "source")
+SET_SESSION = (
+    f"UPDATE sessions SET {', '.join(f'{c} = ?' for c in SESSION_COLUMNS.split(', ') if c not in _KEPT_COLUMNS)} "
+    "WHERE n = ?"
+)
+
 # -- the feed --------------------------------------------------------------------------------------------------------
 
 LAST_CHANGE = "SELECT n, count, what, sum FROM changes ORDER BY n DESC LIMIT 1"

@@ -88,6 +88,7 @@ class SqliteStore(SqliteBlobs):
         self.bell = feed.Bell()
         self._epoch = ""
         self._numbers: dict[str, tuple[int, str]] = {}
+        self._names_kept: dict[int, str] = {}
         self.interned: dict[tuple[str, ...], int] = {}
         self._origins: dict[int, Row] = {}
         self._principals: dict[int, Row] = {}
@@ -150,11 +151,18 @@ class SqliteStore(SqliteBlobs):
 
     def names_of(self, numbers: Iterable[int | None]) -> Names:
         """The full names of commits by their row numbers."""
-        asked = {number for number in numbers if number is not None}
         names: Names = {None: ""}
-        for row in self.rows_at("commits", sql.COMMITS_AT, asked):
-            names[row[0]] = full_name(*row[1:4])
-        return names
+        asked = set()
+        for number in numbers:
+            if number is not None:
+                name = self._names_kept.get(number)
+                if name is None:
+                    asked.add(number)
+                else:
+                    names[number] = name
+        fresh = {row[0]: full_name(*row[1:4]) for row in self.rows_at("commits", sql.COMMITS_AT, asked)}
+        self._keep(self._names_kept, fresh)
+        return names | fresh
 
     def rows_at(self, table: str, statement: str, numbers: Iterable[int], *, gone: int = 0) -> list[Row]:
         """The rows with these numbers; `Corrupt` where one is not there, unless it may be gone for its number."""
@@ -315,15 +323,24 @@ class SqliteStore(SqliteBlobs):
 
     def remember(self, commits: dict[str, tuple[int, str]], interned: dict[tuple[str, ...], int]) -> None:
         """Where these commits lie, which are likely parents of the next, and the numbers of repeated text."""
-        for kept in (self._numbers, self.interned):
+        for kept in (self._numbers, self._names_kept, self.interned):
             if len(kept) > _KEPT:
                 kept.clear()
         self._numbers.update(commits)
+        self._names_kept.update((number, name) for name, (number, _) in commits.items())
         self.interned.update(interned)
 
     def forget_all(self) -> None:
         """After a repair: what was read before may be gone."""
-        for kept in (self._numbers, self.interned, self._origins, self._principals, self._places, self._frames):
+        for kept in (
+            self._numbers,
+            self._names_kept,
+            self.interned,
+            self._origins,
+            self._principals,
+            self._places,
+            self._frames,
+        ):
             kept.clear()
         self._epoch = ""
 

@@ -461,7 +461,12 @@ class SqliteWriter:
             *(text(getattr(row, word)) for word in SESSION_WORDS),
             *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state),
         )
-        self._db.do(sql.SAVE_SESSION, (*values, ids.row_sum("sessions", values)))
+        total = ids.row_sum("sessions", values)
+        if known is not None and known[10] == values[10]:
+            # Neither indexed column changes, so neither index is written.
+            self._db.do(sql.SET_SESSION, (*values[2:10], *values[11:], total, number))
+        else:
+            self._db.do(sql.SAVE_SESSION, (*values, total))
         self._changes.add("session", number)
         return msgspec.structs.replace(row, version=version + 1)
 
