@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from harken.formats import Loss, get, runtime_notices
 from harken.repo import Repo
 from harken.runtimes.resume import resume
 from harken.store.memory import MemoryStore
+from support.recordings import session_files
 
 
 def carried(events: list[Event], target: str = "codex-v1") -> tuple[list[Event], tuple[Loss, ...]]:
@@ -170,9 +170,7 @@ def test_what_a_compaction_preserved_is_told_behind_its_summary() -> None:
 
 # -- one translation, whoever asks for it ------------------------------------------------------------------------------
 
-CORPUS = os.environ.get("HARKEN_CORPUS", "")
 OTHER = {"claude-code-v1": "codex", "codex-v1": "claude-code"}
-FOLDERS = {"claude_code": "claude-code-v1", "codex_rollout": "codex-v1"}
 
 
 def conversation(data: bytes) -> list[Any]:
@@ -209,10 +207,10 @@ def test_materialize_and_resume_say_and_lose_the_same(tmp_path: Path) -> None:
     assert b"a skill" not in made.bytes
 
 
-@pytest.mark.skipif(not CORPUS, reason="HARKEN_CORPUS names no folder of real sessions")
 def test_materialize_and_resume_agree_on_every_real_session(tmp_path: Path) -> None:
     repo = Repo(MemoryStore())
-    for folder, source in FOLDERS.items():
-        for path in sorted(Path(CORPUS, folder).rglob("*.jsonl")):
+    for runtime in ("claude-code", "codex"):
+        source = f"{runtime}-v1"
+        for path in session_files(runtime):
             if get(source).read_conversation(get(source).context(path.read_bytes())):
                 assert_alike(repo, path.read_bytes(), source, tmp_path)

@@ -5,7 +5,6 @@ Run with the other tests of the laboratory (`make test-runtimes`).
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,12 +20,14 @@ from harken.formats.codex.truncate import FALLBACK_BUDGET
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from support.lab import Lab, installed
+from support.recordings import named, session_files
 from support.rollouts import PICTURE, THREAD, Rollout, message
 from support.scripted_model import Say
 
 pytestmark = pytest.mark.runtimes
 PROBE = "and now?"
-CORPUS = sorted(Path(os.environ.get("HARKEN_CORPUS", "/nonexistent")).glob("codex_rollout/*/*.jsonl"))
+ALONE = [path for path in session_files("codex") if b'"history_base"' not in path.read_bytes().split(b"\n", 1)[0]]
+"""Those that are whole in their own file."""
 HAPPENINGS = ("turn", "turn", "turn", "steer", "old", "item", "context", "settings", "compact", "inside", "legacy")
 HAPPENINGS += ("back", "back", "mark")
 
@@ -113,7 +114,7 @@ def test_a_context_moved_to_another_thread_is_resumed(lab: Lab) -> None:
     assert expected == resumed(lab, moved, thread)[: len(expected)]
 
 
-@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name[:40])
+@pytest.mark.parametrize("path", ALONE, ids=named)
 def test_a_real_session_is_resumed_even_where_codex_refused_the_file_itself(lab: Lab, path: Path) -> None:
     data = codex.context(path.read_bytes())
     thread = "01a1dec9-55eb-7972-87c7-b70fb9cc6702"
