@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from harken import runtimes
 from harken.errors import BadRequest
-from harken.runtimes.arguments import plan_run
+from harken.runtimes import Launcher, Plan
 
 STREAM = ("--output-format", "stream-json", "--verbose")
+
+
+def launcher(runtime: str) -> Launcher:
+    found = runtimes.get(runtime).launch
+    assert found is not None
+    return found
+
+
+def plan_run(runtime: str, words: list[str], resume: str = "") -> Plan:
+    return launcher(runtime).plan(words, resume)
+
 
 CLAUDE = {
     "prompt behind -p": (["-p", "hello"], (*STREAM, "-p", "hello"), "hello", "text"),
@@ -95,7 +107,7 @@ def test_two_things_to_continue_are_refused(runtime: str, words: list[str]) -> N
         plan_run(runtime, words, resume="S")
 
 
-@pytest.mark.parametrize(("runtime", "words"), [("claude-code", ["hi"]), ("codex", ["hi"]), ("codex", []), ("vim", [])])
+@pytest.mark.parametrize(("runtime", "words"), [("claude-code", ["hi"]), ("codex", ["hi"]), ("codex", [])])
 def test_what_cannot_be_wrapped_is_refused(runtime: str, words: list[str]) -> None:
     with pytest.raises(BadRequest):
         plan_run(runtime, words)
@@ -103,8 +115,9 @@ def test_what_cannot_be_wrapped_is_refused(runtime: str, words: list[str]) -> No
 
 def test_piped_text_joins_the_prompt_as_each_runtime_does_it() -> None:
     """Both spellings were read off the requests of the real programs."""
-    assert plan_run("claude-code", ["-p", "ask"]).full_prompt("piped\n") == "ask\npiped\n"
-    assert plan_run("claude-code", ["-p"]).full_prompt("piped\n") == "piped\n"
-    assert plan_run("codex", ["exec", "ask"]).full_prompt("piped\n") == "ask\n\n<stdin>\npiped\n</stdin>"
-    assert plan_run("codex", ["exec", "-"]).full_prompt("piped") == "piped"
-    assert plan_run("codex", ["exec", "ask"]).full_prompt("") == "ask"
+    claude, codex = launcher("claude-code").full_prompt, launcher("codex").full_prompt
+    assert claude("ask", "piped\n") == "ask\npiped\n"
+    assert claude("", "piped\n") == "piped\n"
+    assert codex("ask", "piped\n") == "ask\n\n<stdin>\npiped\n</stdin>"
+    assert codex("", "piped") == "piped"
+    assert codex("ask", "") == "ask"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from harken.runtimes.display import Display, claude_text, parse
+from harken import runtimes
+from harken.runtimes.claude_code.launch import result_text
+from harken.runtimes.display import Display, parse
 
 
 def shown(runtime: str, mode: str, *lines: bytes) -> tuple[bytes, list[str]]:
     out: list[bytes] = []
     notes: list[str] = []
-    display = Display(runtime, mode, out=out.append, note=notes.append)
+    launch = runtimes.get(runtime).launch
+    assert launch is not None
+    display = Display(launch.shown, mode, out=out.append, note=notes.append)
     for line in lines:
         display.line(line, parse(line))
     display.end()
@@ -31,7 +35,7 @@ def shown(runtime: str, mode: str, *lines: bytes) -> tuple[bytes, list[str]]:
     ],
 )
 def test_claude_codes_last_words(result: dict[str, object], text: bytes) -> None:
-    assert claude_text(result) == text
+    assert result_text(result) == text
 
 
 def test_codex_shows_its_last_message_and_says_what_failed() -> None:

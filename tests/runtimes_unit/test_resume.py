@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 import harken
+from harken import runtimes
 from harken.errors import BadRequest
 from harken.events import Prompt, Response, System
 from harken.events.cbor import encode_events
 from harken.formats import get
 from harken.repo import Repo
-from harken.runtimes.resume import resume
+from harken.runtimes.resume import Destination, Resumed
+from harken.runtimes.resume import resume as write_resumed
 from harken.store.memory import MemoryStore
 
 from .conftest import Bench
@@ -71,6 +73,11 @@ FORMATS = {"codex": "codex-v1", "claude-code": "claude-code-v1"}
 @pytest.fixture
 def repo() -> Repo:
     return Repo(MemoryStore())
+
+
+def resume(repo: Repo, ref: str, *, runtime: str, home: Path, cwd: Path) -> Resumed:
+    to = Destination(runtime=runtimes.get(runtime), cwd=cwd, environ={"HOME": "/nowhere"}, home=home)
+    return write_resumed(repo.store, repo.commit(ref), to)
 
 
 def spoken(runtime: str, data: bytes) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harken.runtimes.socket import PATIENCE, ContextSocket, ask
+from harken.runtimes.socket import CALLER_TIME, ContextSocket, ask
 
 
 class Server:
@@ -38,7 +38,7 @@ class Server:
                         self.door.accept(selector)
                     else:
                         key.data(key.fileobj, selector)
-                self.door.dismiss_slow(selector)
+                self.door.drop_slow(selector)
 
     def close(self) -> None:
         self._going = False
@@ -117,7 +117,7 @@ def test_a_caller_that_says_nothing_is_let_go_and_holds_up_nobody(server: Server
     with socket.socket(socket.AF_UNIX) as silent:
         silent.connect(str(server.door.path))
         assert ask(str(server.door.path)) == "ctx-00000001"
-        silent.settimeout(PATIENCE + 5)
+        silent.settimeout(CALLER_TIME + 5)
         assert silent.recv(1) == b""
 
 

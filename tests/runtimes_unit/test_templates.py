@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from harken.errors import BadRequest, NotFound
-from harken.runtimes.templates import Template, find_template, parse_template, template_arguments
+from harken.runtimes import Template
+from harken.runtimes.claude_code.launch import LAUNCH as CLAUDE_CODE
+from harken.runtimes.codex.launch import LAUNCH as CODEX
+from harken.runtimes.templates import find_template, parse_template
 
 REVIEWER = """\
 runtime = "claude-code"
@@ -45,12 +48,12 @@ def test_a_template_that_makes_no_sense_is_refused(text: str) -> None:
 
 
 def test_claude_code_is_told_with_options() -> None:
-    said = template_arguments(parse_template("reviewer", REVIEWER.encode()))
-    assert said == ["--model", "opus", "--system-prompt", "You review.", "--max-turns", "3"]
+    said = CLAUDE_CODE.template(parse_template("reviewer", REVIEWER.encode()), ["-p", "hi"])
+    assert said == ["--model", "opus", "--system-prompt", "You review.", "--max-turns", "3", "-p", "hi"]
 
 
 def test_codex_is_told_with_settings_whose_values_are_toml() -> None:
     hard = 'a "quoted" line\nwith é, \\ and \x7f'
-    said = template_arguments(Template(name="t", runtime="codex", append_system_prompt=hard))
-    assert said[0] == "-c"
-    assert tomllib.loads(said[1]) == {"developer_instructions": hard}
+    said = CODEX.template(Template(name="t", runtime="codex", append_system_prompt=hard), ["exec", "hi"])
+    assert (said[:2], said[3:]) == (["exec", "-c"], ["hi"])
+    assert tomllib.loads(said[2]) == {"developer_instructions": hard}

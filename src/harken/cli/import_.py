@@ -16,24 +16,16 @@ from harken.errors import HarkenError
 from . import ui
 from .commits import figures_line
 from .options import json_option, make_repo
-from .places import environment
+from .runtimes import RuntimeName, all_runtimes, environment
 
 if TYPE_CHECKING:
     from harken.repo import Repo
+    from harken.runtimes import Runtime
     from harken.runtimes.files import Unreadable
     from harken.runtimes.memory import ImportResult
 
 
-def chosen_runtimes(names: tuple[str, ...]) -> list[Any]:
-    """The runtimes asked for, or all."""
-    from harken import runtimes
-
-    for problem in runtimes.problems():
-        ui.warn(str(problem))
-    return [runtimes.get(name) for name in names or runtimes.names()]
-
-
-def starting_points(paths: tuple[str, ...], chosen: list[Any]) -> list[Path]:
+def starting_points(paths: tuple[str, ...], chosen: list[Runtime]) -> list[Path]:
     """The paths given, else the home of each runtime, as far as it is there."""
     if paths:
         return [Path(path).absolute() for path in paths]
@@ -41,10 +33,11 @@ def starting_points(paths: tuple[str, ...], chosen: list[Any]) -> list[Path]:
     return [root for root in dict.fromkeys(roots) if _is_there(root)]
 
 
-def _is_there(folder: Path) -> bool:
-    """Whether there is something to look at; that it cannot be looked at is told when it is tried."""
+def _is_there(root: Path) -> bool:
+    """Whether there is a folder or a file to look at; that it cannot be looked at is told when it is tried."""
     try:
-        return stat.S_ISDIR(folder.stat().st_mode)
+        mode = root.stat().st_mode
+        return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
@@ -125,7 +118,9 @@ class Report:
 
 @click.command("import")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--runtime", "runtimes", multiple=True, metavar="R", help="Only this runtime's sessions")
+@click.option(
+    "--runtime", "runtimes", multiple=True, type=RuntimeName("import"), metavar="R", help="Only this runtime's sessions"
+)
 @click.option("--verify", is_flag=True, help="Read every file from its beginning, whatever its size and time say")
 @click.option("-v", "--verbose", is_flag=True, help="Name the files that were passed over, and why")
 @click.option("--dry-run", is_flag=True, help="Say what would be imported, and keep nothing")
@@ -138,7 +133,7 @@ class Report:
 def import_command(
     repo: Repo,
     paths: tuple[str, ...],
-    runtimes: tuple[str, ...],
+    runtimes: tuple[Runtime, ...],
     verify: bool,
     verbose: bool,
     dry_run: bool,
@@ -146,7 +141,7 @@ def import_command(
     principal: str | None,
     as_json: bool,
 ) -> int:
-    """Take in the sessions of Claude Code and Codex
+    """Take in the sessions of Claude Code, Codex and other runtimes
 
     Without PATHS, the homes of the runtimes are looked through. What was imported before costs a look at the file's
     size and time; a file that has grown costs what was added. Bytes are kept as they are, and come back as they were:
@@ -157,7 +152,7 @@ def import_command(
     """
     from harken.runtimes.importer import Importer
 
-    chosen = chosen_runtimes(runtimes)
+    chosen = list(runtimes) or all_runtimes()
     points = starting_points(paths, chosen)
     if not points:
         raise HarkenError("no runtime has left sessions here", hint="name a file or a folder: `harken import PATH`")

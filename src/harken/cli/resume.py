@@ -9,22 +9,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harken.errors import NotFound
+from harken.errors import HarkenError, NotFound
 
 from . import ui
 from .options import json_option, pass_repo
-from .places import runtime_home
+from .runtimes import RuntimeName, environment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harken.formats import Loss
     from harken.repo import Repo
+    from harken.runtimes import Runtime
     from harken.runtimes.resume import Resumed
 
 
 @click.command("resume")
 @click.argument("ref")
-@click.option("--in", "runtime", required=True, type=click.Choice(["claude-code", "codex"]), help="Where to go on")
+@click.option("--in", "runtime", required=True, type=RuntimeName("resume"), metavar="RUNTIME", help="Where to go on")
 @click.option(
-    "--home", type=click.Path(path_type=Path, file_okay=False), help="The runtime's home, if not the usual one"
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The runtime's own folder (such as ~/.claude or CODEX_HOME), if not the usual one",
 )
 @click.option(
     "--cwd",
@@ -35,9 +41,9 @@ if TYPE_CHECKING:
 @json_option
 @pass_repo
 def resume_command(
-    repo: Repo, ref: str, runtime: str, home: Path | None, cwd: Path | None, execute: bool, as_json: bool
+    repo: Repo, ref: str, runtime: Runtime, home: Path | None, cwd: Path | None, execute: bool, as_json: bool
 ) -> None:
-    """Continue a conversation in Claude Code or Codex
+    """Continue a conversation in Claude Code, Codex or another runtime
 
     Writes the conversation into the runtime's own place under a new session id and prints the command that goes on
     with it; the original stays as it is. REF may be any commit, so a conversation can be continued from just before
@@ -46,15 +52,14 @@ def resume_command(
 
         harken resume ctx-1a2b3c4d --in codex
     """
-    from harken.runtimes.resume import resume
+    from harken.runtimes.resume import Destination, resume
 
-    place, usual = runtime_home(runtime, home)
-    done = resume(repo, ref, runtime=runtime, home=place, cwd=cwd or Path.cwd(), usual=usual)
+    to = Destination(runtime=runtime, cwd=cwd or Path.cwd(), environ=environment(), home=home)
+    done = resume(repo.store, repo.commit(ref), to, now=repo.clock)
     if as_json:
         ui.json_line(done)
     else:
-        for loss in done.losses:
-            ui.note(f"left out: {loss.count} × {loss.what} ({loss.why})")
+        show_losses(done.losses)
     if execute:
         repo.close()
         _become(done)
@@ -62,18 +67,32 @@ def resume_command(
         ui.line(_spelled(done))
 
 
+def show_losses(losses: Iterable[Loss]) -> None:
+    """Say what could not be carried over."""
+    for loss in losses:
+        ui.note(f"left out: {loss.count} × {loss.what} ({loss.why})")
+
+
 def _spelled(done: Resumed) -> str:
-    """The command as one would type it."""
-    said = shlex.join(done.command)
-    for name, value in done.environment.items():
-        said = f"{name}={shlex.quote(value)} {said}"
+    """The commands as one would type them."""
+    setting = "".join(f"{name}={shlex.quote(value)} " for name, value in done.environment.items())
+    said = " && ".join(setting + shlex.join(command) for command in (*done.prepare, done.command))
     return said if done.cwd == str(Path.cwd()) else f"cd {shlex.quote(done.cwd)} && {said}"
 
 
 def _become(done: Resumed) -> None:
     """Turn into the runtime, in the folder it should think it is in."""
+    import subprocess
+
     os.chdir(done.cwd)
+    env = dict(os.environ) | done.environment
+    program = done.command[0]
     try:
-        os.execvpe(done.command[0], done.command, dict(os.environ) | done.environment)  # noqa: S606 (named above)
+        for command in done.prepare:
+            program = command[0]
+            if status := subprocess.run(command, env=env).returncode:
+                raise HarkenError(f"`{shlex.join(command)}` failed with exit status {status}")
+        program = done.command[0]
+        os.execvpe(program, done.command, env)  # noqa: S606 (named above)
     except FileNotFoundError:
-        raise NotFound(f"{done.command[0]!r} is not on PATH", hint=f"when it is: {_spelled(done)}") from None
+        raise NotFound(f"{program!r} is not on PATH", hint=f"when it is: {_spelled(done)}") from None

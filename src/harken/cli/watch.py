@@ -11,16 +11,20 @@ import click
 from harken.errors import HarkenError
 
 from . import ui
-from .import_ import Report, chosen_runtimes, session_files, show, starting_points
+from .import_ import Report, session_files, show, starting_points
 from .options import json_option, make_repo
+from .runtimes import RuntimeName, all_runtimes
 
 if TYPE_CHECKING:
     from harken.repo import Repo
+    from harken.runtimes import Runtime
 
 
 @click.command("watch")
 @click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--runtime", "runtimes", multiple=True, metavar="R", help="Only this runtime's sessions")
+@click.option(
+    "--runtime", "runtimes", multiple=True, type=RuntimeName("import"), metavar="R", help="Only this runtime's sessions"
+)
 @click.option(
     "--interval", type=click.FloatRange(min=0.05), default=0.5, show_default=True, help="Seconds between looks"
 )
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 def watch_command(
     repo: Repo,
     paths: tuple[str, ...],
-    runtimes: tuple[str, ...],
+    runtimes: tuple[Runtime, ...],
     interval: float,
     principal: str | None,
     as_json: bool,
@@ -44,7 +48,7 @@ def watch_command(
     """
     from harken.runtimes.watch import watch
 
-    chosen = chosen_runtimes(runtimes)
+    chosen = list(runtimes) or all_runtimes()
     if not starting_points(paths, chosen):
         raise HarkenError("no runtime has left sessions here yet", hint="name a folder: `harken watch PATH`")
     stop = threading.Event()

@@ -78,7 +78,9 @@ def translate(pieces: Sequence[Piece], target: Format, *, write: Writer | None =
     readable = all(piece.format is not None and "read" in piece.format.can for piece in pieces)
     if not readable or "write" not in target.can:
         return raw(pieces, wanted=target.name)
-    return _adopted(pieces, target, write or target.adopt) if target.runtime else _structural(pieces, target)
+    if target.runtime or write is not None:
+        return _adopted(pieces, target, write or target.adopt)
+    return _structural(pieces, target)
 
 
 def _native(pieces: Sequence[Piece], target: Format) -> Translation:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from harken import __version__, formats
+from harken import __version__, formats, runtimes
 from harken.errors import HarkenError
 from harken.store.opening import locate
 
@@ -35,9 +35,10 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diagnose(location: str | os.PathLike[str] | None = None) -> Iterator[Check]:
-    """Look at the installation, the formats and the store at that place (without one, the user's own)."""
+    """Look at the installation, the formats, the runtimes and the store at that place (without one, the user's own)."""
     yield from _installation()
     yield from _formats()
+    yield from _runtimes()
     yield from _store(default_location() if location is None else location)
 
 
@@ -61,6 +62,16 @@ def _formats() -> Iterator[Check]:
             continue
         can = ", ".join(sorted(found.can)) if found else "missing"
         yield Check(check=f"format {name}", detail=can or "neither read nor write")
+
+
+def _runtimes() -> Iterator[Check]:
+    for name in runtimes.names():
+        yield Check(check=f"runtime {name}", detail=", ".join(sorted(runtimes.get(name).can)))
+    for problem in runtimes.problems():
+        why = f"{problem.package}: {problem.reason}"
+        yield Check(
+            check=f"runtime {problem.name}", status="failure", detail=why, hint="install it again, or remove it"
+        )
 
 
 def _store(where: str | os.PathLike[str]) -> Iterator[Check]:

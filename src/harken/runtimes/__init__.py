@@ -15,6 +15,8 @@ import msgspec
 
 from harken import formats
 from harken.errors import BadRequest
+from harken.formats.facts import FileFacts
+from harken.formats.kit.claims import Claim
 from harken.ids import is_safe_name
 
 from .base import (
@@ -27,7 +29,7 @@ from .base import (
     ResumeWriter,
     Runtime,
     SessionReader,
-    Shown,
+    ShownLine,
     StreamReader,
     Template,
     user_home,
@@ -134,7 +136,9 @@ def _package(point: EntryPoint) -> str:
 
 
 __all__ = [
+    "Claim",
     "Environment",
+    "FileFacts",
     "Identity",
     "Launcher",
     "LineOwner",
@@ -144,7 +148,7 @@ __all__ = [
     "ResumeWriter",
     "Runtime",
     "SessionReader",
-    "Shown",
+    "ShownLine",
     "StreamReader",
     "Template",
     "get",

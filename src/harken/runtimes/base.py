@@ -172,7 +172,7 @@ class LineOwner(msgspec.Struct, frozen=True, kw_only=True):
     """The call that started that sub-agent."""
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class ShownLine(msgspec.Struct, frozen=True, kw_only=True):
     """What a line of output means to the user who waits for the answer."""
 
     answer: bytes | None = None
@@ -199,7 +199,7 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     reader: Callable[[int], StreamReader]
     """A reader of its output; the present instant, for runtimes that number their lines anew in every run."""
     owner: Callable[[dict[str, Any]], LineOwner]
-    shown: Callable[[bytes, dict[str, Any], str], Shown]
+    shown: Callable[[bytes, dict[str, Any], str], ShownLine]
     """What the line means to the user, for the `show` of the plan."""
     template: Callable[[Template, Sequence[str]], list[str]]
     """The user's words with what a template says, where the runtime's own options go; the user's come later and win."""

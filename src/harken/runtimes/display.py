@@ -1,19 +1,21 @@
 """What the user of a wrapped runtime sees: what the runtime would have shown by itself.
 
 The wrapper makes the runtime write its stream of JSON lines; unless the user asked for that stream, it is turned back
-into what the user did ask for. The spellings were read off the real programs.
+into what the user did ask for. What a line means to the user is the runtime's affair (`Launcher.shown`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 
-Show = Callable[[bytes], None]
+from .base import ShownLine
+
+WriteBytes = Callable[[bytes], None]
 """Writes bytes where the user sees them."""
+Meaning = Callable[[bytes, dict[str, Any], str], ShownLine]
 
 
 def parse(line: bytes) -> dict[str, Any]:
@@ -28,8 +30,8 @@ def parse(line: bytes) -> dict[str, Any]:
 class Display:
     """Shows a run's lines as `text`, `json`, `array` or `stream`."""
 
-    def __init__(self, runtime: str, show: str, *, out: Show, note: Callable[[str], None]) -> None:
-        self._claude = runtime == "claude-code"
+    def __init__(self, meaning: Meaning, show: str, *, out: WriteBytes, note: Callable[[str], None]) -> None:
+        self._meaning = meaning
         self._mode = show
         self._out = out
         self._note = note
@@ -42,18 +44,12 @@ class Display:
             self._show(line + b"\n")
         elif self._mode == "array":
             self._kept.append(line)
-        elif self._claude:
-            if found.get("type") == "result":
-                self._kept.append(line if self._mode == "json" else claude_text(found))
         else:
-            self._codex(found)
-
-    def _codex(self, found: dict[str, Any]) -> None:
-        item = found.get("item")
-        if found.get("type") == "item.completed" and isinstance(item, dict) and item.get("type") == "agent_message":
-            self._kept = [_bytes(item.get("text"))]
-        elif found.get("type") == "turn.failed" and isinstance(found.get("error"), dict):
-            self._note(f"ERROR: {found['error'].get('message', '')}")
+            said = self._meaning(line, found, self._mode)
+            if said.note:
+                self._note(said.note)
+            if said.answer is not None:
+                self._kept = [said.answer] if said.replaces else [*self._kept, said.answer]
 
     def end(self) -> None:
         """Show what was kept for the end."""
@@ -74,17 +70,3 @@ class Display:
             self._out(data)
         except OSError:
             self._gone = True
-
-
-def claude_text(result: dict[str, Any]) -> bytes:
-    """The text Claude Code prints for a `result` line."""
-    if result.get("subtype") == "success":
-        return _bytes(result.get("result"))
-    errors = result.get("errors")
-    why = str(errors[0]) if isinstance(errors, list) and errors else str(result.get("subtype"))
-    turns = re.fullmatch(r"Reached maximum number of turns \((\d+)\)", why)
-    return f"Error: Reached max turns ({turns[1]})".encode() if turns else b"Error: " + _bytes(why)
-
-
-def _bytes(text: object) -> bytes:
-    return text.encode("utf-8", "replace") if isinstance(text, str) else b""

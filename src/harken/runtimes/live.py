@@ -7,56 +7,69 @@ where they are, so that an id a ticket carries never stops meaning something.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harken.context import Tracker, find_session
-from harken.store.base import SessionRow
+import msgspec
+
+from harken import clock
+from harken.context import Tracker, find_session, get_commit
+from harken.store import SessionRow, Store
 
 from .recorder import Opening
-
-if TYPE_CHECKING:
-    from harken.repo import Repo
 
 BRANCH = "live/"
 
 
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run says of itself, which goes onto every commit of it."""
+
+    runtime: str
+    principal: str = ""
+    """Who runs it; the runtime and the session where nobody says."""
+    template: str = ""
+    machine: str = ""
+    ticket_id: str = ""
+    thread_id: str = ""
+    frequency: str = "turn"
+    """When to commit."""
+    source: str = ""
+    """The commit that the run continues, if it continues one."""
+
+
+class _Keeper(msgspec.Struct, frozen=True):
+    """The store and the clock, as a tracker wants them."""
+
+    store: Store
+    clock: clock.Clock
+
+
 def track(
-    repo: Repo,
-    opening: Opening,
-    *,
-    runtime: str,
-    principal: str,
-    template: str,
-    ticket_id: str,
-    thread_id: str,
-    frequency: str,
-    source: str,
-    on_warning: Callable[[str], None],
+    store: Store, opening: Opening, facts: RunFacts, *, warn: Callable[[str], None], now: clock.Clock = clock.now
 ) -> Tracker:
-    """The tracker of an agent of a run. `source` is the commit that the run continues, if it continues one."""
-    who = principal or f"{runtime}:{opening.session}"
-    parent, spawned_from = source, None
+    """The tracker of an agent of a run."""
+    who = facts.principal or f"{facts.runtime}:{opening.session}"
+    parent, spawned_from = facts.source, None
     if opening.agent:
-        who, parent, spawned_from = f"{who}/{opening.agent}", "", _spawned_from(repo, opening)
-    elif not source and (known := find_session(repo.store, opening.session)):
+        who, parent, spawned_from = f"{who}/{opening.agent}", "", _spawned_from(store, opening)
+    elif not facts.source and (known := find_session(store, opening.session)):
         # The runtime itself continues a session that was imported: what that one knew, this one knows.
         parent = known.tip
     return Tracker(
-        repo,
+        _Keeper(store, now),
         session_id=opening.name,
         principal=who,
-        template=template,
-        machine=repo.machine,
-        ticket_id=ticket_id,
-        thread_id=thread_id,
-        frequency=frequency,
-        on_warning=on_warning,
+        template=facts.template or facts.runtime,
+        machine=facts.machine,
+        ticket_id=facts.ticket_id,
+        thread_id=facts.thread_id,
+        frequency=facts.frequency,
+        on_warning=warn,
         parent=parent,
         spawned_from=spawned_from,
-        forked_from="" if opening.agent else source,
+        forked_from="" if opening.agent else facts.source,
         row=SessionRow(
             session=opening.name,
-            runtime=runtime,
+            runtime=facts.runtime,
             parent=opening.session if opening.agent else "",
             agent=opening.agent,
         ),
@@ -64,8 +77,8 @@ def track(
     )
 
 
-def _spawned_from(repo: Repo, opening: Opening) -> dict[str, Any]:
+def _spawned_from(store: Store, opening: Opening) -> dict[str, Any]:
     origin: dict[str, Any] = {"session": opening.session, "call_id": opening.call_id, "inherits": False}
     if opening.context_id:
-        origin["commit"] = repo.commit(opening.context_id).id
+        origin["commit"] = get_commit(store, opening.context_id).id
     return origin

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 
 import msgspec
 
+from harken import clock
 from harken.events import Event, Metric, Prompt, ToolCall, ToolResult
 from harken.ids import is_safe_name
 
-from .display import parse
+from .base import Launcher, LineOwner
 
 MAX_AGENTS = 1000
 AFTER_CALL = 0.05
@@ -25,15 +26,7 @@ AFTER_WORDS = 1.0
 MAIN = ""
 
 
-class Reader(Protocol):
-    """Turns a runtime's output lines into events (`formats/claude_stream`, `formats/codex_stream`)."""
-
-    def feed(self, line: bytes) -> Sequence[Event]:
-        """The events on the next line."""
-        ...
-
-
-class Tracker(Protocol):
+class ChainTracker(Protocol):
     """Makes commits out of events as they come (`context`)."""
 
     def feed(self, events: Sequence[Event], *, more: bool = False) -> object:
@@ -69,12 +62,20 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 class Recorder:
     """Feeds each agent's events to a tracker of its own, and knows which of them is waiting for a tool."""
 
-    def __init__(self, reader: Reader, open_tracker: Callable[[Opening], Tracker], warn: Callable[[str], None]) -> None:
-        self._reader = reader
+    def __init__(
+        self,
+        launch: Launcher,
+        open_tracker: Callable[[Opening], ChainTracker],
+        warn: Callable[[str], None],
+        *,
+        now: clock.Clock = clock.now,
+    ) -> None:
+        self._launch = launch
+        self._reader = launch.reader(now())
         self._open = open_tracker
         self._warn = warn
         self._waiting: list[Event] = []
-        self._trackers: dict[str, Tracker] = {}
+        self._trackers: dict[str, ChainTracker] = {}
         self._told: dict[str, str] = {}
         self._calls: dict[str, str] = {}
         self._unsettled: dict[str, bool] = {}
@@ -83,14 +84,14 @@ class Recorder:
 
     def line(self, line: bytes, found: dict[str, Any]) -> None:
         """Record an output line; `found` is the object on it."""
-        if (session := _session_of(found)) and session != self.session:
-            self.checkpoint("session_end")
-            self._begin(session)
         with self._never_raising():
+            owner = _trusted(self._launch.owner(found))
+            if owner.session and owner.session != self.session:
+                self.checkpoint("session_end")
+                self._begin(owner.session)
             events = self._reader.feed(line)
-            agent, call = _agent_of(found)
-            if agent and self.session:
-                self._sub_agent(agent, call, events)
+            if owner.agent and self.session:
+                self._sub_agent(owner.agent, owner.call, events)
             else:
                 self.add(events)
 
@@ -99,8 +100,8 @@ class Recorder:
         for event in events:
             if isinstance(event, ToolCall):
                 self._calls[event.id] = agent
-                if event.name in ("Agent", "Task"):
-                    self._told[event.id] = str(parse(event.input).get("prompt") or "")
+                if told := self._launch.told(event):
+                    self._told[event.id] = told
             elif isinstance(event, ToolResult):
                 self._calls.pop(event.id, None)
         if agent not in self._trackers:
@@ -118,14 +119,14 @@ class Recorder:
             tracker.checkpoint(reason)
         return tracker.current
 
-    def patience(self) -> float | None:
+    def settles_after(self) -> float | None:
         """How long the output may be silent before the last message counts as said; None when nothing is pending.
 
-        The stream has a line for each part of a message and none for its end. After a call the tool runs, so little
-        patience is needed; after words more of the message may come."""
+        The stream has a line for each part of a message and none for its end. After a call the tool runs, so a short
+        wait will do; after words more of the message may come."""
         return None if not self._unsettled else AFTER_CALL if any(self._unsettled.values()) else AFTER_WORDS
 
-    def rest(self) -> None:
+    def settle(self) -> None:
         """The output has been silent: what was being said has been said."""
         for agent in self._unsettled:
             with self._never_raising():
@@ -184,20 +185,9 @@ def _last_said(events: Sequence[Event]) -> Event | None:
     return next((event for event in reversed(events) if not isinstance(event, Metric)), None)
 
 
-def _session_of(found: dict[str, Any]) -> str:
-    """The session a line announces, where it announces one that can be used as a name."""
-    name: object = ""
-    if found.get("type") == "system" and found.get("subtype") == "init":
-        name = found.get("session_id")
-    elif found.get("type") == "thread.started":
-        name = found.get("thread_id")
-    return name if isinstance(name, str) and is_safe_name(name) else ""
-
-
-def _agent_of(found: dict[str, Any]) -> tuple[str, str]:
-    """The sub-agent a line belongs to and the call that started it; empty for the main agent's lines."""
-    call = found.get("parent_tool_use_id")
-    if not isinstance(call, str) or not is_safe_name(call):
-        return MAIN, ""
-    agent = found.get("agent_id")
-    return (agent if isinstance(agent, str) and is_safe_name(agent) else call), call
+def _trusted(owner: LineOwner) -> LineOwner:
+    """The owner as far as its names can be used as names; what a runtime prints may come from a transcript."""
+    call = owner.call if is_safe_name(owner.call) else ""
+    agent = owner.agent if is_safe_name(owner.agent) else call
+    session = owner.session if is_safe_name(owner.session) else ""
+    return LineOwner(session=session, agent=agent, call=call)

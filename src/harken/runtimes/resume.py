@@ -8,30 +8,37 @@ source commit, and a branch `resumed/SESSION` by which an import of the continue
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import os
+import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from harken import clock
 from harken.context import continued, find_session
-from harken.errors import BadRequest, NotFound
-from harken.events import Event
+from harken.errors import BadRequest, HarkenError, NotFound
 from harken.formats import Loss, Written
-from harken.ids import is_safe_name
-from harken.store import Commit
+from harken.store import Commit, Store
 
-from .instantiate import RUNTIMES, Place, place, write_new
+from .base import Environment, Place, ResumeWriter, Runtime
 from .lineage import RESUMED
 from .memory import recall
 
-if TYPE_CHECKING:
-    from harken.repo import Repo
-
-RAW = "4"
+NATIVE, RAW = "1", "4"
 REMEMBERED = "instantiated"
 """The key of the annotation that remembers what was written."""
+
+
+class Destination(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a conversation is to go on."""
+
+    runtime: Runtime
+    cwd: Path
+    """The folder the runtime is going to work in."""
+    environ: Environment
+    """What tells where the runtime keeps its sessions, unless `home` does."""
+    home: Path | None = None
+    """The runtime's own folder; a user's home that contains it will do."""
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,8 +52,11 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
     losses: tuple[Loss, ...] = ()
     cwd: str = ""
     environment: dict[str, str] = {}
+    """What has to be set for the runtime to look there, where that is not its usual home."""
     source: str = ""
     """The commit it continues."""
+    prepare: tuple[tuple[str, ...], ...] = ()
+    """Commands that have to run before `command`."""
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,88 +69,104 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     losses: tuple[Loss, ...] = ()
 
 
-def resume(
-    repo: Repo,
-    ref: str,
-    *,
-    runtime: str,
-    home: Path,
-    cwd: Path,
-    usual: bool = False,
-    now: clock.Clock = clock.now,
-) -> Resumed:
-    """Write the conversation at `ref` where `runtime` finds it, and say how to go on."""
-    where = place(runtime, home=home, cwd=cwd, now=now, usual=usual)
-    commit = repo.commit(ref)
-    tier, data, losses = _written(repo, commit, where)
-    write_new(where.path, data)
-    if tier == "1" and runtime == "claude-code":
-        _restore_side_files(repo, commit.session_id, where)
-    kept = Remembered(runtime=runtime, session=where.session, prefix=len(data), tier=tier, losses=losses)
-    with repo.store.write() as writer:
-        writer.annotate(commit.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=where.time)
-        writer.move(RESUMED + where.session, kind="branch", to=commit.id, expect="", time=where.time, record=False)
+def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = clock.now) -> Resumed:
+    """Write the conversation at a commit where the runtime finds it, and say how to go on."""
+    writer = _writer(to.runtime)
+    home = choose_home(to)
+    place = writer.place(home, Path(os.path.realpath(to.cwd)), now())
+    tier, written = _written(store, commit, to.runtime, writer, place)
+    if writer.write is None:
+        write_new(place.path, written.data)
+    else:
+        writer.write(place, written.data)
+    if tier == NATIVE:
+        _restore_side_files(store, commit.session_id, writer, place)
+    kept = Remembered(
+        runtime=to.runtime.name, session=place.session, prefix=len(written.data), tier=tier, losses=written.losses
+    )
+    with store.write() as change:
+        change.annotate(commit.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=place.time)
+        change.move(RESUMED + place.session, kind="branch", to=commit.id, expect="", time=place.time, record=False)
+    usual = home == to.runtime.home(to.environ).absolute()
     return Resumed(
-        runtime=runtime,
-        session=where.session,
-        path=str(where.path),
-        command=where.command,
+        runtime=to.runtime.name,
+        session=place.session,
+        path=str(place.path),
+        command=place.command,
         tier=tier,
-        losses=losses,
-        cwd=str(where.cwd),
-        environment=where.environment,
+        losses=written.losses,
+        cwd=str(place.cwd),
+        environment={} if usual else dict(to.runtime.environment(home)),
         source=commit.id,
+        prepare=place.prepare,
     )
 
 
-def _restore_side_files(repo: Repo, session: str, where: Place) -> None:
-    """Put what lay beside the original (long outputs of tools, journals) beside the new session, as far as it is
-    kept. A name that could lead anywhere else is passed over."""
-    sources = recall(find_session(repo.store, session)) if session else {}
-    side_files = {name: file for source in sources.values() for name, file in source.side_files.items()}
-    for name, file in side_files.items():
-        _, *inside = name.split("/")
-        if not inside or not all(map(is_safe_name, inside)):
-            continue
-        with contextlib.suppress(NotFound):
-            write_new(where.path.with_suffix("").joinpath(*inside), repo.store.get(file.artifact))
+def _writer(runtime: Runtime) -> ResumeWriter:
+    if runtime.resume is None:
+        from . import get, names
+
+        able = [name for name in names() if "resume" in get(name).can]
+        raise BadRequest(f"{runtime.name} cannot continue a conversation", hint="those that can: " + ", ".join(able))
+    return runtime.resume
 
 
-def _written(repo: Repo, commit: Commit, where: Place) -> tuple[str, bytes, tuple[Loss, ...]]:
+def choose_home(to: Destination) -> Path:
+    """The runtime's own folder. Where a user's home was given that contains it, that is told by what lies there."""
+    if to.home is None:
+        return to.runtime.home(to.environ).absolute()
+    given = to.home.absolute()
+    inside = to.runtime.home({"HOME": str(given)})
+    is_its_own = any(root.exists() for root in to.runtime.roots(given) if root != given)
+    return inside if inside.is_dir() and not is_its_own else given
+
+
+def _written(store: Store, commit: Commit, runtime: Runtime, writer: ResumeWriter, place: Place) -> tuple[str, Written]:
     """The tier, the bytes of the new session, and what they could not say."""
-    target = RUNTIMES[where.runtime]
-    made = continued(repo.store, commit, format=target, write=lambda events: _translated(events, where))
+    made = continued(store, commit, format=runtime.format, write=lambda events: writer.translated(events, place))
     if made.tier == RAW:
         raise BadRequest(
-            f"{commit.short} is kept as {made.format}, which {where.runtime} cannot continue",
+            f"{commit.short} is kept as {made.format}, which {runtime.name} cannot continue",
             hint="`harken materialize` gives it in any format that can say it",
         )
-    return (
-        made.tier,
-        _native(made.data, where) if made.format == target and made.tier == "1" else made.data,
-        made.losses,
-    )
+    native = made.format == runtime.format and made.tier == NATIVE
+    data = writer.native(made.data, place) if native else made.data
+    return made.tier, Written(data=data, losses=made.losses)
 
 
-def _native(data: bytes, where: Place) -> bytes:
-    """The runtime's own records under the new session's id, in the folder it is going to work in."""
-    if where.runtime == "claude-code":
-        from harken.formats import claude_code
+def _restore_side_files(store: Store, session: str, writer: ResumeWriter, place: Place) -> None:
+    """Put what lay beside the original (long outputs of tools, journals) beside the new session, as far as it is
+    kept."""
+    sources = recall(find_session(store, session)) if session else {}
+    side_files = {name: file for source in sources.values() for name, file in source.side_files.items()}
+    for name, file in side_files.items():
+        if (path := writer.side_file(place, name)) is not None:
+            with contextlib.suppress(NotFound):
+                write_new(path, store.get(file.artifact))
 
-        return claude_code.rewrite(data, session_id=where.session, cwd=str(where.cwd))
-    from harken.formats import codex
 
-    return codex.rewrite(data, session_id=where.session, cwd=str(where.cwd), time=where.time)
-
-
-def _translated(events: Sequence[Event], where: Place) -> Written:
-    """What happened in another runtime, as records of this one."""
-    if where.runtime == "claude-code":
-        from harken.formats import claude_code
-
-        written = claude_code.FORMAT.adopt(events)
-        data = claude_code.rewrite(written.data, session_id=where.session, cwd=str(where.cwd))
-        return Written(data=data, losses=written.losses)
-    from harken.formats import codex
-
-    return codex.write_session(events, session_id=where.session, cwd=str(where.cwd), time=where.time)
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that is there whole or not at all, for its owner's eyes alone."""
+    scratch = path.with_name(f".harken-{uuid.uuid4().hex}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.rename(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                scratch.unlink()
+            raise
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as problem:
+        raise HarkenError(
+            f"the session could not be written to {path}: {problem.strerror}", hint="--home DIR names another place"
+        ) from problem

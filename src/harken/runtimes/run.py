@@ -9,44 +9,69 @@ Recording never gets in the way of the run: if it fails, the user is told once a
 
 from __future__ import annotations
 
-import contextlib
 import os
 import selectors
+import shutil
 import signal
 import subprocess
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
 
 import msgspec
 
 from harken import clock
-from harken.errors import HarkenError
+from harken.context import Tracker, turns
+from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events import Error, Event, Prompt, System
+from harken.store import Commit, Store
 
-from .arguments import Plan
-from .display import Display, Show, parse
-from .recorder import MAIN, Recorder
+from .base import Environment, Launcher, Plan, Runtime, Template
+from .display import Display, WriteBytes, parse
+from .live import RunFacts, track
+from .process import CHUNK, PipedInput, SignalForwarder, end_of
+from .recorder import MAIN, Opening, Recorder
+from .resume import Destination, Resumed, resume
 from .socket import ContextSocket
 
-CHUNK = 64 * 1024
 MAX_LINE = 64 * 1024 * 1024
 """An output line longer than this is recorded in pieces, so that memory has a bound."""
-MAX_PIPED = 32 * 1024 * 1024
 LOOK = 0.5
 """Seconds after which the loop looks round even if nothing happened."""
 GRACE = 0.1
 """Seconds a question may wait for the line of the call that asks it, which the runtime may not have written yet."""
-QUIET = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-}
-"""Set unless the user has set them: no traffic but the conversation's own."""
 SOCKETS = ("HARKEN_CONTEXT_SOCKET", "BUREAU_AGENT_CONTEXT_SOCKET")
-_TO_GROUP = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
-_TO_CHILD = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be run, and where."""
+
+    runtime: Runtime
+    words: tuple[str, ...]
+    """The runtime's own arguments, as the user would type them."""
+    environ: Environment
+    """What the runtime is started with."""
+    cwd: Path
+    socket_folder: Path
+    """A folder of the user's own for the context socket."""
+    facts: RunFacts
+    source: Commit | None = None
+    """The commit to continue from; without one it is a fresh start."""
+    template: Template | None = None
+
+
+class RunOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run shows itself, and what it reads."""
+
+    show: WriteBytes
+    """Takes the bytes that the runtime would have printed."""
+    note: Callable[[str], None] = lambda text: None
+    """Takes what the runtime would have said beside its answer."""
+    warn: Callable[[str], None] = lambda text: None
+    """Takes what went wrong with recording."""
+    resumed: Callable[[Resumed], None] = lambda done: None
+    """Is told what was written for the runtime to continue, before it starts."""
+    stdin: int | None = None
+    """A descriptor whose bytes go to the runtime; without one its stdin is empty."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,83 +83,87 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     context_id: str
 
 
-class _Piped:
-    """Carries our stdin to the runtime in a thread of its own, and remembers what went through."""
+def run(store: Store, request: RunRequest, output: RunOutput, *, now: clock.Clock = clock.now) -> Ended:
+    """Run a runtime to its end and keep what it knew on the way; the runtime's own failure is part of the answer."""
+    launch = _launcher(request.runtime)
+    facts = request.facts
+    words: tuple[str, ...] = request.words
+    if (template := request.template) is not None:
+        if template.runtime != request.runtime.name:
+            raise BadRequest(f"template {template.name!r} is for {template.runtime}, not for {request.runtime.name}")
+        words = tuple(launch.template(template, words))
+        facts = msgspec.structs.replace(facts, template=template.name)
+    turns.frequency(facts.frequency)
+    # The words are looked at before anything is written for a resume.
+    plan = launch.plan(words, "x" if request.source else "")
+    program = _find_program(request)
+    if request.source is not None:
+        to = Destination(runtime=request.runtime, cwd=request.cwd, environ=request.environ)
+        resumed = resume(store, request.source, to, now=now)
+        output.resumed(resumed)
+        plan = launch.plan(words, resumed.session)
+        facts = msgspec.structs.replace(facts, source=resumed.source)
 
-    def __init__(self, source: int, sink: int) -> None:
-        self._source = source
-        self._sink = sink
-        self._lock = threading.Lock()
-        self._seen = bytearray()
-        self._taken = 0
-        threading.Thread(target=self._carry, daemon=True).start()
+    def open_tracker(opening: Opening) -> Tracker:
+        return track(store, opening, facts, warn=output.warn, now=now)
 
-    def _carry(self) -> None:
-        with contextlib.suppress(OSError):
-            while part := os.read(self._source, CHUNK):
-                with self._lock:
-                    self._seen += part[: max(0, MAX_PIPED - len(self._seen))]
-                while part:
-                    part = part[os.write(self._sink, part) :]
-        os.close(self._sink)
-
-    def text(self) -> str:
-        """Everything that went through so far."""
-        with self._lock:
-            return self._seen.decode("utf-8", "replace")
-
-    def new_lines(self) -> list[bytes]:
-        """Whole lines that went through since the last time."""
-        with self._lock:
-            end = self._seen.rfind(b"\n") + 1
-            lines = bytes(self._seen[self._taken : end]).splitlines() if end > self._taken else []
-            self._taken = max(end, self._taken)
-            return lines
+    recorder = Recorder(launch, open_tracker, output.warn, now=now)
+    return _Run(request, plan, recorder, output, now).go(program)
 
 
-class Run:
+def _launcher(runtime: Runtime) -> Launcher:
+    if runtime.launch is None:
+        from . import get, names
+
+        able = [name for name in names() if "run" in get(name).can]
+        raise BadRequest(f"{runtime.name} cannot be run under Harken", hint="those that can: " + ", ".join(able))
+    return runtime.launch
+
+
+def _find_program(request: RunRequest) -> str:
+    name = _launcher(request.runtime).program
+    if (found := shutil.which(name, path=request.environ.get("PATH"))) is None:
+        raise NotFound(f"{name!r} is not on PATH", hint=f"install {request.runtime.label} first, or put it on PATH")
+    return found
+
+
+class _Run:
     """One run of a runtime."""
 
     def __init__(
-        self,
-        plan: Plan,
-        recorder: Recorder,
-        *,
-        out: Show,
-        note: Callable[[str], None],
-        stdin: int | None = None,
-        now: clock.Clock = clock.now,
+        self, request: RunRequest, plan: Plan, recorder: Recorder, output: RunOutput, now: clock.Clock
     ) -> None:
+        self._request = request
+        self._launch = _launcher(request.runtime)
         self._plan = plan
         self._recorder = recorder
-        self._display = Display(plan.runtime, plan.show, out=out, note=note)
-        self._stdin = stdin
+        self._display = Display(self._launch.shown, plan.show, out=output.show, note=output.note)
+        self._stdin = output.stdin
         self._now = now
         self._buffer = bytearray()
-        self._piped: _Piped | None = None
+        self._piped: PipedInput | None = None
         self._prompted = False
         self._child: subprocess.Popen[bytes] | None = None
         self._open = True
 
-    def go(
-        self, program: str, *, environment: Mapping[str, str], socket_folder: Path, cwd: Path | None = None
-    ) -> Ended:
+    def go(self, program: str) -> Ended:
         """Start the runtime, stay with it to its end, and say how it ended."""
-        door = ContextSocket(socket_folder, self._answer)
+        server = ContextSocket(self._request.socket_folder, self._answer)
         try:
-            env = QUIET | dict(environment) | dict.fromkeys(SOCKETS, str(door.path))
-            with _Signals() as signals, self._start(program, env, cwd) as child:
+            sockets = dict.fromkeys(SOCKETS, str(server.path))
+            env = dict(self._launch.quiet) | dict(self._request.environ) | sockets
+            with SignalForwarder() as signals, self._start(program, env) as child:
                 self._child = child
-                signals.meant_for(child.pid)
-                self._attend(child, door)
+                signals.forward_to(child.pid)
+                self._attend(child, server)
                 status = child.wait()
         finally:
-            door.close()
+            server.close()
         self._finish(status)
         code = status if status >= 0 else 128 - status
         return Ended(status=code, session=self._recorder.session, context_id=self._recorder.checkpoint("session_end"))
 
-    def _start(self, program: str, env: dict[str, str], cwd: Path | None) -> subprocess.Popen[bytes]:
+    def _start(self, program: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
         try:
             # A group of its own: a Ctrl-C meant for both reaches it once, through us.
             return subprocess.Popen(
@@ -142,46 +171,49 @@ class Run:
                 stdin=subprocess.DEVNULL if self._stdin is None else subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=env,
-                cwd=cwd,
+                cwd=self._request.cwd,
                 process_group=0,
             )
         except OSError as problem:
             raise HarkenError(f"{program} could not be started: {problem.strerror}") from problem
 
-    def _attend(self, child: subprocess.Popen[bytes], door: ContextSocket) -> None:
+    def _attend(self, child: subprocess.Popen[bytes], server: ContextSocket) -> None:
+        """Read and answer until the runtime has ended."""
         assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
         if self._stdin is not None and child.stdin is not None:
-            self._piped = _Piped(self._stdin, os.dup(child.stdin.fileno()))
+            self._piped = PipedInput(self._stdin, os.dup(child.stdin.fileno()))
             child.stdin.close()
-        with _ending(child.pid) as ending, selectors.DefaultSelector() as selector:
+        with end_of(child.pid) as ending, selectors.DefaultSelector() as selector:
             selector.register(child.stdout, selectors.EVENT_READ, "output")
-            selector.register(door.listener, selectors.EVENT_READ, "caller")
+            selector.register(server.listener, selectors.EVENT_READ, "caller")
             if ending is not None:
                 selector.register(ending, selectors.EVENT_READ, "end")
-            while self._turn(selector, door) and child.poll() is None:
+            while self._turn(selector, server) and child.poll() is None:
                 pass
         # What a tool left running may hold the pipe open for ever; what is in it now is all we wait for.
         self._drain()
 
-    def _turn(self, selector: selectors.BaseSelector, door: ContextSocket) -> bool:
+    def _turn(self, selector: selectors.BaseSelector, server: ContextSocket) -> bool:
+        """Do what is ready, or find that the runtime is silent; the answer is whether it goes on."""
         going = True
-        patience = self._recorder.patience()
-        ready = selector.select(LOOK if patience is None else patience)
-        if not ready and patience is not None:
-            self._recorder.rest()
+        settles = self._recorder.settles_after()
+        ready = selector.select(LOOK if settles is None else settles)
+        if not ready and settles is not None:
+            self._recorder.settle()
         for key, _ in ready:
             if key.data == "output":
+                # Not all at once: a runtime that writes without a pause must not keep a caller waiting.
                 self._drain(limit=64)
                 if not self._open:
                     selector.unregister(key.fileobj)
             elif key.data == "caller":
-                door.accept(selector)
+                server.accept(selector)
             elif key.data == "end":
                 going = False
             else:
                 key.data(key.fileobj, selector)
-        door.dismiss_slow(selector)
+        server.drop_slow(selector)
         self._typed()
         return going
 
@@ -224,26 +256,29 @@ class Run:
         if self._prompted:
             return
         self._prompted = True
-        piped = "" if self._piped is None else self._piped.text()
-        if text := self._plan.full_prompt(piped):
-            self._recorder.add([Prompt(content=text, source="user", time=self._now())])
+        piped = "" if self._piped is None or self._plan.typed_lines else self._piped.text()
+        self._record_prompt(self._launch.full_prompt(self._plan.prompt, piped))
 
     def _typed(self) -> None:
         """Record prompts that are typed into a running session as JSON lines, unless the runtime repeats them."""
-        if self._piped is None or not self._plan.typed_lines or "--replay-user-messages" in self._plan.arguments:
+        if self._piped is None or not self._plan.typed_lines or self._plan.echoes_prompts:
             return
         for line in self._piped.new_lines():
-            if text := _typed_prompt(parse(line)):
-                self._recorder.add([Prompt(content=text, source="user", time=self._now())])
+            self._record_prompt(self._launch.typed(parse(line)))
+
+    def _record_prompt(self, text: str) -> None:
+        if text:
+            self._recorder.add([Prompt(content=text, source="user", time=self._now())])
 
     def _answer(self, what: str) -> str:
         """The commit that holds what the runtime has written up to now."""
         self._drain()
         child = self._child
         if self._recorder.asking() is None and self._open and child is not None and child.stdout is not None:
-            with selectors.DefaultSelector() as patience:
-                patience.register(child.stdout, selectors.EVENT_READ)
-                if patience.select(GRACE):
+            # The tool that asks may be quicker than the line that says it was called.
+            with selectors.DefaultSelector() as output:
+                output.register(child.stdout, selectors.EVENT_READ)
+                if output.select(GRACE):
                     self._drain()
         reason = "explicit" if what == "checkpoint" else "tool_call"
         return self._recorder.checkpoint(reason, self._recorder.asking() or MAIN)
@@ -260,74 +295,7 @@ class Run:
         facts = {"exit_status": status if status >= 0 else None, "signal": name or None}
         events: list[Event] = []
         if status:
-            events.append(Error(message=f"{self._plan.runtime} ended with {said}", time=self._now()))
+            events.append(Error(message=f"{self._request.runtime.name} ended with {said}", time=self._now()))
         end = System(subtype="shutdown", message=said, metadata=msgspec.json.encode(facts), time=self._now())
         self._recorder.add([*events, end])
         self._recorder.end()
-
-
-@contextlib.contextmanager
-def _ending(child: int) -> Iterator[int | None]:
-    """Something to select on that tells the end of a process, where the system has it; elsewhere the loop looks."""
-    if not hasattr(os, "pidfd_open"):
-        yield None
-        return
-    handle = os.pidfd_open(child)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _typed_prompt(found: dict[str, Any]) -> str:
-    """The text of a user message on a line of `--input-format stream-json`."""
-    message = found.get("message")
-    if found.get("type") != "user" or not isinstance(message, dict):
-        return ""
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
-class _Signals:
-    """Passes signals on to the runtime for as long as it lives; a stop stops both, and both go on together."""
-
-    def __init__(self) -> None:
-        self._child = 0
-        self._early: list[int] = []
-
-    def meant_for(self, child: int) -> None:
-        """The runtime has been started; what came before that reaches it now."""
-        self._child = child
-        for number in self._early:
-            self._pass_on(number, None)
-
-    def __enter__(self) -> Self:
-        self._before: dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():
-            for number in (*_TO_GROUP, *_TO_CHILD):
-                self._before[number] = signal.signal(number, self._pass_on)
-            self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._pause)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _pass_on(self, number: int, _frame: object) -> None:
-        if not self._child:
-            self._early.append(number)
-            return
-        with contextlib.suppress(ProcessLookupError):
-            if number in _TO_CHILD:
-                os.kill(self._child, number)
-            else:
-                os.killpg(self._child, number)
-
-    def _pause(self, _number: int, frame: object) -> None:
-        self._pass_on(signal.SIGSTOP, frame)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        self._pass_on(signal.SIGCONT, frame)

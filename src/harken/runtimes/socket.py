@@ -27,7 +27,7 @@ from harken import clock
 
 MAX_REQUEST = 16 * 1024
 MAX_CALLERS = 32
-PATIENCE = 2.0
+CALLER_TIME = 2.0
 """Seconds a caller may take to say what it wants."""
 ASKING = 1.5
 """Seconds `ask` waits for an answer, so that a command that asks is done within two."""
@@ -69,7 +69,7 @@ class ContextSocket:
         elif len(self._callers) >= MAX_CALLERS:
             caller.close()
         else:
-            self._callers[caller] = (bytearray(), clock.monotonic() + PATIENCE)
+            self._callers[caller] = (bytearray(), clock.monotonic() + CALLER_TIME)
             selector.register(caller, selectors.EVENT_READ, self.serve)
 
     def serve(self, caller: socket.socket, selector: selectors.BaseSelector) -> None:
@@ -88,8 +88,8 @@ class ContextSocket:
         self._reply(caller, status, body)
         self._forget(caller, selector)
 
-    def dismiss_slow(self, selector: selectors.BaseSelector) -> None:
-        """Let go of callers who have had their time."""
+    def drop_slow(self, selector: selectors.BaseSelector) -> None:
+        """Close the connections of callers who have had their time."""
         now = clock.monotonic()
         for caller in [caller for caller, (_, deadline) in self._callers.items() if deadline < now]:
             self._forget(caller, selector)

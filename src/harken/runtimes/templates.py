@@ -50,24 +50,3 @@ def parse_template(name: str, data: bytes) -> Template:
         raise BadRequest(
             f"template {name!r}: {problem}", hint="see `harken run --help` for what a template may say"
         ) from None
-
-
-def template_arguments(template: Template) -> list[str]:
-    """What the template says, in the words of its runtime's command line."""
-    said: list[str] = []
-    if template.runtime == "claude-code":
-        flags = ("--model", "--system-prompt", "--append-system-prompt")
-        values = (template.model, template.system_prompt, template.append_system_prompt)
-        for flag, value in zip(flags, values, strict=True):
-            said += [flag, value] if value else []
-    else:
-        keys = ("model", "instructions", "developer_instructions")
-        values = (template.model, template.system_prompt, template.append_system_prompt)
-        for key, value in zip(keys, values, strict=True):
-            said += ["-c", f"{key}={_toml_string(value)}"] if value else []
-    return [*said, *template.arguments]
-
-
-def _toml_string(text: str) -> str:
-    # A JSON string is a TOML basic string, once the one character they disagree on (DEL) is escaped.
-    return msgspec.json.encode(text).decode().replace("\x7f", "\\u007f")

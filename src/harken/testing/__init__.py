@@ -1,4 +1,4 @@
-"""Contract suites and builders that others may use: a format or a store of your own passes the same tests as ours.
+"""Contract suites and builders that others may use: what you add passes the same tests as what is ours.
 
 The names are looked up when first asked for, since the suites need pytest and Hypothesis.
 """
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .formats import FormatContract as FormatContract
     from .repo import RepoContract as RepoContract
+    from .runtimes import RuntimeContract as RuntimeContract
     from .store import StoreContract as StoreContract
 
-_HOME = {"FormatContract": "formats", "RepoContract": "repo", "StoreContract": "store"}
+_HOME = {"FormatContract": "formats", "RepoContract": "repo", "RuntimeContract": "runtimes", "StoreContract": "store"}
 
-__all__ = ["FormatContract", "RepoContract", "StoreContract"]
+__all__ = ["FormatContract", "RepoContract", "RuntimeContract", "StoreContract"]
 
 
 def __getattr__(name: str) -> Any:

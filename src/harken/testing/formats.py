@@ -24,7 +24,9 @@ from harken.formats import Format
 from harken.formats.kit.claims import ENOUGH, HEAD, NO_CLAIM
 
 TALK = (Prompt, Response, Thinking, ToolCall, ToolResult)
-EXAMPLES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+EXAMPLES = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow]
+)
 
 _words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40)
 _arguments = st.sampled_from([b"{}", b'{"path":"/tmp/x"}', b'{"n":1,"deep":{"a":[1,2]}}'])
@@ -156,7 +158,7 @@ class FormatContract:
 
         if self.lossless:
             assert events == again
-        assert _said(again) == _said(self.format.read(self.format.write(again).data))
+        assert said(again) == said(self.format.read(self.format.write(again).data))
 
     @EXAMPLES
     @given(events=conversations())
@@ -172,20 +174,21 @@ class FormatContract:
             return
         written = self.format.write(events)
 
-        missing = Counter(_said(events)) - Counter(_said(self.format.read(written.data)))
+        missing = Counter(said(events)) - Counter(said(self.format.read(written.data)))
 
         assert not missing or written.losses, f"gone without a word: {missing}"
         assert all(loss.count > 0 and loss.why for loss in written.losses)
 
 
-def _said(events: Sequence[Event]) -> list[tuple[str, str]]:
-    said = []
+def said(events: Sequence[Event]) -> list[tuple[str, str]]:
+    """What is said, in order: kind, and text or name."""
+    found = []
     for event in events:
         match event:
             case Prompt(content=text) | Response(content=text) | Thinking(content=text):
-                said.append((event.kind, text))
+                found.append((event.kind, text))
             case ToolCall():
-                said.append((event.kind, event.name))
+                found.append((event.kind, event.name))
             case ToolResult():
-                said.append((event.kind, event.output))
-    return said
+                found.append((event.kind, event.output))
+    return found

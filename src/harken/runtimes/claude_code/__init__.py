@@ -5,27 +5,37 @@
     projects/<slug>/<session>/tool-results/<id>.txt                            long outputs of tools
     projects/<slug>/agent-<id>.jsonl                                           sub-agents of the 2.0 versions
 
-A sub-agent's records name their parent's session, so the file's own name is `<session>/<agent>`.
+A sub-agent's records name their parent's session, so the file's own name is `<session>/<agent>`. A
+session is continued by `claude --resume ID`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import unicodedata
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from harken.errors import HarkenError
+from harken.events import Event
 from harken.events.text import clean
-from harken.formats import claude_code
+from harken.formats import Written, claude_code
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
-from harken.runtimes.base import Environment, Identity, Runtime, SessionReader, user_home
+from harken.ids import is_safe_name
+from harken.runtimes.base import Environment, Identity, Place, ResumeWriter, Runtime, SessionReader, user_home
 from harken.runtimes.files import OpenFile
 
+from .launch import LAUNCH
+
+SLUG_LIMIT = 200
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]")
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,64})"')
 META_LIMIT = 64 << 10
 SIDE_FILE_LIMIT = 10_000
@@ -88,6 +98,57 @@ def _record_names(data: bytes) -> list[str]:
     return [found.decode("utf-8", "replace") for found in _UUID.findall(data)]
 
 
+# -- resume ----------------------------------------------------------------------------------------------------------
+
+
+def slug(folder: Path) -> str:
+    """Claude Code's name for a working folder: everything but letters and digits becomes a dash."""
+    text = unicodedata.normalize("NFC", str(folder))
+    plain = _NOT_PLAIN.sub("-", text)
+    return plain if len(plain) <= SLUG_LIMIT else f"{plain[:SLUG_LIMIT]}-{_base36(_hash(text))}"
+
+
+def _hash(text: str) -> int:
+    """The 32-bit string hash that tells long names apart, over UTF-16 code units."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    value = 0
+    for at in range(0, len(units), 2):
+        value = (value * 31 + int.from_bytes(units[at : at + 2], "little")) & 0xFFFFFFFF
+    return abs(value - (1 << 32) if value >= 1 << 31 else value)
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+    return digits or "0"
+
+
+def _place(home: Path, cwd: Path, now: int) -> Place:
+    session = str(uuid.uuid4())
+    path = home / "projects" / slug(cwd) / f"{session}.jsonl"
+    return Place(session=session, path=path, command=("claude", "--resume", session), cwd=cwd, time=now)
+
+
+def _native(data: bytes, place: Place) -> bytes:
+    return claude_code.rewrite(data, session_id=place.session, cwd=str(place.cwd))
+
+
+def _translated(events: Sequence[Event], place: Place) -> Written:
+    written = claude_code.FORMAT.adopt(events)
+    return Written(data=_native(written.data, place), losses=written.losses)
+
+
+def _side_file(place: Place, name: str) -> Path | None:
+    """The folder of the session has its name; what lay in the old one goes to the same place in the new one. A name
+    that could lead anywhere else is passed over."""
+    _, *inside = name.split("/")
+    if not inside or not all(map(is_safe_name, inside)):
+        return None
+    return place.path.with_suffix("").joinpath(*inside)
+
+
 RUNTIME = Runtime(
     name="claude-code",
     label="Claude Code",
@@ -103,4 +164,6 @@ RUNTIME = Runtime(
         side_chains=claude_code.side_chains,
         record_names=_record_names,
     ),
+    resume=ResumeWriter(place=_place, native=_native, translated=_translated, side_file=_side_file),
+    launch=LAUNCH,
 )

@@ -2,18 +2,26 @@
 
     sessions/YYYY/MM/DD/rollout-<time>-<thread>.jsonl[.zst]        and the same under archived_sessions/
 
-A sub-agent is a thread of its own; its first record names the thread that spawned it.
+A sub-agent is a thread of its own; its first record names the thread that spawned it. A
+thread is continued by `codex resume ID`; its id is a version-7 UUID.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
-from harken.formats import codex
+from harken import clock
+from harken.events import Event
+from harken.formats import Written, codex
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
-from harken.runtimes.base import Environment, Identity, Runtime, SessionReader, user_home
+from harken.runtimes.base import Environment, Identity, Place, ResumeWriter, Runtime, SessionReader, user_home
+
+from .launch import LAUNCH
 
 _THREAD = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -33,6 +41,32 @@ def _identify(path: Path, facts: FileFacts) -> Identity:
     return Identity(session=session, parent=facts.parent if facts.parent != session else "")
 
 
+# -- resume ----------------------------------------------------------------------------------------------------------
+
+
+def time_ordered_uuid(instant: int) -> str:
+    """A version-7 UUID: the instant in milliseconds, then chance."""
+    number = (instant // 1000 & (1 << 48) - 1) << 80 | int.from_bytes(os.urandom(10), "big")
+    number = number & ~(0xF << 76) | 7 << 76
+    return str(uuid.UUID(int=number & ~(3 << 62) | 2 << 62))
+
+
+def _place(home: Path, cwd: Path, now: int) -> Place:
+    thread = time_ordered_uuid(now)
+    day = clock.to_datetime(now)
+    folder = home / "sessions" / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}"
+    path = folder / f"rollout-{day:%Y-%m-%dT%H-%M-%S}-{thread}.jsonl"
+    return Place(session=thread, path=path, command=("codex", "resume", thread), cwd=cwd, time=now)
+
+
+def _native(data: bytes, place: Place) -> bytes:
+    return codex.rewrite(data, session_id=place.session, cwd=str(place.cwd), time=place.time)
+
+
+def _translated(events: Sequence[Event], place: Place) -> Written:
+    return codex.write_session(events, session_id=place.session, cwd=str(place.cwd), time=place.time)
+
+
 RUNTIME = Runtime(
     name="codex",
     label="Codex",
@@ -46,4 +80,6 @@ RUNTIME = Runtime(
         identify=_identify,
         record_names=codex.record_names,
     ),
+    resume=ResumeWriter(place=_place, native=_native, translated=_translated),
+    launch=LAUNCH,
 )

@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harken.errors import BadRequest, HarkenError
-from harken.runtimes.instantiate import (
-    claude_config,
-    codex_home,
-    place,
-    slug,
-    time_ordered_uuid,
-    write_new,
-)
+from harken import runtimes
+from harken.errors import HarkenError
+from harken.runtimes import Place
+from harken.runtimes.claude_code import slug
+from harken.runtimes.codex import time_ordered_uuid
+from harken.runtimes.resume import Destination, choose_home, write_new
 
 NOON = 1_794_744_000_000_000  # 2026-11-15T12:00:00Z
 
@@ -43,26 +40,23 @@ def test_a_long_folder_is_cut_and_told_apart_by_a_hash() -> None:
     assert name[201:].isalnum()
 
 
+def place(runtime: str, home: Path, cwd: Path) -> Place:
+    writer = runtimes.get(runtime).resume
+    assert writer is not None
+    return writer.place(home, cwd, NOON)
+
+
 def test_claude_codes_place(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    found = place("claude-code", home=tmp_path / ".claude", cwd=work, now=lambda: NOON)
-    assert found.path == tmp_path / ".claude" / "projects" / slug(work) / f"{found.session}.jsonl"
+    found = place("claude-code", tmp_path / ".claude", tmp_path / "work")
+    assert found.path == tmp_path / ".claude" / "projects" / slug(tmp_path / "work") / f"{found.session}.jsonl"
     assert found.command == ("claude", "--resume", found.session)
-    assert found.environment == {"CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
     assert uuid.UUID(found.session).version == 4
 
 
 def test_codexs_place(tmp_path: Path) -> None:
-    found = place("codex", home=tmp_path, cwd=tmp_path, now=lambda: NOON, usual=True)
+    found = place("codex", tmp_path, tmp_path)
     assert found.path == tmp_path / "sessions/2026/11/15" / f"rollout-2026-11-15T12-00-00-{found.session}.jsonl"
     assert found.command == ("codex", "resume", found.session)
-    assert found.environment == {}
-
-
-def test_another_runtime_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadRequest):
-        place("vim", home=tmp_path, cwd=tmp_path)
 
 
 def test_time_ordered_ids_are_what_they_say() -> None:
@@ -73,16 +67,21 @@ def test_time_ordered_ids_are_what_they_say() -> None:
     assert len(set(made)) == 50
 
 
-def test_a_home_may_be_the_users_or_the_runtimes(tmp_path: Path) -> None:
-    assert claude_config(tmp_path) == tmp_path / ".claude"
-    assert claude_config(tmp_path / ".claude") == tmp_path / ".claude"
-    (tmp_path / "projects").mkdir()
-    assert claude_config(tmp_path) == tmp_path
-    (tmp_path / ".claude").mkdir()
-    assert claude_config(tmp_path) == tmp_path / ".claude"
-    assert codex_home(tmp_path) == tmp_path
-    (tmp_path / ".codex").mkdir()
-    assert codex_home(tmp_path) == tmp_path / ".codex"
+@pytest.mark.parametrize(("name", "folder"), [("claude-code", ".claude"), ("codex", ".codex")])
+def test_a_home_is_the_runtimes_own_folder_or_a_users_that_contains_it(tmp_path: Path, name: str, folder: str) -> None:
+    """#37: one meaning for every runtime; a user's home is accepted where it can be told."""
+    runtime = runtimes.get(name)
+
+    def chosen(home: Path | None) -> Path:
+        return choose_home(Destination(runtime=runtime, cwd=tmp_path, environ={"HOME": "/home/ada"}, home=home))
+
+    assert Path("/home/ada", folder) == chosen(None)
+    assert tmp_path == chosen(tmp_path), "a new folder is the runtime's own"
+    (tmp_path / folder).mkdir()
+    assert tmp_path / folder == chosen(tmp_path)
+    assert tmp_path / folder == chosen(tmp_path / folder)
+    runtime.roots(tmp_path)[0].mkdir()
+    assert tmp_path == chosen(tmp_path), "sessions lie in it"
 
 
 def test_what_is_written_is_whole_and_private(tmp_path: Path) -> None:

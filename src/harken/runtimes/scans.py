@@ -1,0 +1,149 @@
+"""Scans for runtimes that have none of their own, made from the reader of their format.
+
+`line_scan` is for sessions that are lines of JSON: one pass, a cut before every prompt of a person but the first. What
+it counts is what the format's reader reads, so an import reports the same figures that are counted later. A line
+depends on no other here; a format whose lines do needs a scan that knows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from harken.events import Event, Output, Prompt, Response, ToolCall, ToolResult
+from harken.events.tally import Tally
+from harken.events.text import clean
+from harken.formats import Delta
+from harken.formats.facts import FileFacts
+
+from .display import parse
+
+TITLE = 80
+LARGEST = 256 << 10
+"""A delta of this size is closed at the next line."""
+FINGERPRINT = 3
+
+ReadRecord = Callable[[bytes], Iterable[Event]]
+Scan = Callable[[bytes, bytes], FileFacts]
+
+
+def line_scan(runtime: str, read: ReadRecord, session_of: Callable[[dict[str, Any]], str]) -> Scan:
+    """The scan of a runtime whose sessions are lines: `read` gives the events of one line, `session_of` the session
+    that a record names, or nothing."""
+
+    def scan(data: bytes, state: bytes) -> FileFacts:
+        return _LineScan(read, session_of, state).run(data, runtime)
+
+    return scan
+
+
+class ScanState(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is known of a session at a place in it."""
+
+    offset: int = 0
+    session: str = ""
+    title: str = ""
+    records: int = 0
+    opaque: int = 0
+    messages: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
+    waiting: list[str] = []
+    """Calls that have no result yet; a cut never parts the two."""
+    fingerprint: list[str] = []
+
+    def at(self, offset: int) -> ScanState:
+        """The same at a cut, to go on from."""
+        return msgspec.structs.replace(self, offset=offset, tally=self.tally.without_requests())
+
+    def add(self, events: Sequence[Event]) -> int | None:
+        """Count the events of one record; the answer is its time."""
+        self.records += 1
+        self.tally.record(events)
+        for event in events:
+            match event:
+                case Prompt():
+                    self.title = self.title or " ".join(clean(event.content).split())[:TITLE]
+                case ToolCall():
+                    self.waiting = [*self.waiting, event.id]
+                case ToolResult():
+                    self.waiting = [call for call in self.waiting if call != event.id]
+                case Output() if event.why:
+                    self.opaque += 1
+        spoken = [event for event in events if isinstance(event, (Prompt, Response))]
+        self.messages += len(spoken)
+        names = [event.message_id for event in spoken if event.message_id]
+        self.fingerprint = [*self.fingerprint, *names][:FINGERPRINT]
+        return max((event.time for event in events if event.time is not None), default=None)
+
+    def facts(self, runtime: str, deltas: Sequence[Delta], closed: ScanState) -> FileFacts:
+        """As an importer wants it; `closed` is the state at the last cut."""
+        return FileFacts(
+            runtime=runtime,
+            session=self.session,
+            title=self.title,
+            records=self.records,
+            opaque=self.opaque,
+            messages=self.messages,
+            tally=self.tally,
+            fingerprint=tuple(self.fingerprint),
+            deltas=tuple(deltas),
+            offset=closed.offset,
+            state=msgspec.json.encode(closed),
+        )
+
+
+class _LineScan:
+    """One pass. `now` goes with the lines, `closed` stays at the last cut."""
+
+    def __init__(self, read: ReadRecord, session_of: Callable[[dict[str, Any]], str], state: bytes) -> None:
+        self._read, self._session_of = read, session_of
+        self._closed = msgspec.json.decode(state, type=ScanState) if state else ScanState()
+        self._now = self._closed.at(self._closed.offset)
+        self._deltas: list[Delta] = []
+        self._start = self._end = self._closed.offset
+        self._time: int | None = None
+        self._before = self._closed
+        """The state where the open delta begins."""
+
+    def run(self, data: bytes, runtime: str) -> FileFacts:
+        """What there is to know of the bytes behind the last cut."""
+        base, at = self._closed.offset, 0
+        while at < len(data):
+            end = data.find(b"\n", at) + 1 or len(data)
+            line = bytes(data[at:end])
+            self._line(line, base + at, ended=line.endswith(b"\n"))
+            self._end = base + end
+            at = end
+        if self._end > self._start:
+            self._cut(closed=False)
+        return self._now.facts(runtime, self._deltas, self._closed)
+
+    def _line(self, line: bytes, offset: int, *, ended: bool) -> None:
+        events = list(self._read(line)) if line.strip() else []
+        # What is cut off may still become another record, so an unfinished line decides nothing.
+        if ended and offset > self._start and self._begins_turn(events, offset):
+            self._cut(closed=True)
+            self._closed = self._before
+        if line.strip():
+            self._now.session = self._now.session or clean(self._session_of(parse(line)))
+            self._time = self._now.add(events) or self._time
+
+    def _begins_turn(self, events: Sequence[Event], offset: int) -> bool:
+        if self._now.waiting or self._now.messages == self._before.messages:
+            return False
+        spoken = any(isinstance(event, Prompt) and event.source != "injected" for event in events)
+        return spoken or offset - self._start >= LARGEST
+
+    def _cut(self, *, closed: bool) -> None:
+        delta = Delta(
+            start=self._start,
+            end=self._end,
+            time=self._time,
+            closed=closed,
+            records=self._now.records - self._before.records,
+            messages=self._now.messages - self._before.messages,
+        )
+        self._deltas.append(delta)
+        self._start, self._time, self._before = self._end, None, self._now.at(self._end)
