@@ -15,7 +15,7 @@ The packages, in the order data meets them. A package may import those after its
     analytics  <- events                                           folds for numbers
     api        <- events formats store context views repo          one function per operation, typed request and answer
     cli        <- events formats log agents store context repo runtimes views analytics api   one file per command
-    testing    <- events formats store runtimes repo               contract suites and builders for others
+    testing    <- events formats store context runtimes repo       contract suites and builders for others
 
 A test compares this map with the imports: what nobody uses is not on it.
 """

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 
-from demo_runtimes import notebook
-from demo_runtimes.records import encode
+from demo_runtimes import ledger, notebook, scribe
+from demo_runtimes.documents import document
+from demo_runtimes.records import encode, events_of
 
 from harken.testing import FormatContract, RuntimeContract
 
@@ -36,3 +37,41 @@ class TestNotebook(RuntimeContract):
     samples = (("books/one.jsonl", BOOK),)
     words = WORDS
     lines = LINES
+
+
+class TestScribeFormat(FormatContract):
+    format = scribe.FORMAT
+    samples = (document("scribe", "one", "/work", RECORDS),)
+
+
+class TestScribe(RuntimeContract):
+    runtime = scribe.RUNTIME
+    samples = (("sessions/one.json", document("scribe", "one", "/work", RECORDS)),)
+    words = WORDS
+    lines = LINES
+
+
+class TestLedgerFormat(FormatContract):
+    format = ledger.FORMAT
+    samples = (document("ledger", "one", "/work", RECORDS),)
+
+
+class TestLedger(RuntimeContract):
+    runtime = ledger.RUNTIME
+    samples = (("ledger.db", document("ledger", "one", "/work", RECORDS)),)
+    words = WORDS
+    lines = LINES
+
+
+def test_a_document_is_put_together_from_its_deltas() -> None:
+    for count in range(len(RECORDS) + 1):
+        data = document("scribe", "one", "/work", RECORDS[:count])
+        deltas = scribe.SHAPE.scan(data, b"").deltas
+        contents = [delta.content or b"" for delta in deltas]
+
+        assert data == scribe.FORMAT.join(contents)
+        assert max(0, count - 1) == sum(delta.closed for delta in deltas)
+        alone = scribe.FORMAT.join(contents[:-1])
+        assert [event.message_id for event in scribe.FORMAT.read(alone)] == [
+            event.message_id for record in RECORDS[: max(0, count - 1)] for event in events_of(encode(record))
+        ]

@@ -16,7 +16,7 @@ import pytest
 from support.installing import install
 
 PROJECT = Path(__file__).parent
-NAMES = ["notebook"]
+NAMES = ["notebook", "scribe", "ledger"]
 
 
 @dataclass
@@ -219,8 +219,11 @@ class TestAPluginThatCannotBeUsed:
     def test_asking_for_it_says_why(self, desk: Desk) -> None:
         desk.harken("run", "torn", "--", "ask", check=2)
         assert "error: the runtime 'torn' of the package broken-runtimes cannot be used" in desk.errors
-        assert "hint: there are: claude-code, codex, notebook" in desk.errors
+        assert "hint: there are: claude-code, codex, harken, ledger, notebook, scribe" in desk.errors
 
     def test_another_name_is_refused_with_what_there_is(self, desk: Desk) -> None:
         desk.harken("import", "--runtime", "vim", check=2)
-        assert "error: no runtime is called 'vim'\nhint: there are: claude-code, codex, notebook" in desk.errors
+        assert (
+            "error: no runtime is called 'vim'\nhint: there are: claude-code, codex, harken, ledger, notebook, scribe"
+            in desk.errors
+        )

@@ -60,7 +60,7 @@ class Plugins(msgspec.Struct, frozen=True, kw_only=True):
 
 def names() -> list[str]:
     """Every runtime there is, ours first."""
-    return [*_OURS, *_plugins().runtimes]
+    return [*_OURS, *sorted(_plugins().runtimes)]
 
 
 def get(name: str) -> Runtime:

@@ -1,8 +1,9 @@
 """Scans for runtimes that have none of their own, made from the reader of their format.
 
-`line_scan` is for sessions that are lines of JSON: one pass, a cut before every prompt of a person but the first. What
-it counts is what the format's reader reads, so an import reports the same figures that are counted later. A line
-depends on no other here; a format whose lines do needs a scan that knows them.
+`line_scan` is for sessions that are lines of JSON: one pass, a cut before every prompt of a person but the first.
+`document_scan` is for documents and the rows of databases: a delta for every message that is final. What both count is
+what the format's reader reads, so an import reports the same figures that are counted later. A line or a message
+depends on no other here; a format whose records do needs a scan that knows them.
 """
 
 from __future__ import annotations
@@ -37,6 +38,58 @@ def line_scan(runtime: str, read: ReadRecord, session_of: Callable[[dict[str, An
         return _LineScan(read, session_of, state).run(data, runtime)
 
     return scan
+
+
+class DocumentParts(msgspec.Struct, frozen=True, kw_only=True):
+    """A document taken apart: slices of it, verbatim."""
+
+    closed: Sequence[bytes]
+    """Messages whose state is final, and behind which there are others."""
+    open: Sequence[bytes]
+    """Those that may still change; the tail holds them."""
+    tail: bytes
+    """What stands around the closed messages, so that the format's `join` can put the document together again."""
+    session: str = ""
+
+
+def document_scan(runtime: str, read: ReadRecord, take_apart: Callable[[bytes], DocumentParts]) -> Scan:
+    """The scan of a runtime whose sessions are documents: `take_apart` finds the messages, `read` gives the events of
+    one."""
+
+    def scan(data: bytes, state: bytes) -> FileFacts:
+        parts = take_apart(data)
+        now = ScanState(session=clean(parts.session))
+        deltas: list[Delta] = []
+        for message in parts.closed:
+            deltas.append(_document_delta(now, deltas, [message], message, read))
+        deltas.append(_document_delta(now, deltas, parts.open, parts.tail, read, closed=False))
+        return now.facts(runtime, deltas, ScanState())
+
+    return scan
+
+
+def _document_delta(
+    now: ScanState,
+    before: Sequence[Delta],
+    messages: Sequence[bytes],
+    content: bytes,
+    read: ReadRecord,
+    *,
+    closed: bool = True,
+) -> Delta:
+    """The next delta of a document, whose messages are counted."""
+    said = now.messages
+    times = [now.add(list(read(message))) for message in messages]
+    start = before[-1].end if before else 0
+    return Delta(
+        start=start,
+        end=start + len(content),
+        time=max((time for time in times if time is not None), default=None),
+        closed=closed,
+        records=len(messages),
+        messages=now.messages - said,
+        content=content,
+    )
 
 
 class ScanState(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from harken import formats, runtimes
 from harken.context import get_session, materialize
 from harken.events import Event, ToolCall
-from harken.events.cbor import encode_events
+from harken.events.cbor import decode_events, encode_events
 from harken.formats.kit.claims import ENOUGH, HEAD
 from harken.ids import is_safe_name
 from harken.repo import Repo
@@ -35,6 +35,8 @@ from harken.store import MemoryStore
 
 from .formats import conversations, damaged, said
 
+SQLITE = b"SQLite format 3\0"
+"""How every database begins."""
 NOON = 1_794_744_000_000_000
 EXAMPLES = settings(
     max_examples=30,
@@ -58,7 +60,8 @@ class RuntimeContract:
 
     runtime: ClassVar[Runtime]
     samples: ClassVar[Sequence[tuple[str, bytes]]]
-    """Sessions as the program writes them, each with its path below the runtime's folder."""
+    """Sessions as the program writes them, each with its path below the runtime's folder; of a database, the rows of a
+    session as `read.sessions` gives them, with the path of the database."""
     words: ClassVar[Sequence[Sequence[str]]] = ()
     """Command lines that can be run under observation; the last word of each is the prompt."""
     lines: ClassVar[Sequence[bytes]] = ()
@@ -93,13 +96,14 @@ class RuntimeContract:
         assert all(root.is_relative_to(tmp_path) for root in roots)
         for name, _ in self.samples:
             assert any((tmp_path / name).is_relative_to(root) for root in roots), name
-            assert self.runtime.source == "database" or name.endswith(self.runtime.read.suffixes), name
+            assert name.endswith(self.runtime.read.suffixes), name
 
     # -- whose files they are ------------------------------------------------------------------------------------------
 
     def test_it_claims_its_own_files_and_nobody_else_does(self) -> None:
         for name, data in self.samples:
             path = Path("/home/ada", name)
+            data = SQLITE if self.runtime.source == "database" else data
             own = self.runtime.claim(data[:HEAD], path)
             others = [runtimes.get(other) for other in runtimes.names() if other != self.runtime.name]
 
@@ -115,6 +119,7 @@ class RuntimeContract:
                 continue
             place = other.resume.place(Path("/home/ada"), Path("/work"), NOON)
             data = other.resume.translated(formats.get("events-v1").read(_conversation()), place).data
+            data = SQLITE if other.source == "database" else data
 
             assert self.runtime.claim(data[:HEAD], place.path).score < ENOUGH, other.name
 
@@ -233,7 +238,8 @@ class RuntimeContract:
         from harken.runtimes.files import walk
         from harken.runtimes.importer import Importer
 
-        paths = [path for root in self.runtime.roots(home) if root.exists() for path in walk(root)]
+        suffixes = self.runtime.read.suffixes
+        paths = [path for root in self.runtime.roots(home) if root.exists() for path in walk(root, suffixes)]
         outcomes = list(Importer(store, [self.runtime]).run(paths))
         assert [outcome.error for outcome in outcomes if outcome.error] == []
         return _said_at(store, get_session(store, session).tip)
@@ -301,8 +307,8 @@ def _conversation() -> bytes:
 
 def _said_at(store: MemoryStore, commit: str) -> list[tuple[str, str]]:
     """What is said in the conversation at a commit."""
-    made = materialize(store, store.get_commit(commit))
-    return said(formats.get(made.format).tell(made.bytes))
+    made = materialize(store, store.get_commit(commit), format="events-v1")
+    return said(decode_events(made.bytes))
 
 
 def _worded(spoken: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -53,7 +53,9 @@ def split(data: bytes) -> Sequence[Delta]:
     return scan(data, b"").deltas
 
 
-FORMAT = Format(name="notebook-v1", media_type="application/jsonl", split=split, reader=read, writer=write)
+FORMAT = Format(
+    name="notebook-v1", runtime="notebook", media_type="application/jsonl", split=split, reader=read, writer=write
+)
 
 
 # -- the runtime -------------------------------------------------------------------------------------------------------
