@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pytest
+
 import harken
 from harken import runtimes
 from harken.formats import codex
@@ -55,3 +58,51 @@ def test_a_fork_that_only_points_knows_what_it_goes_on_from(tmp_path: Path) -> N
         whole = repo.materialize(FORK).bytes
         assert ["one", "answer to one", "three", "answer to three"] == texts_of(codex.request_items(whole))
         assert fork.data == repo.materialize(FORK, stop="root").bytes
+
+
+class TestGoingBack:
+    """#25: going back to an earlier turn writes a second file of the same thread, which points at the first."""
+
+    def make(self, folder: Path) -> dict[str, Path]:
+        folder.mkdir()
+        first = Rollout(id=PARENT).turn("one")
+        position = {"thread_id": PARENT, "end_ordinal_exclusive": 7, "end_byte_offset": len(first.data)}
+        first.turn("two, taken back")
+        paths = {name: folder / f"rollout-2026-01-02T00-00-0{n}-{PARENT}.jsonl" for n, name in enumerate("ab")}
+        paths["a"].write_bytes(first.data)
+        second = Rollout(bare=True)
+        second.lines = [b""] * 40  # later than all of the first
+        second.meta(id=PARENT, history_base=position).turn("three")
+        second.lines = second.lines[40:]
+        paths["b"].write_bytes(second.data)
+        return paths
+
+    @pytest.mark.parametrize("order", ["ab", "ba"])
+    @pytest.mark.parametrize("together", [True, False])
+    def test_the_session_is_what_codex_would_resume_whatever_came_first(
+        self, tmp_path: Path, order: str, together: bool
+    ) -> None:
+        paths = self.make(tmp_path / "files")
+        with harken.open(tmp_path / "store.db") as repo:
+            for batch in [order] if together else list(order):
+                for _ in Importer(repo.store, [runtimes.get("codex")]).run([paths[name] for name in batch]):
+                    pass
+
+            assert [PARENT] == [row.session for row in repo.sessions()]
+            heard = texts_of(codex.request_items(repo.materialize(PARENT).bytes))
+            assert ["one", "answer to one", "three", "answer to three"] == heard
+            assert paths["b"].read_bytes() == repo.materialize(PARENT, stop="root").bytes
+            taken_back = repo.materialize(f"{PARENT}~1", stop="root").bytes
+            assert paths["a"].read_bytes() == taken_back
+
+    def test_the_rows_are_the_same_in_any_order(self, tmp_path: Path) -> None:
+        paths = self.make(tmp_path / "files")
+        seen = []
+        for number, order in enumerate(("ab", "ba")):
+            with harken.open(tmp_path / f"{number}.db") as repo:
+                for name in order:
+                    list(Importer(repo.store, [runtimes.get("codex")]).run([paths[name]]))
+                seen += [msgspec.structs.replace(row, state=b"", version=0) for row in repo.sessions()]
+
+        assert seen[0] == seen[1]
+        assert 2 == len(seen)

@@ -161,7 +161,8 @@ def peak_of(tmp_path: Path, *args: str) -> tuple[int, list[dict[str, Any]]]:
     command = [sys.executable, "-m", "harken", "--store", str(tmp_path / "store.db"), *args, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
     assert process.stdout is not None
-    lines = [json.loads(line) for line in process.stdout]
+    with process.stdout as out:
+        lines = [json.loads(line) for line in out]
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024), lines

@@ -100,6 +100,8 @@ class StampsLine(msgspec.Struct, frozen=True):
     """By path: its stamp, and when it was read."""
 
 
+_pack = zstandard.ZstdCompressor(level=3).compress
+"""Made once: making a compressor costs ten times as much as using it on so little."""
 _decode_stamps = msgspec.json.Decoder(StampsLine).decode
 _decode_sources = msgspec.json.Decoder(Sources).decode
 
@@ -109,7 +111,7 @@ def remember(sources: Sources) -> bytes:
     it is long. An import with nothing to do reads the line alone."""
     stamps = StampsLine(VERSION, {path: (known.stamp, known.read_at) for path, known in sources.items()})
     rest = msgspec.json.encode(sources)
-    return msgspec.json.encode(stamps) + b"\n" + (rest if len(rest) < LONG else zstandard.compress(rest, 9))
+    return msgspec.json.encode(stamps) + b"\n" + (rest if len(rest) < LONG else _pack(rest))
 
 
 def recall_stamps(row: SessionRow) -> dict[str, tuple[FileStamp, int]]:

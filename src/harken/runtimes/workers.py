@@ -26,6 +26,8 @@ from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, 
 
 AHEAD = 2
 """How many messages of a file may wait for whoever keeps them."""
+PIPE = 1 << 20
+"""How many bytes a pipe holds: a part is handed over in few pieces."""
 _LENGTH = struct.Struct("<Q")
 _START = "import sys; sys.path[:] = {path!r}; from harken.runtimes.workers import main; main({names!r})"
 
@@ -197,7 +199,9 @@ class WorkerPool:
     def _worker(self) -> Iterator[subprocess.Popen[bytes]]:
         command = [sys.executable, "-c", _START.format(path=sys.path, names=self._names)]
         # A session of its own: Ctrl-C is for whoever keeps what was read, who then ends the workers.
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, pipesize=PIPE
+        )
         self._processes.add(process)
         try:
             yield process
