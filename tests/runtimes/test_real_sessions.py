@@ -19,7 +19,7 @@ from support.harken_cli import harken
 from support.lab import Lab
 from support.recordings import CORPUS, corpus_files, recorded
 from support.scripted_model import Say
-from support.wire import Item
+from support.wire import FOLDED, Item
 
 pytestmark = pytest.mark.runtimes
 LIMIT = 2_000_000
@@ -89,7 +89,8 @@ def alike(items: list[Item]) -> list[Item]:
             continue
         if item.kind in ("call", "result"):
             if item.id in answered and "tool_search" not in item.text:
-                begins = item.text[:40].strip() if item.kind == "result" else item.text.replace("Task", "Agent")
+                text = FOLDED.sub("", item.text)
+                begins = text[:40].strip() if item.kind == "result" else text.replace("Task", "Agent")
                 same.append(Item(item.kind, begins, item.id))
             continue
         # Claude Code repeats a text when the records of its message are apart.
