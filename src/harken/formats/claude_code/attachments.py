@@ -26,10 +26,10 @@ def render(record: Data) -> tuple[Turns, bool]:
     data = record.get("attachment")
     if not isinstance(data, dict):
         return [], True
-    teller = _TELLERS.get(str(data.get("type")))
-    if teller is None:
+    renderer = _RENDERERS.get(str(data.get("type")))
+    if renderer is None:
         return [], True
-    return [[remind(told)] if isinstance(told, str) else told for told in teller(data) if told], False
+    return [[remind(told)] if isinstance(told, str) else told for told in renderer(data) if told], False
 
 
 def remind(text: str) -> Block:
@@ -65,11 +65,11 @@ def _labelled(label: str, key: str) -> Callable[[Data], list[Any]]:
 def _dump(label: str) -> Callable[[Data], list[Any]]:
     """All the data there is, for kinds whose prose is the program's own."""
 
-    def tell(data: Data) -> list[Any]:
+    def render_one(data: Data) -> list[Any]:
         rest = {key: value for key, value in data.items() if key != "type"}
         return [f"{label}: {encode(rest).decode()}" if rest else label]
 
-    return tell
+    return render_one
 
 
 def _queued(data: Data) -> list[Any]:
@@ -154,11 +154,11 @@ def _skills(data: Data) -> list[Any]:
 def _listing(label: str, *keys: str) -> Callable[[Data], list[Any]]:
     """A list that may be empty, and then says nothing."""
 
-    def tell(data: Data) -> list[Any]:
+    def render_one(data: Data) -> list[Any]:
         found = [item for key in keys for item in _list(data, key) if isinstance(item, str)]
         return [f"{label}:\n" + "\n".join(found)] if found else []
 
-    return tell
+    return render_one
 
 
 def _plan_file(data: Data) -> list[Any]:
@@ -169,7 +169,7 @@ def _selection(data: Data) -> list[Any]:
     return [f"Selected in the editor, in {_text(data, 'filename')}:\n{_text(data, 'content')}"]
 
 
-_TELLERS: dict[str, Callable[[Data], list[Any]]] = {
+_RENDERERS: dict[str, Callable[[Data], list[Any]]] = {
     "queued_command": _queued,
     "hook_additional_context": _hook_context,
     "hook_success": _hook_success,
