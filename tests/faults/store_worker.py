@@ -8,7 +8,7 @@ Each line of output names something that the store has promised to keep: `commit
 import sys
 
 from harken.errors import HarkenError
-from harken.store import Draft, gc, open_store, packing, sqlite_writer
+from harken.store import Draft, blob_writer, gc, open_store, packing
 
 T0 = 1_771_756_200_000_000
 
@@ -80,7 +80,7 @@ def collect(store):
 def main(path, scenario):
     packing.FRAME_SIZE = 6_000
     packing.FEW = 3
-    sqlite_writer.LOOSE_LIMIT = 5_000
+    blob_writer.LOOSE_LIMIT = 5_000
     try:
         store = open_store(path)
         globals()[scenario](store)

@@ -17,7 +17,7 @@ from harken.errors import BadRequest, Conflict, Corrupt, HarkenError, Locked
 from harken.events import Prompt
 from harken.events.cbor import encode_events
 from harken.store import Draft, SqliteStore, backup, fsck, gc, open_store, sql
-from harken.store.lock import FairLock
+from harken.store.opening import FairLock
 from harken.testing.store import T0, grow
 from support.stores import busy_store, lines
 

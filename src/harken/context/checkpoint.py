@@ -12,7 +12,7 @@ from harken import clock, ids
 from harken.errors import Ambiguous, BadRequest, NotFound
 from harken.formats import find as find_format
 from harken.formats.base import Counts, concatenate, weigh
-from harken.store import naming
+from harken.store import values
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
 from . import refs
@@ -132,10 +132,10 @@ def checkpoint(
 
 def find_same(store: Store, draft: Draft) -> Commit | None:
     """The commit that the draft would make, if it is there already."""
-    naming.check_draft(draft)
+    values.check_draft(draft)
     created_at = clock.format_seconds(draft.time)
     above = store.get_commit(draft.parent).seal if draft.parent else ""
-    name = naming.commit_name(draft, created_at) + naming.seal_of(draft, created_at, above)
+    name = values.commit_name(draft, created_at) + values.seal_of(draft, created_at, above)
     return next(iter(store.commits(name, limit=1)), None)
 
 

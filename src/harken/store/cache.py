@@ -14,7 +14,7 @@ from pathlib import Path
 from harken import clock
 from harken.errors import Corrupt
 
-from .frames import FRAME_SIZE, Frame, open_frame, seal_frame
+from .blobs import FRAME_SIZE, Frame, open_frame, seal_frame
 
 LIMIT = 256 << 20
 """Bytes on disk that the cache keeps, more or less."""

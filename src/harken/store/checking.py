@@ -17,10 +17,11 @@ import msgspec
 from harken import clock, ids
 from harken.errors import Corrupt, NotFound
 
-from . import naming, sql
+from . import sql, values
+from .blobs import LIMIT, Frame, open_frame
+from .commits import Names, commit_of, full_name, parent_of, words
+from .db import Row, checked
 from .feed import unpacked
-from .frames import LIMIT, Frame, open_frame
-from .rows import Names, Row, checked, commit_of, full_name, parent_of, words
 from .values import Commit, Draft, Finding, Report
 
 if TYPE_CHECKING:
@@ -253,9 +254,9 @@ class _Checker:
 
     def _commit(self, commit: Commit, parent_seal: str) -> None:
         draft = Draft(**{name: getattr(commit, name) for name in Draft.__struct_fields__})
-        if naming.commit_name(draft, commit.created_at) != commit.id[: naming.FULL]:
+        if values.commit_name(draft, commit.created_at) != commit.id[: values.FULL]:
             self.corrupt("commit", commit.short, "its name is not made from what it says")
-        elif naming.seal_of(draft, commit.created_at, parent_seal) != commit.seal:
+        elif values.seal_of(draft, commit.created_at, parent_seal) != commit.seal:
             self.corrupt("commit", commit.short, "its seal is not made from what it says")
 
     def _digits(self, alike: list[Commit]) -> None:
@@ -264,7 +265,7 @@ class _Checker:
             first = [
                 other
                 for other in alike
-                if other.id[: naming.FULL] == commit.id[: naming.FULL] and len(other.id) == naming.FULL
+                if other.id[: values.FULL] == commit.id[: values.FULL] and len(other.id) == values.FULL
             ]
             if sum(other.short == commit.short for other in alike) != 1 or len(first) != 1:
                 self.corrupt("commit", commit.short, "its shown name is not its own")

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from harken import clock
 
 from . import sql
-from .frames import BULK, seal_frame
+from .blob_writer import add_frame, place_artifact
+from .blobs import BULK, seal_frame
+from .db import checked
 from .packing import highest_frame, keep_highest, release_room
-from .rows import checked
-from .sqlite_writer import add_frame, place_artifact
 from .values import GcReport
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The SQLite file itself: making it, opening it, upgrading it, transactions, and what its errors mean.
+"""Connections to the SQLite file, transactions, rows that are what was written, and what errors mean.
 
 Writers queue at the fair lock before they ask SQLite. A store is not carried across `fork`: a child opens its own.
 """
@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sqlite3
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from harken import clock, ids
 from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Locked
 
 from . import sql
-from .lock import FairLock
+from .opening import FairLock, Steps, delist, enlist, upgrade
 
-Steps = Sequence[tuple[int, str, str]]
 Value = str | bytes | int | None
 
+Row = tuple[Any, ...]
+FSCK = "`harken fsck` says what is lost"
+_UNREADABLE = (TypeError, AttributeError, ValueError, OverflowError, KeyError, IndexError, msgspec.MsgspecError)
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
@@ -45,10 +47,6 @@ def explain(error: Exception, path: str) -> HarkenError:
     return HarkenError(f"{path} could not be read or written: {error}", hint="look at the disk and the permissions")
 
 
-_HEADER = 100
-"""Bytes of a SQLite file's header; the mark of the program that owns it stands at 68."""
-
-
 def text(value: str) -> str | bytes:
     """Text as SQLite can keep it: a transcript may hold half a surrogate pair, which is no UTF-8."""
     try:
@@ -61,6 +59,26 @@ def text(value: str) -> str | bytes:
 def untext(value: str | bytes) -> str:
     """The text that `text` kept."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+
+
+def checked(table: str, row: Row) -> Row:
+    """The row without its sum, which is its last column; `Corrupt` where it is not what was written."""
+    try:
+        total = ids.row_sum(table, row[:-1])
+    except (TypeError, ValueError, OverflowError):  # no value that we write
+        total = b""
+    if total != row[-1]:
+        raise Corrupt(f"row {row[0]!r} of the table {table} is not what was written", hint=FSCK)
+    return row[:-1]
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """A block that makes values of checked rows; where they hold what cannot be, that is said."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise Corrupt(f"a row cannot be read: {error!r}", hint=FSCK) from error
 
 
 _CONNECTIONS = 16
@@ -78,7 +96,6 @@ class Database:
     def __init__(self, path: Path, *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
         self.path = str(path)
         self.timeout = timeout
-        self._steps = steps
         self._process = os.getpid()
         self.local = threading.local()
         self._pool = threading.Condition(threading.Lock())
@@ -86,13 +103,13 @@ class Database:
         self._open = self._users = 0
         self._closed = False
         try:
-            self._file = _enlist(path)
+            self._file = enlist(path)
             self.lock = FairLock(f"{self.path}-lock", timeout=timeout)
         except OSError as error:
             hint = "look at the path, the disk and the permissions"
             raise HarkenError(f"{path} cannot be opened: {error.strerror}", hint=hint) from error
         try:
-            self._upgrade()
+            upgrade(self, steps)
         except BaseException:
             self.close()
             raise
@@ -205,8 +222,7 @@ class Database:
         for connection in idle:
             connection.close()
         self.lock.close()
-        with _OPENING:
-            _IN_USE[self._file] -= 1
+        delist(self._file)
 
     # -- statements --------------------------------------------------------------------------------------------
 
@@ -360,107 +376,3 @@ class Database:
             raise explain(error, self.path) from error
         finally:
             self.release(connection)
-
-    # -- versions ----------------------------------------------------------------------------------------------
-
-    def _upgrade(self) -> None:
-        """Bring the file to our version in one transaction, or refuse one that is newer than we are."""
-        missing = self._missing_steps()
-        if missing == ():
-            return
-        with self.transaction():
-            missing = self._missing_steps()  # somebody may have been faster
-            for version, name, script in self._steps if missing is None else missing:
-                for statement in filter(None, map(str.strip, script.split(";\n"))):
-                    self.do(statement.removesuffix(";"))
-                row = (version, name, clock.now())
-                self.do(sql.ADD_VERSION, (*row, ids.row_sum("migrations", row)))
-            if missing is None:
-                self.new_epoch()
-            self.do(f"PRAGMA application_id = {sql.APPLICATION_ID}")
-            self.do(f"PRAGMA user_version = {self._steps[-1][0]}")
-
-    def new_epoch(self) -> None:
-        """Inside a transaction: whoever follows this store must start over."""
-        fact = ("epoch", secrets.token_hex(16))
-        self.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
-
-    def _missing_steps(self) -> tuple[tuple[int, str, str], ...] | None:
-        """The steps this file has not seen; None for a file without any table."""
-        tables = {name for (name,) in self.all(sql.TABLES)}
-        if not tables:
-            return None
-        if "migrations" not in tables:
-            raise BadRequest(f"{self.path} is a SQLite file, but not a store of Harken's")
-        seen = {version for version, *_ in self.all(sql.VERSIONS)}
-        if not all(isinstance(version, int) for version in seen):
-            raise Corrupt(f"{self.path} does not know its version", hint="a backup restores it")
-        newest = max(seen, default=0)
-        if 0 < newest < self._steps[0][0]:
-            raise BadRequest(
-                f"{self.path} is of an early Harken whose format was never released (schema {newest})",
-                hint="import the sessions again, into a new store: move this file away, or name another with --store",
-            )
-        if newest > self._steps[-1][0]:
-            raise BadRequest(
-                f"{self.path} was written by a newer Harken (schema {newest}, this one knows {self._steps[-1][0]})",
-                hint="upgrade Harken; the store has not been touched",
-            )
-        return tuple(step for step in self._steps if step[0] not in seen)
-
-
-_OPENING = threading.Lock()
-_IN_USE: Counter[tuple[int, int]] = Counter()
-"""How many databases of this process use a file, by its device and inode."""
-
-
-def _enlist(path: Path) -> tuple[int, int]:
-    """Look whose file it is, and make it if it is not there; the answer is its device and inode.
-
-    Not where this process uses it already: the system drops every lock that a process has on a file as soon as the
-    process closes any descriptor of it, and SQLite's locks are what keeps others from tearing it apart."""
-    with _OPENING:
-        if not _IN_USE[_identity(path)]:
-            _refuse_strangers(path)
-            _make_private(path)
-        found = _identity(path)
-        _IN_USE[found] += 1
-        return found
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return 0, 0
-    return found.st_dev, found.st_ino
-
-
-def _refuse_strangers(path: Path) -> None:
-    """Leave another program's SQLite file exactly as it is: even asking for our way of journaling would change it."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEADER)
-    except OSError:
-        return  # not there yet, or not readable, which opening it will say better
-    if len(head) < _HEADER or not head.startswith(b"SQLite format 3\0"):
-        return
-    if int.from_bytes(head[68:72], "big") == sql.APPLICATION_ID:
-        return
-    # A store that was never closed may have its mark in the write-ahead log only, so the tables decide.
-    with contextlib.suppress(sqlite3.Error):
-        stranger = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            tables = {name for (name,) in stranger.execute(sql.TABLES)}
-        finally:
-            stranger.close()
-        if tables and not tables >= {"migrations", "commits", "frames"}:
-            raise BadRequest(f"{path} is a SQLite file, but not a store of Harken's", hint="it has not been touched")
-
-
-def _make_private(path: Path) -> None:
-    """The file, and any folder that had to be made for it, are for their owner alone."""
-    missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

@@ -14,48 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harken import clock, ids
+from harken import clock
 
 from . import sql
-from .db import untext
-from .rows import Row, checked
-from .values import Change
+from .blob_writer import ChangeLog
+from .db import Row, checked, untext
+from .values import CHANGES, Change
 
 if TYPE_CHECKING:
     from .db import Database
     from .sqlite import SqliteStore
 
-KINDS = ("artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction")
-"""What can change; a change is written as the place of its kind in this list."""
 ABOUT_ARTIFACTS = ("artifact", "policy", "eviction")
 ABOUT_COMMITS = ("commit", "sighting", "annotation")
-_IN_ONE_ROW = 256
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
-
-
-class ChangeLog:
-    """The changes of one transaction. Everything that changes a store says so here, and nowhere else."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-        self._changes: list[list[Any]] = []
-
-    def add(self, kind: str, subject: int | str | bytes, detail: str | bytes = "") -> None:
-        """Note a change: the number of the row it is about (of the name: its text), and what of it changed."""
-        self._changes.append([KINDS.index(kind), subject, detail] if detail else [KINDS.index(kind), subject])
-
-    def write(self) -> None:
-        """Give the changes their numbers, in the transaction that made them."""
-        if not self._changes:
-            return
-        row = self._db.one(sql.LAST_CHANGE)
-        last = checked("changes", row)[0] if row else 0
-        for at in range(0, len(self._changes), _IN_ONE_ROW):
-            some = self._changes[at : at + _IN_ONE_ROW]
-            last += len(some)
-            row = (last, len(some), msgspec.msgpack.encode(some))
-            self._db.do(sql.ADD_CHANGES, (*row, ids.row_sum("changes", row)))
-        self._changes = []
 
 
 def retell(db: Database) -> None:
@@ -89,7 +61,7 @@ def unpacked(rows: list[Row], after: int | None = None) -> Iterator[tuple[int, s
         if len(changes) != count:
             raise ValueError(f"{len(changes)} changes where {count} were written")
         for number, (kind, subject, *detail) in enumerate(changes, last - count + 1):
-            yield number, KINDS[kind], subject, detail[0] if detail else ""
+            yield number, CHANGES[kind], subject, detail[0] if detail else ""
 
 
 def changes_of(store: SqliteStore, rows: list[Row], number: int, limit: int) -> list[Change]:

@@ -17,7 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from harken import clock, ids
 from harken.errors import BadRequest, Closed, Evicted, NotFound
 
-from . import naming
+from . import values
 from .checking import evicted
 from .memory_writer import MemoryArtifact, MemoryWriter
 from .values import (
@@ -156,14 +156,14 @@ class MemoryStore:
         return [self.get_commit(commit) for commit in commits]
 
     def _by_seal(self, commit: str) -> Commit | None:
-        first = self._commits.get(commit[: naming.FULL])
+        first = self._commits.get(commit[: values.FULL])
         return first if first is not None and commit == first.id + first.seal else None
 
     @_reading
     def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
         """Commits whose name begins with these hex digits, newest first."""
-        if len(prefix) > naming.FULL:
-            found = [c for c in self._commits.values() if (c.id[: naming.FULL] + c.seal).startswith(prefix)]
+        if len(prefix) > values.FULL:
+            found = [c for c in self._commits.values() if (c.id[: values.FULL] + c.seal).startswith(prefix)]
         else:
             found = [c for c in self._commits.values() if c.id.startswith(prefix) and (not prefix or _first(c))]
         found.sort(key=lambda c: (c.time, self._places[c.id]), reverse=True)
@@ -383,4 +383,4 @@ class MemoryStore:
 
 
 def _first(commit: Commit) -> bool:
-    return len(commit.id) == naming.FULL
+    return len(commit.id) == values.FULL

@@ -10,7 +10,7 @@ import msgspec
 from harken import clock, ids
 from harken.errors import Conflict
 
-from . import naming
+from . import values
 from .values import Annotation, Change, Commit, Draft, Move, Name, SessionRow, Sighting
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ class MemoryWriter:
 
     def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
         """Keep the bytes; the answer is their full name."""
-        naming.check_policy(policy, expires)
+        values.check_policy(policy, expires)
         data, name = bytes(data), ids.artifact_id(data)
         before = self._store._artifacts.get(name)
-        kept = (policy, expires) if before is None else naming.stronger(before.policy, (policy, expires))
+        kept = (policy, expires) if before is None else values.stronger(before.policy, (policy, expires))
         self._set(self._store._artifacts, name, MemoryArtifact(data, kept, len(data)))
         if before is None or before.data is None:
             self._tell("artifact", name)
@@ -60,22 +60,22 @@ class MemoryWriter:
 
     def commit(self, draft: Draft) -> Commit:
         """Record a commit; the same commit twice is one commit."""
-        store, draft = self._store, naming.check_draft(draft)
+        store, draft = self._store, values.check_draft(draft)
         parent = store.get_commit(draft.parent) if draft.parent else None
         if parent is not None:
             draft = msgspec.structs.replace(draft, parent=parent.id)
         store.info(draft.artifact)
         created_at = clock.format_seconds(draft.time)
-        name = naming.commit_name(draft, created_at)
-        seal = naming.seal_of(draft, created_at, parent.seal if parent else "")
+        name = values.commit_name(draft, created_at)
+        seal = values.seal_of(draft, created_at, parent.seal if parent else "")
         for known in (name, name + seal):
             if known in store._commits and store._commits[known].seal == seal:
                 self._sight(known, draft)
                 return store.get_commit(known)
         name = name if name not in store._commits else name + seal
-        digits = naming.digits_needed(name, store._alike.get(name[:8], ()))
+        digits = values.digits_needed(name, store._alike.get(name[:8], ()))
         short = ids.commit_ref(name, digits)
-        commit = naming.to_commit(draft, id=name, seal=seal, short=short, created_at=created_at)
+        commit = values.to_commit(draft, id=name, seal=seal, short=short, created_at=created_at)
         self._set(store._commits, name, commit)
         self._tell("commit", name)
         self._append(store._alike.setdefault(name[:8], []), name)
@@ -127,7 +127,7 @@ class MemoryWriter:
         """Point a name at a commit, by compare-and-set."""
         store = self._store
         current = store.find_name(name)
-        naming.check_move(name, kind, current, to, expect)
+        values.check_move(name, kind, current, to, expect)
         target = store.get_commit(to).id if to else ""
         before = current.target if current else ""
         if target == before:
@@ -146,7 +146,7 @@ class MemoryWriter:
         """Insert the session or put this row in its place, by compare-and-set on its version."""
         store, known = self._store, self._store._sessions.get(row.session)
         version = known.version if known else 0
-        naming.check_version(row.session, version, expect)
+        values.check_version(row.session, version, expect)
         saved = msgspec.structs.replace(
             row,
             version=version + 1,
@@ -160,7 +160,7 @@ class MemoryWriter:
 
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
         """How long the artifact must stay."""
-        naming.check_policy(policy, expires)
+        values.check_policy(policy, expires)
         found = self._store._artifact(artifact)
         self._set(self._store._artifacts, artifact, MemoryArtifact(found.data, (policy, expires), found.size))
         self._tell("policy", artifact, policy)

@@ -1,18 +1,41 @@
-"""From a path or a URL to a store."""
+"""From a path or a URL to a store; and of its file, whose it is, which version it has, and who may write to it next.
+
+The lock is fair: who came first goes first, and who dies lets go. SQLite lets one writer in at a time, but those who
+wait for it poll with growing pauses, and an unlucky one can starve for seconds. So writers first queue at a file of
+their own. Each draws a number (the file holds the next one), locks the byte at that offset for as long as it waits and
+works, and goes ahead when nobody holds a byte below its own. The kernel drops the lock of a process that dies, whatever
+it was doing. The numbers decide only the order: that two writers never work at once is still SQLite's own promise, so
+a damaged lock file costs fairness and nothing else.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import mmap
 import os
 import re
-from collections.abc import Callable
+import secrets
+import sqlite3
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harken.errors import BadRequest, HarkenError, NotFound
+from harken import clock, ids
+from harken.errors import BadRequest, Corrupt, HarkenError, Locked, NotFound
 
-from .base import Store
-from .memory import MemoryStore
-from .sqlite import SqliteStore
+from . import sql
 
+if TYPE_CHECKING:
+    from .base import Store
+    from .db import Database
+
+Steps = Sequence[tuple[int, str, str]]
 FILE_NAME = "harken.db"
 """What the store is called inside a folder that was named instead of a file."""
 
@@ -29,6 +52,9 @@ def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:
 
     A folder stands for the file `harken.db` inside it; `sqlite:PATH` says the same as PATH. `memory:` is a store that
     goes with the program. Other schemes come from plug-ins."""
+    from .memory import MemoryStore
+    from .sqlite import SqliteStore
+
     path = locate(where)
     if path is None:
         text = os.fspath(where)
@@ -86,3 +112,218 @@ def _plugin(scheme: str) -> Callable[..., Store]:
 
 def _known() -> str:
     return "or one of " + ", ".join(f"`{name}:`" for name in ("memory", "sqlite", *sorted(_plugins())))
+
+
+# -- the file of a store ----------------------------------------------------------------------------------------------
+
+_HEADER = 100
+"""Bytes of a SQLite file's header; the mark of the program that owns it stands at 68."""
+_OPENING = threading.Lock()
+_IN_USE: Counter[tuple[int, int]] = Counter()
+"""How many databases of this process use a file, by its device and inode."""
+
+
+def enlist(path: Path) -> tuple[int, int]:
+    """Look whose file it is, and make it if it is not there; the answer is its device and inode.
+
+    Not where this process uses it already: the system drops every lock that a process has on a file as soon as the
+    process closes any descriptor of it, and SQLite's locks are what keeps others from tearing it apart."""
+    with _OPENING:
+        if not _IN_USE[_identity(path)]:
+            _refuse_strangers(path)
+            _make_private(path)
+        found = _identity(path)
+        _IN_USE[found] += 1
+        return found
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Leave another program's SQLite file exactly as it is: even asking for our way of journaling would change it."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEADER)
+    except OSError:
+        return  # not there yet, or not readable, which opening it will say better
+    if len(head) < _HEADER or not head.startswith(b"SQLite format 3\0"):
+        return
+    if int.from_bytes(head[68:72], "big") == sql.APPLICATION_ID:
+        return
+    # A store that was never closed may have its mark in the write-ahead log only, so the tables decide.
+    with contextlib.suppress(sqlite3.Error):
+        stranger = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            tables = {name for (name,) in stranger.execute(sql.TABLES)}
+        finally:
+            stranger.close()
+        if tables and not tables >= {"migrations", "commits", "frames"}:
+            raise BadRequest(f"{path} is a SQLite file, but not a store of Harken's", hint="it has not been touched")
+
+
+def _make_private(path: Path) -> None:
+    """The file, and any folder that had to be made for it, are for their owner alone."""
+    missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def delist(file: tuple[int, int]) -> None:
+    """This process has one database less that uses the file."""
+    with _OPENING:
+        _IN_USE[file] -= 1
+
+
+def upgrade(db: Database, steps: Steps) -> None:
+    """Bring the file to our version in one transaction, or refuse one that is newer than we are."""
+    missing = _missing_steps(db, steps)
+    if missing == ():
+        return
+    with db.transaction():
+        missing = _missing_steps(db, steps)  # somebody may have been faster
+        for version, name, script in steps if missing is None else missing:
+            for statement in filter(None, map(str.strip, script.split(";\n"))):
+                db.do(statement.removesuffix(";"))
+            row = (version, name, clock.now())
+            db.do(sql.ADD_VERSION, (*row, ids.row_sum("migrations", row)))
+        if missing is None:
+            new_epoch(db)
+        db.do(f"PRAGMA application_id = {sql.APPLICATION_ID}")
+        db.do(f"PRAGMA user_version = {steps[-1][0]}")
+
+
+def new_epoch(db: Database) -> None:
+    """Inside a transaction: whoever follows this store must start over."""
+    fact = ("epoch", secrets.token_hex(16))
+    db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
+
+
+def _missing_steps(db: Database, steps: Steps) -> tuple[tuple[int, str, str], ...] | None:
+    """The steps this file has not seen; None for a file without any table."""
+    tables = {name for (name,) in db.all(sql.TABLES)}
+    if not tables:
+        return None
+    if "migrations" not in tables:
+        raise BadRequest(f"{db.path} is a SQLite file, but not a store of Harken's")
+    seen = {version for version, *_ in db.all(sql.VERSIONS)}
+    if not all(isinstance(version, int) for version in seen):
+        raise Corrupt(f"{db.path} does not know its version", hint="a backup restores it")
+    newest = max(seen, default=0)
+    if 0 < newest < steps[0][0]:
+        raise BadRequest(
+            f"{db.path} is of an early Harken whose format was never released (schema {newest})",
+            hint="import the sessions again, into a new store: move this file away, or name another with --store",
+        )
+    if newest > steps[-1][0]:
+        raise BadRequest(
+            f"{db.path} was written by a newer Harken (schema {newest}, this one knows {steps[-1][0]})",
+            hint="upgrade Harken; the store has not been touched",
+        )
+    return tuple(step for step in steps if step[0] not in seen)
+
+
+_NUMBER = struct.Struct("<q")
+_WRAP = 1 << 40
+_BASE = 64  # bytes below are the number itself
+# Open-file-description locks belong to the open file, not to the process, so that threads count as well.
+_SETLK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
+_FLOCK = struct.Struct("hhqqi4x")
+_FAIR = os.uname().sysname == "Linux"  # elsewhere the structure differs, and the whole file is the lock
+_BUSY = (errno.EAGAIN, errno.EACCES)
+
+
+class FairLock:
+    """One queue; `acquire` and `release` by one thread at a time per process, others wait inside."""
+
+    def __init__(self, path: str, *, timeout: float = 60.0) -> None:
+        self.path = path
+        self.timeout = timeout
+        self._inside = threading.Lock()
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if os.fstat(self._file).st_size < _NUMBER.size:
+            os.pwrite(self._file, _NUMBER.pack(0), 0)
+        self._next = mmap.mmap(self._file, _NUMBER.size)
+
+    def acquire(self) -> None:
+        """Wait for our turn; `Locked` when that takes too long."""
+        deadline = clock.monotonic() + self.timeout
+        if not self._inside.acquire(blocking=False) and not self._inside.acquire(timeout=self.timeout):
+            raise self._too_long()
+        try:
+            if _FAIR:
+                self._await_turn(self._draw(), deadline)
+            else:
+                self._await_door(deadline)
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let the next one go."""
+        try:
+            if _FAIR:
+                self._byte(fcntl.F_UNLCK, 0, 0)
+            else:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+        finally:
+            self._inside.release()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._next.close()
+        os.close(self._file)
+
+    def _draw(self) -> int:
+        """The next number whose byte nobody holds. Two who read the same number cannot both lock its byte."""
+        number = _NUMBER.unpack_from(self._next)[0] % _WRAP
+        while True:
+            try:
+                self._byte(fcntl.F_WRLCK, _BASE + number, 1)
+                break
+            except OSError as error:
+                if error.errno not in _BUSY:
+                    raise
+                number += 1
+        if number >= _NUMBER.unpack_from(self._next)[0] % _WRAP:
+            _NUMBER.pack_into(self._next, 0, number + 1)
+        return int(number)
+
+    def _await_door(self, deadline: float) -> None:
+        pause = 0.00002
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError as error:
+                pause = self._pause(error, pause, deadline)
+
+    def _await_turn(self, number: int, deadline: float) -> None:
+        """Go ahead once every lower byte is free. Asked for as a read lock, which those behind us may share."""
+        pause = 0.00005
+        while number:
+            try:
+                self._byte(fcntl.F_RDLCK, _BASE, number)
+                return
+            except OSError as error:
+                pause = self._pause(error, pause, deadline)
+
+    def _pause(self, error: OSError, pause: float, deadline: float) -> float:
+        if error.errno not in _BUSY:
+            raise error
+        if clock.monotonic() > deadline:
+            raise self._too_long()
+        time.sleep(pause)
+        return min(pause * 1.5, 0.001)
+
+    def _byte(self, kind: int, start: int, length: int) -> None:
+        fcntl.fcntl(self._file, _SETLK, _FLOCK.pack(kind, os.SEEK_SET, start, length, 0))
+
+    def _too_long(self) -> Locked:
+        return Locked(f"waited {self.timeout:.0f} s for another writer", hint=f"see which process holds {self.path}")

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from harken.errors import Corrupt, HarkenError
 
 from . import sql
-from .frames import FRAME_SIZE, PACKED, Frame, seal_frame
-from .rows import Row, checked
-from .sqlite_writer import LOOSE_LIMIT, SqliteWriter, add_frame, fill_slot, place_artifact
+from .blob_writer import LOOSE_LIMIT, add_frame, fill_slot, place_artifact
+from .blobs import FRAME_SIZE, PACKED, Frame, seal_frame
+from .db import Row, checked
+from .sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore

@@ -17,9 +17,10 @@ from harken import ids
 from harken.errors import HarkenError
 
 from . import sql
+from .blob_writer import place_artifact, set_artifact
 from .feed import retell
+from .opening import new_epoch
 from .packing import highest_frame, keep_highest
-from .sqlite_writer import place_artifact, set_artifact
 from .values import Finding, Report
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Repairer:
                 self._one(table, key)
             keep_highest(self._store, highest)
             retell(self._db)
-            self._db.new_epoch()
+            new_epoch(self._db)
         self._reindex()
         self._store.forget_all()
         self._say()

@@ -1,326 +1,34 @@
-"""The changing half of the SQLite store, alive inside one transaction.
-
-The transaction begins with the first change, not with the block, so that what a caller does before it keeps nobody
-waiting. Bytes gather in a buffer that becomes a frame when it is full, or when the block ends; the numbers of frames
-and commits are drawn here, under the lock, so nobody else can draw the same.
-"""
+"""Commits, names and sessions in SQLite, the writing half: what `store.write()` yields."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harken import clock, ids
-from harken.errors import BadRequest, Conflict, NotFound
 
-from . import naming, sql
-from .db import text
-from .feed import ChangeLog
-from .frames import BULK, FRAME_SIZE, Frame, live_level, seal_frame
-from .rows import SESSION_WORDS, checked, full_name
+from . import sql, values
+from .blob_writer import SqliteBlobWriter
+from .commits import SESSION_WORDS, full_name
+from .db import checked, text
 from .values import Commit, Draft, SessionRow
 
-if TYPE_CHECKING:
-    from .db import Database
-    from .sqlite import SqliteStore
 
-LOOSE_LIMIT = 64 << 10
-"""A frame below this is loose: it waits to be gathered with its neighbours."""
-
-
-class SqliteWriter:
+class SqliteWriter(SqliteBlobWriter):
     """Everything that changes the store."""
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store, self._db = store, store.db
-        if getattr(self._db.local, "writer", None) is not None:
-            raise BadRequest("this thread is already inside a transaction of this store")
-        self._db.local.writer = self
-        self._begun = False
-        self._next: dict[str, int] = {}
-        self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
-        self._interned: dict[tuple[str, ...], int] = {}
-        self._bases: dict[int, int | None] = {}
-        self._chain = 0
-        self._changes = ChangeLog(self._db)
-        self.loosened: list[tuple[int, int]] = []
-        """Chain and size of each loose frame that was added."""
-        self.ended: set[int] = set()
-        """Chains that were closed."""
-        self._reset_buffer()
-
-    def _reset_buffer(self) -> None:
-        self._buffer: dict[str, bytes] = {}
-        self._size = 0
-        self._prefix: int | None = None
-        self._numbers: dict[str, int] = {}  # of the artifacts in the buffer, whose rows are yet to be written
-        self._noted: set[str] = set()  # those of them that have a row nevertheless
-        self._scattered = False  # one of them was evicted before, so its row is not next to the others
-
-    def begin(self) -> None:
-        """Begin the transaction now, for one who must look before changing anything."""
-        self._begin()
-
-    # -- the transaction ---------------------------------------------------------------------------------------
-
-    def _begin(self) -> None:
-        if not self._begun:
-            self._db.begin()
-            self._begun = True
-
-    def _draw(self, what: str) -> int:
-        """The next free number of a kind; nobody else can draw while we hold the lock."""
-        number = self._next.get(what)
-        if number is None:
-            (number,) = self._db.one(sql.NEXT[what]) or (1,)
-        self._next[what] = number + 1
-        return number
-
-    def finish(self) -> None:
-        """Write what is left in the buffer and make everything durable."""
-        if self._begun:
-            self._flush()
-            self._changes.write()
-            self._db.commit()
-            self._begun = False
-            self._store.remember(self._known, self._interned)
-
-    def end(self) -> None:
-        """Take back what was not finished."""
-        self._db.local.writer = None
-        if self._begun:
-            self._begun = False
-            self._db.rollback()
-
-    def pending(self, artifact: str) -> bytes | None:
-        """Bytes that are still in the buffer."""
-        return self._buffer.get(artifact)
-
-    # -- artifacts ---------------------------------------------------------------------------------------------
-
-    def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
-        """Keep the bytes; the answer is their full name."""
-        naming.check_policy(policy, expires)
-        data = bytes(data)
-        if len(data) > FRAME_SIZE:
-            return self.put_stream((data,), policy=policy, expires=expires)
-        name = ids.artifact_id(data)
-        self._begin()
-        number, found = self._numbers.get(name), None
-        if number is None:
-            found = self._find_or_draw(name)
-            if found is None or (found[2] is None and not self._store.has(name)):
-                self._place(name, data, like, found)
-                self._changes.add("artifact", self._numbers[name])
-        self._keep_for(name, policy, expires, new=found is None and number is None)
-        return name
-
-    def _find_or_draw(self, name: str) -> tuple[Any, ...] | None:
-        """Where an artifact is, or None; the first time, the next number is asked for in the same breath."""
-        if "artifact" in self._next:
-            return self._store.find_artifact(name)
-        id = bytes.fromhex(name)
-        *found, following = self._db.all(sql.ARTIFACT_AND_NEXT, (id[:8], id))
-        self._next["artifact"] = following[0]
-        return checked("artifacts", found[0]) if found else None
-
-    def _place(self, name: str, data: bytes, like: str, found: tuple[Any, ...] | None) -> None:
-        """Put new bytes into the buffer; a full one, or one that leans on another frame, is written first."""
-        base = self._base(like) if like else self._prefix
-        if self._buffer and (
-            self._size + len(data) > FRAME_SIZE or (self._prefix is not None and base != self._prefix)
-        ):
-            self._flush()
-            base = self._base(like) if like else None
-        self._prefix = base
-        if found is None:
-            self._numbers[name] = self._draw("artifact")
-        else:
-            self._numbers[name] = found[0]
-            self._noted.add(name)
-            self._scattered = True
-        self._buffer[name] = data
-        self._size += len(data)
-
-    def _flush(self) -> None:
-        """Make the buffer a frame. A small one is loose until it is gathered with its neighbours."""
-        if not self._buffer:
-            return
-        small = self._size < LOOSE_LIMIT
-        prefix = None if self._prefix is None else self._store.frame(self._prefix)
-        frame = seal_frame(
-            b"".join(self._buffer.values()), level=live_level(self._size) if small else BULK, prefix=prefix
-        )
-        if small and prefix is None and not self._scattered:
-            number = -self._fill_slot(frame)
-        else:
-            number = self._draw("frame")
-            add_frame(self._db, number, frame, self._prefix)
-        start, fresh = 0, []
-        for name, data in self._buffer.items():
-            if name in self._noted:
-                place_artifact(self._db, self._artifact(name), number, start)
-            else:
-                row = (self._numbers[name], bytes.fromhex(name), number, start, len(data), None, None)
-                fresh.append((*row, ids.row_sum("artifacts", row)))
-            start += len(data)
-        self._db.many(sql.ADD_ARTIFACT, fresh)
-        self._reset_buffer()
-
-    def _fill_slot(self, frame: Frame) -> int:
-        """Put a small frame into a slot whose own has been packed, or into a new one."""
-        numbers, free = list(self._numbers.values()), self._store.packer.free
-        slot = 0
-        while free and not slot:
-            slot = free.pop()
-            if self._db.one(sql.SLOT_IN_USE, (slot,)) is not None:  # somebody was faster
-                slot = 0
-        slot = slot or self._draw("slot")
-        fill_slot(self._db, slot, frame, self._chain, numbers[0], numbers[-1])
-        self.loosened.append((self._chain, frame.size))
-        return slot
-
-    def note_rows(self) -> None:
-        """Write the rows of what is in the buffer, though it is not known yet where it will lie."""
-        for name in self._numbers.keys() - self._noted:
-            self._add_artifact(self._numbers[name], name, len(self._buffer[name]))
-            self._noted.add(name)
-
-    def put_name(self, artifact: str, size: int) -> None:
-        """Note an artifact whose bytes were evicted before it came here."""
-        self._begin()
-        self._add_artifact(self._draw("artifact"), artifact, size)
-
-    def _add_artifact(self, number: int, name: str, size: int) -> None:
-        row = (number, bytes.fromhex(name), None, None, size, None, None)
-        self._db.do(sql.ADD_ARTIFACT, (*row, ids.row_sum("artifacts", row)))
-
-    def _base(self, like: str) -> int | None:
-        """The frame to compress against: the one that holds `like`, or the one that one was compressed against."""
-        found = self._store.find_artifact(like)
-        if found is not None and (found[2] or 0) < 0:
-            # A frame that others lean on must not be packed away, so what is loose is gathered for good first.
-            self._flush()
-            loose = self._db.one(sql.LOOSE_ROW, (-found[2],))
-            self._store.packer.settle(checked("loose", loose)[3] if loose else 0)
-            self._next.pop("frame", None)
-            found = self._store.find_artifact(like)
-        if found is None or found[2] is None:
-            return None
-        frame = int(found[2])
-        if frame not in self._bases:
-            row = self._db.one(sql.FRAME_PREFIX, (frame,))
-            prefix = checked("frames", row)[3] if row else None
-            self._bases[frame] = prefix if prefix is not None else frame
-        return self._bases[frame]
-
-    def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
-        """`put` for content that need not fit into memory: every part is a frame of its own."""
-        naming.check_policy(policy, expires)
-        self._begin()
-        hasher, first = ids.ArtifactHasher(), b""
-        frames: list[tuple[int, int]] = []
-        for part in _even(parts):
-            hasher.update(part)
-            if not frames and not first:
-                first = part  # the only one, perhaps
-                continue
-            for content in filter(None, (first, part)):
-                frames.append((self._add_part(content), len(content)))
-            first = b""
-        if not frames:
-            return self.put(first, policy=policy, expires=expires)
-        name = hasher.hexdigest()
-        found = self._store.find_artifact(name)
-        if found is not None and self._store.has(name):
-            self._db.many(sql.DROP_FRAME, [(frame,) for frame, _ in frames])
-        else:
-            size = sum(size for _, size in frames)
-            if found is not None:
-                number = found[0]
-            else:
-                number = self._draw("artifact")
-                self._add_artifact(number, name, size)
-            rows = [(number, n, *frame) for n, frame in enumerate(frames)]
-            self._db.many(sql.ADD_PART, [(*row, ids.row_sum("parts", row)) for row in rows])
-            self._changes.add("artifact", number)
-        self._keep_for(name, policy, expires, new=found is None)
-        return name
-
-    def _add_part(self, content: bytes) -> int:
-        number = self._draw("frame")
-        add_frame(self._db, number, seal_frame(content, level=BULK))
-        return number
-
-    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
-        """How long the artifact must stay."""
-        naming.check_policy(policy, expires)
-        self._begin()
-        self._set_policy(self._artifact(artifact), policy, expires)
-
-    def evict(self, artifact: str) -> None:
-        """Let the bytes go and keep the name; the room they took is gc's to give back."""
-        self._begin()
-        self._flush()
-        row = self._artifact(artifact)
-        if row[5] == "pin":
-            raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
-        self.drop_bytes(row)
-
-    def drop_bytes(self, row: tuple[Any, ...]) -> None:
-        """Evict the artifact of this row, whatever its policy."""
-        self._begin()
-        self._db.do(sql.DROP_PARTS, (row[0],))
-        place_artifact(self._db, row, None, None)
-        self._changes.add("eviction", row[0])
-
-    def drop_artifact(self, number: int, id: bytes) -> None:
-        """Remove an artifact, its name too. Its number is not given out again: the feed has spoken of it."""
-        self._begin()
-        fact = ("artifacts", self._draw("artifact") - 1)
-        self._next.pop("artifact")
-        self._db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
-        for statement in (sql.DROP_PARTS, sql.DROP_ARTIFACT):
-            self._db.do(statement, (number,))
-        self._changes.add("eviction", id)
-
-    def _artifact(self, artifact: str) -> tuple[Any, ...]:
-        if artifact in self._numbers:
-            self.note_rows()
-        found = self._store.find_artifact(artifact)
-        if found is None:
-            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}", hint="put it first")
-        return found
-
-    def _set_policy(self, row: tuple[Any, ...], policy: str, expires: int | None) -> None:
-        set_artifact(self._db, (*row[:5], None if policy == "default" else policy, expires))
-        self._changes.add("policy", row[0], policy)
-
-    def _keep_for(self, artifact: str, policy: str, expires: int | None, *, new: bool) -> None:
-        """The policy of bytes that were put: theirs if they are new, else the stronger of two."""
-        if new and policy == "default":
-            return
-        row = self._artifact(artifact)
-        before = (row[5] or "default", row[6])
-        after = (policy, expires) if new else naming.stronger(before, (policy, expires))
-        if after != before:
-            self._set_policy(row, *after)
 
     # -- commits -----------------------------------------------------------------------------------------------
 
     def commit(self, draft: Draft) -> Commit:
         """Record a commit; the same commit twice is one commit."""
-        naming.check_draft(draft)
+        values.check_draft(draft)
         self._begin()
-        if len(draft.parent) > naming.FULL:  # a first commit may be named with its seal too
+        if len(draft.parent) > values.FULL:  # a first commit may be named with its seal too
             draft = msgspec.structs.replace(draft, parent=self._store.get_commit(draft.parent).id)
         parent = self._parent(draft.parent)
         artifact = self._numbers.get(draft.artifact) or self._artifact(draft.artifact)[0]
         created_at = clock.format_seconds(draft.time)
-        name = naming.commit_name(draft, created_at)
-        seal = naming.seal_of(draft, created_at, parent[1] if parent else "")
+        name = values.commit_name(draft, created_at)
+        seal = values.seal_of(draft, created_at, parent[1] if parent else "")
         raw = self._db.all(sql.COMMITS_BETWEEN, _near(name))
         if raw:
             self.note_rows()  # a sum is over the name of the artifact, whose row may not be there yet
@@ -331,10 +39,10 @@ class SqliteWriter:
             if row[2].hex() == seal:
                 return self._seen(row[0], full_name(*row[1:4]), draft)
         full = name + seal if same_name else name
-        digits = naming.digits_needed(full, [full_name(*row[1:4]) for row in alike])
+        digits = values.digits_needed(full, [full_name(*row[1:4]) for row in alike])
         self._insert(draft, full, seal, digits, parent[0] if parent else None, artifact)
         short = ids.commit_ref(full, digits)
-        return naming.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
+        return values.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
 
     def _parent(self, name: str) -> tuple[int, str] | None:
         if not name:
@@ -349,9 +57,9 @@ class SqliteWriter:
         number = number or self._draw("chain") << 32
         row = (
             number,
-            bytes.fromhex(full[: naming.FULL]),
+            bytes.fromhex(full[: values.FULL]),
             bytes.fromhex(seal),
-            int(len(full) > naming.FULL),
+            int(len(full) > values.FULL),
             digits if digits != ids.COMMIT_SHORT else None,
             fork,
             bytes.fromhex(draft.artifact),
@@ -361,7 +69,7 @@ class SqliteWriter:
             draft.message_count,
             draft.token_count,
             int(draft.approximate),
-            naming.links_text(draft) or None,
+            values.links_text(draft) or None,
         )
         self._db.do(sql.ADD_COMMIT, (*row[:6], artifact, *row[7:], ids.row_sum("commits", row)))
         self._changes.add("commit", number)
@@ -425,10 +133,10 @@ class SqliteWriter:
         record: bool = True,
     ) -> None:
         """Point a name at a commit, by compare-and-set."""
-        naming.check_name(name)
+        values.check_name(name)
         self._begin()
         current = self._store.find_name(name)
-        naming.check_move(name, kind, current, to, expect)
+        values.check_move(name, kind, current, to, expect)
         target = self._number(to) if to else None
         before = self._number(current.target) if current else None
         if target == before:
@@ -453,66 +161,25 @@ class SqliteWriter:
         session = text(row.session)
         known = self._db.one(sql.SESSION, (session,))
         number, _, version, *_ = checked("sessions", known) if known else (self._draw("sessions"), "", 0)
-        naming.check_version(row.session, version, expect)
+        values.check_version(row.session, version, expect)
         ends = [self._number(commit) if commit else None for commit in (row.tip, row.live)]
         older = " ".join(str(self._number(commit)) for commit in row.older)
-        values = (
+        kept = (
             *(number, session, version + 1, text(row.runtime), *ends, older),
             *(text(getattr(row, word)) for word in SESSION_WORDS),
             *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state),
         )
-        total = ids.row_sum("sessions", values)
-        if known is not None and known[10] == values[10]:
+        total = ids.row_sum("sessions", kept)
+        if known is not None and known[10] == kept[10]:
             # Neither indexed column changes, so neither index is written.
-            self._db.do(sql.SET_SESSION, (*values[2:10], *values[11:], total, number))
+            self._db.do(sql.SET_SESSION, (*kept[2:10], *kept[11:], total, number))
         else:
-            self._db.do(sql.SAVE_SESSION, (*values, total))
+            self._db.do(sql.SAVE_SESSION, (*kept, total))
         self._changes.add("session", number)
         return msgspec.structs.replace(row, version=version + 1)
-
-
-def add_frame(db: Database, number: int, frame: Frame, prefix: int | None = None) -> None:
-    """Write a frame's row."""
-    row = (number, frame.hash, frame.size, prefix)
-    db.do(sql.ADD_FRAME, (*row, ids.row_sum("frames", row), frame.data))
-
-
-def fill_slot(db: Database, slot: int, frame: Frame, chain: int, first: int, last: int) -> None:
-    """Write a loose frame's row."""
-    row = (slot, frame.hash, frame.size, chain, first, last)
-    db.do(sql.FILL_SLOT, (*row, ids.row_sum("loose", row), frame.data))
-
-
-def place_artifact(db: Database, row: tuple[Any, ...], frame: int | None, start: int | None) -> None:
-    """Write where an artifact lies now."""
-    set_artifact(db, (*row[:2], frame, start, *row[4:]))
-
-
-def set_artifact(db: Database, row: tuple[Any, ...]) -> None:
-    """Write what is known of an artifact now; its name and size never change."""
-    number, _, frame, start, _, policy, expires = row
-    db.do(sql.SET_ARTIFACT, (frame, start, policy, expires, ids.row_sum("artifacts", row), number))
 
 
 def _near(name: str) -> tuple[bytes, bytes]:
     """Every name that shares the eight digits people see."""
     start = bytes.fromhex(name[: ids.COMMIT_SHORT])
     return start + b"\0\0\0\0", start + b"\xff\xff\xff\xff"
-
-
-def _even(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces of exactly one frame, but for the last; nothing at all gives one empty piece."""
-    held = bytearray()
-    given = False
-    for part in parts:
-        view = memoryview(part)
-        while len(view):
-            taken = view[: FRAME_SIZE - len(held)]
-            held += taken
-            view = view[len(taken) :]
-            if len(held) == FRAME_SIZE:
-                yield bytes(held)
-                held.clear()
-                given = True
-    if held or not given:
-        yield bytes(held)

@@ -1,0 +1,392 @@
+"""Commits and sessions in SQLite, the reading half.
+
+Commits lie in *chains*: a commit whose parent is the last of a chain goes on with it, any other begins a new one. The
+row number is chain * 2**32 + place, so a walk is one range scan for each chain it passes.
+
+What is kept in memory between calls is committed and never changes; inside a transaction nothing is kept, since it may
+be taken back.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from harken import clock, ids
+from harken.errors import Corrupt, NotFound
+
+from . import sql, values
+from .blobs import SqliteBlobs, span
+from .db import FSCK, Row, checked, readable, text, untext
+from .values import Commit, Link, SessionRow
+
+T = TypeVar("T")
+_KEPT = 200_000
+_STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
+_ASKED = 400  # names in one query
+SESSION_WORDS = (
+    "parent",
+    "agent",
+    "title",
+    "source",
+    "template",
+    "principal",
+    "machine",
+    "ticket_id",
+    "thread_id",
+)
+"""Texts of a session's row, in the order of its columns."""
+Names = dict[int | None, str]
+"""The full names of commits by their row numbers; None is no commit."""
+
+
+def ranges(prefix: str) -> list[tuple[str | bytes, str | bytes]]:
+    """The least text that begins like this and the least that comes after all of them, as text and as bytes.
+
+    Text that is not UTF-8 is kept as bytes, and SQLite sorts those apart."""
+    try:
+        found: list[tuple[str | bytes, str | bytes]] = [(prefix, _after(prefix))]
+    except UnicodeEncodeError:
+        found = []
+    data = prefix.encode("utf-8", "surrogatepass")
+    stripped = data.rstrip(b"\xff")
+    return [*found, (data, stripped[:-1] + bytes([stripped[-1] + 1]))]
+
+
+def _after(prefix: str) -> str | bytes:
+    prefix.encode()
+    cut = prefix.rstrip("\U0010ffff")
+    if not cut:
+        return b""  # bytes, even none, come after all text
+    following = ord(cut[-1]) + 1
+    return cut[:-1] + chr(0xE000 if following == 0xD800 else following)
+
+
+def full_name(id: bytes, seal: bytes, twin: int) -> str:
+    """A commit's name as callers know it."""
+    return id.hex() + seal.hex() if twin else id.hex()
+
+
+def first_of_chain(number: int) -> int:
+    """The row number of the first commit of the chain a commit lies in."""
+    return number >> 32 << 32
+
+
+def parent_of(number: int, fork: int | None) -> int | None:
+    """The row number of a commit's parent."""
+    return fork if number == first_of_chain(number) else number - 1
+
+
+def link_of(row: Row, origin: Row) -> Link:
+    """A commit as materialize needs it; the row has been checked."""
+    id = full_name(row[1], row[2], row[3])
+    return Link(id, row[6].hex(), origin[2], origin[1], row[10], row[11], row[12] == 1)
+
+
+def commit_of(row: Row, parent: str, origin: Row, principal: Row) -> Commit:
+    """A commit; the row has been checked."""
+    _, id, seal, twin, digits, _, artifact, time, _, _, messages, tokens, approximate, links = row
+    name = full_name(id, seal, twin)
+    spawned, forked = _links_of(links) if links else (None, "")
+    session_id, format, commit_type, checkpoint, template, ticket_id, thread_id = origin
+    return Commit(
+        artifact=artifact.hex(),
+        format=format,
+        parent=parent,
+        commit_type=commit_type,
+        checkpoint=checkpoint,
+        time=time,
+        template=template,
+        principal=principal[0],
+        machine=principal[1],
+        session_id=session_id,
+        ticket_id=ticket_id,
+        thread_id=thread_id,
+        message_count=messages,
+        token_count=tokens,
+        approximate=approximate == 1,
+        spawned_from=spawned,
+        forked_from=forked,
+        id=name,
+        seal=seal.hex(),
+        short=ids.commit_ref(name, digits or ids.COMMIT_SHORT),
+        created_at=clock.format_seconds(time),
+    )
+
+
+def _links_of(links: str) -> tuple[dict[str, Any] | None, str]:
+    known = msgspec.json.decode(links)
+    return known.get("spawned_from"), known.get("forked_from", "")
+
+
+def words(row: Row) -> Row:
+    """The texts of a row, as callers know them."""
+    return tuple(map(untext, row))
+
+
+def session_of(row: Row, names: Names, older: tuple[str, ...]) -> SessionRow:
+    """A session; the row has been checked."""
+    return SessionRow(
+        session=untext(row[1]),
+        version=row[2],
+        runtime=untext(row[3]),
+        tip=names[row[4]],
+        live=names[row[5]],
+        older=older,
+        **dict(zip(SESSION_WORDS, words(row[7:16]), strict=True)),
+        started=row[16],
+        ended=row[17],
+        messages=row[18],
+        cost_usd_micros=row[19],
+        state=row[20],
+    )
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """Row numbers as a query takes them."""
+    return msgspec.json.encode(sorted(numbers)).decode()
+
+
+class SqliteCommits(SqliteBlobs):
+    """What a store in SQLite answers about commits and sessions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers: dict[str, tuple[int, str]] = {}
+        self._names_kept: dict[int, str] = {}
+        self.interned: dict[tuple[str, ...], int] = {}
+        self._origins: dict[int, Row] = {}
+        self._principals: dict[int, Row] = {}
+
+    # -- commits -----------------------------------------------------------------------------------------------
+
+    def get_commit(self, commit: str) -> Commit:
+        """The commit of that full name."""
+        return self.get_commits([commit])[0]
+
+    def get_commits(self, commits: Sequence[str]) -> list[Commit]:
+        """The commits of these full names, in the order asked."""
+        rows = self._rows_of(commits)
+        return self._commits([rows[name] for name in commits])
+
+    def _rows_of(self, commits: Sequence[str]) -> dict[str, Row]:
+        """The checked rows of commits, by the names they were asked by; `NotFound` says which is not there."""
+        self._see_own_writes()
+        starts: dict[bytes, set[str]] = {}
+        for name in commits:
+            if len(name) >= values.FULL and ids.is_hex(name):
+                starts.setdefault(bytes.fromhex(name[:16]), set()).add(name)
+        found: dict[str, Row] = {}
+        asked = list(starts)
+        for at in range(0, len(asked), _ASKED):
+            some = asked[at : at + _ASKED]
+            for raw in self.db.all(f"{sql.COMMITS_CALLED}({','.join('?' * len(some))})", some):
+                row = checked("commits", raw)
+                both = row[1].hex() + row[2].hex()
+                for name in starts[row[1][:8]]:
+                    if name == both or name == full_name(*row[1:4]):
+                        found[name] = row
+        for name in commits:
+            if name not in found:
+                raise NotFound(f"no commit {ids.commit_ref(name)}", hint="`harken log --all` lists every commit")
+        return found
+
+    def number(self, commit: str) -> int:
+        """The row number of a commit."""
+        return self.number_and_seal(commit)[0]
+
+    def number_and_seal(self, commit: str) -> tuple[int, str]:
+        """The row number of a commit, and its seal."""
+        known = self._numbers.get(commit)
+        if known is None:
+            row = self._rows_of([commit])[commit]
+            known = (row[0], row[2].hex())
+            self._keep(self._numbers, {full_name(*row[1:4]): known})
+        return known
+
+    def _located(self, commits: Sequence[str]) -> dict[str, tuple[int, str]]:
+        """The row number and the full name of each commit, by the names they were asked by."""
+        found = {name: (known[0], name) for name in commits if (known := self._numbers.get(name))}
+        rest = [name for name in commits if name not in found]
+        return found | {name: (row[0], full_name(*row[1:4])) for name, row in self._rows_of(rest).items()}
+
+    def names_of(self, numbers: Iterable[int | None]) -> Names:
+        """The full names of commits by their row numbers."""
+        names: Names = {None: ""}
+        asked = set()
+        for number in numbers:
+            if number is not None:
+                name = self._names_kept.get(number)
+                if name is None:
+                    asked.add(number)
+                else:
+                    names[number] = name
+        fresh = {row[0]: full_name(*row[1:4]) for row in self.rows_at("commits", sql.COMMITS_AT, asked)}
+        self._keep(self._names_kept, fresh)
+        return names | fresh
+
+    def rows_at(self, table: str, statement: str, numbers: Iterable[int], *, gone: int = 0) -> list[Row]:
+        """The rows with these numbers; `Corrupt` where one is not there, unless it may be gone for its number."""
+        asked = sorted(set(numbers))
+        if not asked:
+            return []
+        self._see_own_writes()
+        rows = [checked(table, row) for row in self.db.all(statement, (listed(asked),))]
+        missing = max(set(asked) - {row[0] for row in rows}, default=0)
+        if missing > gone:
+            raise Corrupt(f"row {missing} of the table {table} is missing", hint=FSCK)
+        return rows
+
+    def commits(self, prefix: str = "", *, limit: int | None = None) -> list[Commit]:
+        """Commits whose name begins with these hex digits, newest first."""
+        self._see_own_writes()
+        if not prefix:
+            rows = self.db.all(sql.COMMITS_NEWEST, (-1 if limit is None else limit,))
+            return self._commits([checked("commits", row) for row in rows])
+        if not ids.is_hex(prefix):
+            return []
+        long = len(prefix) > values.FULL
+        found = []
+        for raw in self.db.all(sql.COMMITS_BETWEEN, span(prefix)):
+            row = checked("commits", raw)
+            if (row[1].hex() + row[2].hex() if long else row[1].hex()).startswith(prefix) and (long or not row[3]):
+                found.append(row)
+        return self._commits(found[:limit])
+
+    def _commits(self, rows: Sequence[Row]) -> list[Commit]:
+        """Checked rows as commits, with everything they name looked up at once."""
+        names: Names = {row[0]: full_name(*row[1:4]) for row in rows}
+        names[None] = ""
+        names |= self.names_of({parent_of(row[0], row[5]) for row in rows} - names.keys())
+        origins = self._interned_rows("origins", {row[8] for row in rows})
+        who = self._interned_rows("principals", {row[9] for row in rows})
+        with readable():
+            made = [commit_of(row, names[parent_of(row[0], row[5])], origins[row[8]], who[row[9]]) for row in rows]
+        self._keep(self._numbers, {commit.id: (row[0], commit.seal) for commit, row in zip(made, rows, strict=True)})
+        return made
+
+    def _interned_rows(self, table: str, numbers: set[int]) -> dict[int, Row]:
+        """Rows of `origins` or `principals`, without their numbers."""
+        kept = self._origins if table == "origins" else self._principals
+        statement = sql.ORIGINS_AT if table == "origins" else sql.PRINCIPALS_AT
+        missing = numbers - kept.keys()
+        if not missing:
+            return kept
+        fresh = {row[0]: words(row[1:]) for row in self.rows_at(table, statement, missing)}
+        self._keep(kept, fresh)
+        return {number: kept[number] if number in kept else fresh[number] for number in numbers}
+
+    def _keep(self, kept: dict[Any, T], fresh: dict[Any, T]) -> None:
+        """Keep what was read between calls; not inside a transaction, which may be taken back."""
+        if not self.db.holding and len(kept) + len(fresh) <= _KEPT:
+            kept.update(fresh)
+
+    def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
+        """From the commit back towards its root, a range scan for each chain it passes."""
+        ends, walked = frozenset(stop), []
+        for rows in self._scan(sql.CHAIN, commit, limit):
+            for made in self._commits([checked("commits", row) for row in rows]):
+                walked.append(made)
+                if made.commit_type in ends:
+                    return walked
+        return walked
+
+    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
+        """`chain` without the facts that only people need; where the bytes lie is noted for `get_many`."""
+        ends = frozenset(stop)
+        walked: list[Link] = []
+        if len(self._places) > _KEPT:
+            self._places.clear()
+        for rows in self._scan(sql.WALK, commit, limit):
+            sound = [checked("commits", row[:15]) for row in rows]
+            kinds = self._interned_rows("origins", {row[8] for row in sound})
+            with readable():
+                links = [link_of(row, kinds[row[8]]) for row in sound]
+            self._places.update(zip([link.artifact for link in links], [row[15:] for row in rows], strict=True))
+            if ends:
+                for n, link in enumerate(links):
+                    if link.commit_type in ends:
+                        return walked + links[: n + 1]
+            walked += links
+        return walked
+
+    def _scan(self, statement: str, commit: str, limit: int | None) -> Iterator[list[Row]]:
+        """The rows of a walk in blocks that grow, newest first: a few queries for each chain that the walk passes."""
+        self._see_own_writes()
+        number: int | None = self.number(commit)
+        left = limit if limit is not None else sys.maxsize
+        step = _STEP
+        while number is not None and left > 0:
+            first = first_of_chain(number)
+            rows = self.db.all(statement, (first, number, min(step, left)))
+            if [row[0] for row in rows] != list(range(number, number - len(rows), -1)) or not rows:
+                raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
+            yield rows
+            left -= len(rows)
+            if len(rows) < step and left > 0 and rows[-1][0] != first:
+                raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
+            step = min(step * 8, 1 << 15)
+            # Whoever takes the rows has checked them by now.
+            number = parent_of(rows[-1][0], rows[-1][5])
+
+    def children(self, commit: str) -> list[Commit]:
+        """The commits that name it as their parent."""
+        self._see_own_writes()
+        number = self.number(commit)
+        return self._commits([checked("commits", row) for row in self.db.all(sql.CHILDREN, (number + 1, number))])
+
+    # -- what the writer keeps between transactions ------------------------------------------------------------
+
+    def remember(self, commits: dict[str, tuple[int, str]], interned: dict[tuple[str, ...], int]) -> None:
+        """Where these commits lie, which are likely parents of the next, and the numbers of repeated text."""
+        for kept in (self._numbers, self._names_kept, self.interned):
+            if len(kept) > _KEPT:
+                kept.clear()
+        self._numbers.update(commits)
+        self._names_kept.update((number, name) for name, (number, _) in commits.items())
+        self.interned.update(interned)
+
+    def forget_all(self) -> None:
+        """After a repair: what was read before may be gone."""
+        for kept in (
+            self._numbers,
+            self._names_kept,
+            self.interned,
+            self._origins,
+            self._principals,
+            self._places,
+            self._frames,
+        ):
+            kept.clear()
+        self._epoch = ""
+
+    def forget_places(self) -> None:
+        """After a transaction: slices may have moved."""
+        self._places.clear()
+
+    # -- sessions ----------------------------------------------------------------------------------------------
+
+    def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
+        """The sessions it knows, by the start of their id or by the file they came from."""
+        if source is not None:
+            raw = self.db.all(sql.SESSIONS_FROM, (text(source),))
+        elif prefix:
+            raw = [row for ends in ranges(prefix) for row in self.db.all(sql.SESSIONS_BETWEEN, ends)]
+        else:
+            raw = self.db.all(sql.SESSIONS)
+        rows = sorted(checked("sessions", row) for row in raw)
+        return [row for row in self._sessions(rows) if row.session.startswith(prefix)]
+
+    def find_session(self, session: str) -> SessionRow | None:
+        """The session of exactly this id."""
+        row = self.db.one(sql.SESSION, (text(session),))
+        return self._sessions([checked("sessions", row)])[0] if row else None
+
+    def _sessions(self, rows: Sequence[Row]) -> list[SessionRow]:
+        with readable():
+            older = {row[0]: tuple(map(int, row[6].split())) for row in rows if row[6]}
+            names = self.names_of(n for row in rows for n in (row[4], row[5], *older.get(row[0], ())))
+            return [session_of(row, names, tuple(names[n] for n in older.get(row[0], ()))) for row in rows]
