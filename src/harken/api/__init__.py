@@ -30,17 +30,21 @@ OPERATIONS: dict[str, str] = {
     "gc": "upkeep",
     "graph": "commits",
     "history": "commits",
+    "import_sessions": "runtimes",
     "log": "commits",
     "materialize": "writing",
     "moves": "names",
     "names": "names",
     "pin": "names",
     "resolve": "commits",
+    "resume": "runtimes",
     "sessions": "sessions",
     "set_name": "names",
     "show": "commits",
     "snapshot": "writing",
+    "stats": "stats",
     "undo": "names",
+    "watch": "runtimes",
 }
 """Every operation and the module it is in; modules are loaded when they are needed."""
 

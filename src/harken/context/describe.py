@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 
-from harken.errors import Evicted, HarkenError
+from harken import ids
+from harken.errors import BadRequest, Evicted, HarkenError
+from harken.events import Event
 from harken.formats import find as find_format
 from harken.store.base import Annotation, Commit, Store
 
@@ -96,3 +98,29 @@ def _sized(store: Store, commit: Commit) -> str:
     if info.evicted:
         raise Evicted(f"the bytes of {commit.short} were evicted")
     return f"{commit.commit_type} in {commit.format}, {info.size} bytes"
+
+
+def delta_events(store: Store, commit: Commit) -> list[Event]:
+    """What a commit adds to the conversation, as events."""
+    known = find_format(commit.format)
+    if known is None or "read" not in known.can:
+        raise BadRequest(
+            f"{commit.short} is in {commit.format}, which cannot be read here",
+            hint=f"`harken materialize {commit.short}` writes its bytes as they are",
+        )
+    return known.read(store.get(commit.artifact))
+
+
+def shorts(store: Store, commits: Sequence[str]) -> dict[str, str]:
+    """The shown names of commits given by their full names; of one that is not here, its usual short form."""
+    try:
+        return {commit.id: commit.short for commit in store.get_commits(commits)}
+    except HarkenError:  # one of them is gone or damaged: that must not hide the others
+        return {commit: _short(store, commit) for commit in commits}
+
+
+def _short(store: Store, commit: str) -> str:
+    try:
+        return store.get_commit(commit).short
+    except HarkenError:
+        return ids.commit_ref(commit)

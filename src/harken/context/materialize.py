@@ -305,6 +305,8 @@ def _recall(store: Store, key: str) -> Materialized | None:
 
 def remake(store: Store, digits: str) -> Bytes | None:
     """The bytes of an answer by their name or a unique beginning of it: remembered, or made again."""
+    if len(digits) < ids.ARTIFACT_SHORT or not ids.is_hex(digits):
+        return None
     found = find_recipe(store, digits)
     name = found[0] if found else digits
     if (data := recall_bytes(store, name)) is not None or found is None:

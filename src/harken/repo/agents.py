@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,10 +81,12 @@ def _told_by(log: bytes, rows: list[SessionRow]) -> list[SessionAgent]:
     ]
 
 
-def view_of(store: Store, session: str) -> SessionViewer:
-    """The views of a session in the store."""
+def view_of(store: Store, session: str | os.PathLike[str]) -> SessionViewer:
+    """The views of a session in the store, or of a log file."""
     from harken.views import SessionViewer
 
+    if not isinstance(session, str):
+        return SessionViewer(Path(session))
     row = get_session(store, session)
     log = session_bytes(store, row, LOG)
     if log is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,23 +19,27 @@ from harken import context, ids
 from harken.context import Diff, Materialized, Ref, Shown, Tracker, listing, names
 from harken.context.checkpoint import Time
 from harken.context.compaction import events_at, foundation
+from harken.context.describe import delta_events, shorts
 from harken.context.family import Family, family
 from harken.context.materialize import Recipe, note_recipe, remake
 from harken.context.summary import request as summary_request
-from harken.errors import BadRequest, Evicted, HarkenError, NotFound
+from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
-from harken.formats import find as find_format
 from harken.store import Change, Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc
 
 from .agents import SessionAgent, agents_in_log, agents_in_store, view_of
 from .checkpoint import EVENTS, CommitFacts, NewCommit, make_commit
 
 if TYPE_CHECKING:
-    from .live import KeptSession
-
-if TYPE_CHECKING:
+    from harken.runtimes import Environment
+    from harken.runtimes.memory import ImportResult
+    from harken.runtimes.resume import Resumed
+    from harken.runtimes.run import Ended, RunOutput, RunRequest
     from harken.views import SessionViewer
+
+    from .counting import SessionFigures, TotalFigures
+    from .live import KeptSession
 
 _STOPS = ("compaction", "root")
 
@@ -81,8 +86,7 @@ class Repo:
             raise
         except NotFound:
             # What materialize answered has such a name too; it is remembered, or can be made again.
-            digits = ref.removeprefix(ids.ARTIFACT_PREFIX).lower()
-            made = remake(self.store, digits) if len(digits) >= ids.ARTIFACT_SHORT and ids.is_hex(digits) else None
+            made = remake(self.store, ref.removeprefix(ids.ARTIFACT_PREFIX).lower())
             if made is None:
                 raise
             return made
@@ -136,14 +140,7 @@ class Repo:
 
     def delta(self, ref: Ref) -> list[Event]:
         """What a commit adds to the conversation, as events."""
-        commit = self.commit(ref)
-        known = find_format(commit.format)
-        if known is None or "read" not in known.can:
-            raise BadRequest(
-                f"{commit.format} is in no format that can be read here",
-                hint=f"`harken materialize {commit.short}` writes its bytes as they are",
-            )
-        return known.read(self.store.get(commit.artifact))
+        return delta_events(self.store, self.commit(ref))
 
     def log(self, ref: Ref | None = None, *, limit: int | None = None, superseded: bool = False) -> Iterator[Shown]:
         """The chain behind a commit (without one, every commit), newest first, with summaries and names. Tails that
@@ -163,17 +160,7 @@ class Repo:
 
     def shorts(self, commits: Iterable[str]) -> dict[str, str]:
         """The shown names of commits given by their full names; of one that is not here, its usual short form."""
-        wanted = list(commits)
-        try:
-            return {commit.id: commit.short for commit in self.store.get_commits(wanted)}
-        except HarkenError:  # one of them is gone or damaged: that must not hide the others
-            return {commit: self._short(commit) for commit in wanted}
-
-    def _short(self, commit: str) -> str:
-        try:
-            return self.store.get_commit(commit).short
-        except HarkenError:
-            return ids.commit_ref(commit)
+        return shorts(self.store, list(commits))
 
     def agents(self, session: str | os.PathLike[str]) -> list[SessionAgent]:
         """The agents of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
@@ -186,8 +173,8 @@ class Repo:
         row = context.get_session(self.store, session)
         return context.session_events(self.store, row, self.store.sessions(prefix=row.session))
 
-    def view(self, session: str) -> SessionViewer:
-        """The views of a session: of its log where it is Harken's own, of its events otherwise."""
+    def view(self, session: str | os.PathLike[str]) -> SessionViewer:
+        """The views of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
         return view_of(self.store, session)
 
     def sessions(self, prefix: str = "") -> list[SessionRow]:
@@ -206,15 +193,16 @@ class Repo:
 
     def fork(self, ref: Ref, name: str, *, who: str = "", why: str = "") -> Name:
         """A new branch at a commit; nothing is copied."""
-        commit = self.commit(ref)
-        self.move(name, commit, kind="branch", expect="", who=who, why=why or f"fork of {commit.short}")
-        return Name(name=name, kind="branch", target=commit.id)
+        return self._new_name(ref, name, "branch", who, why or "fork")
 
     def tag(self, ref: Ref, name: str, *, who: str = "", why: str = "") -> Name:
         """A new tag at a commit."""
+        return self._new_name(ref, name, "tag", who, why or "tag")
+
+    def _new_name(self, ref: Ref, name: str, kind: str, who: str, why: str) -> Name:
         commit = self.commit(ref)
-        self.move(name, commit, kind="tag", expect="", who=who, why=why or "tag")
-        return Name(name=name, kind="tag", target=commit.id)
+        self.move(name, commit, kind=kind, expect="", who=who, why=why)
+        return Name(name=name, kind=kind, target=commit.id)
 
     def move(
         self, name: str, to: Ref | None, *, kind: str, expect: str | None = None, who: str = "", why: str = ""
@@ -268,6 +256,79 @@ class Repo:
         _, base = foundation(self.store, ref)
         return ask(model, summary_request(events_at(self.store, base)), purpose="compact")
 
+    # -- runtimes ----------------------------------------------------------------------------------------------
+
+    def import_sessions(
+        self,
+        paths: Sequence[str | os.PathLike[str]] = (),
+        *,
+        runtimes: Sequence[str] = (),
+        environ: Environment | None = None,
+        principal: str = "",
+        **options: Any,
+    ) -> Iterator[ImportResult]:
+        """Import the sessions at or below the paths; without paths, those that lie where `environ` says the runtimes
+        keep them. Says what became of each file as it lands. `ImportOptions` lists the options."""
+        from .importing import ImportOptions, ImportPlaces, import_sessions
+
+        places = ImportPlaces(paths, runtimes, environ, principal)
+        return import_sessions(self.store, places, ImportOptions(**options), now=self.clock)
+
+    def watch(
+        self,
+        paths: Sequence[str | os.PathLike[str]] = (),
+        *,
+        runtimes: Sequence[str] = (),
+        environ: Environment | None = None,
+        principal: str = "",
+        interval: float = 0.5,
+        stop: threading.Event | None = None,
+    ) -> Iterator[ImportResult]:
+        """`import_sessions`, and go on as files grow, until `stop` is set."""
+        from .importing import ImportPlaces, watch_sessions
+
+        places = ImportPlaces(paths, runtimes, environ, principal)
+        stop = stop or threading.Event()
+        return watch_sessions(self.store, places, interval=interval, stop=stop, now=self.clock)
+
+    def resume(
+        self,
+        ref: Ref,
+        runtime: str,
+        *,
+        cwd: str | os.PathLike[str],
+        home: str | os.PathLike[str] | None = None,
+        environ: Environment | None = None,
+    ) -> Resumed:
+        """Write the conversation at a commit where a runtime finds it, and say which command goes on with it.
+
+        `cwd` is the folder the runtime is going to work in; `home` its own folder, where `environ` does not tell."""
+        from harken import runtimes as registry
+        from harken.runtimes.resume import Destination, resume
+
+        if home is None and environ is None:
+            raise BadRequest(
+                "where does the runtime keep its sessions?", hint="pass `home`, or your environment as `environ`"
+            )
+        own = None if home is None else Path(home)
+        to = Destination(runtime=registry.get(runtime), cwd=Path(cwd), environ=environ or {}, home=own)
+        return resume(self.store, self.commit(ref), to, now=self.clock)
+
+    def run(self, request: RunRequest, output: RunOutput) -> Ended:
+        """Start a runtime and keep what it knows while it works."""
+        from harken.runtimes.run import run
+
+        return run(self.store, request, output, now=self.clock)
+
+    def stats(
+        self, sessions: Sequence[str | os.PathLike[str]] = (), *, agents: bool = True
+    ) -> Iterator[SessionFigures | TotalFigures]:
+        """Tokens, prompts and tools of sessions in the store (ids) and of files (path objects), each counted once;
+        without any, of all in the store. Of several there is a total."""
+        from .counting import count_sessions
+
+        return count_sessions(self.store, sessions, with_agents=agents)
+
     # -- following the store -----------------------------------------------------------------------------------
 
     @property
@@ -303,31 +364,13 @@ class Repo:
 
     # -- live sessions -----------------------------------------------------------------------------------------
 
-    def session(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        session_id: str | None = None,
-        start: Ref | None = None,
-        frequency: str = "turn",
-        principal: str = "",
-        on_warning: context.tracker.Warn | None = None,
-        **options: Any,
-    ) -> KeptSession:
+    def session(self, path: str | os.PathLike[str], *, start: Ref | None = None, **settings: Any) -> KeptSession:
         """A session log whose agents are checkpointed as they speak. With `start` it is a new log that begins with the
-        conversation at that commit. Takes the options of `Session` too."""
+        conversation at that commit. `settings` are `session_id`, `frequency`, `principal`, `on_warning`, and those of
+        `Session`."""
         from .live import KeptSession
 
-        return KeptSession(
-            path,
-            repo=self,
-            session_id=session_id,
-            start=self.commit(start) if start is not None else None,
-            frequency=frequency,
-            principal=principal,
-            on_warning=on_warning,
-            **options,
-        )
+        return KeptSession(path, repo=self, start=None if start is None else self.commit(start), **settings)
 
     def track(self, **settings: Any) -> Tracker:
         """A tracker that makes commits of a live agent's events as they are fed to it; see `Tracker` for settings."""

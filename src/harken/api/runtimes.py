@@ -1,0 +1,275 @@
+"""Sessions in and out: import, watch, resume."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from harken import clock, ids
+from harken.repo import Repo
+from harken.runtimes.memory import ImportResult
+
+from .base import ApiAnswer, ApiRequest
+from .stats import FiguresAnswer, figures_fields
+from .writing import LossAnswer
+
+
+class ImportRequest(ApiRequest, frozen=True, kw_only=True):
+    """What to import."""
+
+    paths: tuple[str, ...] = ()
+    """Files and folders; empty: wherever the runtimes keep their sessions, as `environ` tells."""
+    runtimes: tuple[str, ...] = ()
+    """Only sessions of these runtimes; empty for all."""
+    environ: dict[str, str] | None = None
+    """The environment that tells where the runtimes keep their sessions, where no paths are given."""
+    verify: bool = False
+    """Read every file from its beginning, whatever its size and time say."""
+    dry_run: bool = False
+    """Only say what would be imported."""
+    details: bool = True
+    """Whether the figures of files that have not changed are wanted, too."""
+    jobs: int = 1
+    """How many processes read at the same time."""
+    principal: str = ""
+    """Whose sessions they are; empty: `<runtime>:<session>`."""
+
+
+class ImportAnswer(FiguresAnswer, frozen=True, kw_only=True):
+    """What became of one file."""
+
+    session: str
+    """The session it holds; empty where it could not be read."""
+    runtime: str
+    """The program that wrote it."""
+    source: str
+    """The file."""
+    status: str
+    """`new`, `grown`, `unchanged` or `failed`."""
+    rewritten: bool
+    """Whether it was rewritten rather than continued; its old end is still there as `SESSION~1`."""
+    tip: str
+    """The short name of the session's newest commit."""
+    tip_id: str
+    """The full name of that commit."""
+    parent: str | None
+    """The session that spawned it, for a sub-agent."""
+    agents: list[str]
+    """The agents inside the file."""
+    commits: int
+    """Commits that this run added."""
+    records: int
+    """Records that this run added."""
+    opaque: int
+    """Records among them that could not be read, and are kept as they are."""
+    bytes: int
+    """Bytes that this run added."""
+    total_commits: int
+    """Commits of the session."""
+    total_records: int
+    """Records of the session."""
+    total_opaque: int
+    """Opaque records of the session."""
+    total_bytes: int
+    """Bytes of the session."""
+    forked_from: str | None
+    """The short name of the commit it goes on from, where it is a copy or a fork."""
+    error: str | None
+    """Why it failed."""
+    hint: str | None
+    """What to do about it."""
+
+
+class PassedOver(ApiAnswer, frozen=True, kw_only=True):
+    """A file that is no session."""
+
+    source: str
+    """The file."""
+    why: str
+    """What tells so."""
+
+
+class ImportCounts(ApiAnswer, frozen=True, kw_only=True):
+    """The figures of an import."""
+
+    sessions: int
+    """Sessions that were looked at."""
+    changed: int
+    """Sessions that are new or have changed."""
+    commits: int
+    """Commits that were added."""
+    records: int
+    """Records that were added."""
+    opaque: int
+    """Records among them that could not be read."""
+    bytes: int
+    """Bytes that were added."""
+    failed: int
+    """Files that could not be imported."""
+    skipped: int
+    """Files that are no sessions."""
+    seconds: float
+    """How long it took."""
+    passed_over: list[PassedOver]
+    """The files that are no sessions."""
+
+
+class ImportReport(ApiAnswer, frozen=True, kw_only=True):
+    """The last line of an import."""
+
+    report: ImportCounts
+    """Everything together."""
+
+
+COUNTED = ("sessions", "changed", "commits", "records", "opaque", "bytes", "failed", "skipped")
+
+
+def import_sessions(
+    repo: Repo, request: ImportRequest, *, on_files: Callable[[int], None] | None = None
+) -> Iterator[ImportAnswer | ImportReport]:
+    """Take in sessions: a line for each file that is one, and a report. `on_files` is told how many files there are."""
+    found = repo.import_sessions(
+        request.paths,
+        runtimes=request.runtimes,
+        environ=request.environ,
+        verify=request.verify,
+        dry_run=request.dry_run,
+        details=request.details,
+        jobs=request.jobs,
+        principal=request.principal,
+        on_files=on_files,
+    )
+    return _reported(found)
+
+
+class WatchRequest(ApiRequest, frozen=True, kw_only=True):
+    """What to watch."""
+
+    paths: tuple[str, ...] = ()
+    """Files and folders; empty: wherever the runtimes keep their sessions, as `environ` tells."""
+    runtimes: tuple[str, ...] = ()
+    """Only sessions of these runtimes; empty for all."""
+    environ: dict[str, str] | None = None
+    """The environment that tells where the runtimes keep their sessions, where no paths are given."""
+    interval: float = 0.5
+    """Seconds between looks."""
+    principal: str = ""
+    """Whose sessions they are; empty: `<runtime>:<session>`."""
+
+
+def watch(
+    repo: Repo, request: WatchRequest, *, stop: threading.Event | None = None
+) -> Iterator[ImportAnswer | ImportReport]:
+    """Import, and go on as sessions grow: a line for each change, and a report when `stop` is set."""
+    found = repo.watch(
+        request.paths,
+        runtimes=request.runtimes,
+        environ=request.environ,
+        interval=request.interval,
+        principal=request.principal,
+        stop=stop,
+    )
+    return _reported(found)
+
+
+def _reported(outcomes: Iterator[ImportResult]) -> Iterator[ImportAnswer | ImportReport]:
+    started = clock.monotonic()
+    counts = dict.fromkeys(COUNTED, 0)
+    passed: list[PassedOver] = []
+    for outcome in outcomes:
+        _count(counts, outcome)
+        if outcome.status == "skipped":
+            passed.append(PassedOver(source=outcome.source, why=outcome.error))
+        else:
+            yield _answer(outcome)
+    seconds = round(clock.monotonic() - started, 3)
+    yield ImportReport(report=ImportCounts(**counts, seconds=seconds, passed_over=passed))
+
+
+def _count(counts: dict[str, int], outcome: ImportResult) -> None:
+    if outcome.status in ("failed", "skipped"):
+        counts[outcome.status] += 1
+    else:
+        counts["sessions"] += 1
+        counts["changed"] += outcome.status != "unchanged"
+    for name in ("commits", "records", "opaque", "bytes"):
+        counts[name] += getattr(outcome, name)
+
+
+def _answer(outcome: ImportResult) -> ImportAnswer:
+    same = ("session", "runtime", "source", "commits", "records", "opaque", "bytes")
+    totals = ("total_commits", "total_records", "total_opaque", "total_bytes")
+    rewritten = outcome.status == "rewritten"
+    return ImportAnswer(
+        **figures_fields(outcome.figures),
+        **{name: getattr(outcome, name) for name in same + totals},
+        # To a program that waits for changes a rewritten file has grown.
+        status="grown" if rewritten else outcome.status,
+        rewritten=rewritten,
+        tip=ids.commit_ref(outcome.tip) if outcome.tip else "",
+        tip_id=outcome.tip,
+        parent=outcome.parent or None,
+        agents=list(outcome.agents),
+        forked_from=ids.commit_ref(outcome.forked_from) if outcome.forked_from else None,
+        error=outcome.error or None,
+        hint=outcome.hint or None,
+    )
+
+
+class ResumeRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which conversation to continue, and where."""
+
+    ref: str
+    """The commit to go on from."""
+    runtime: str
+    """The runtime to go on in."""
+    cwd: str
+    """The folder it is going to work in."""
+    home: str | None = None
+    """The runtime's own folder, like `~/.claude` or `CODEX_HOME`; None: as `environ` tells."""
+    environ: dict[str, str] | None = None
+    """The environment that tells where the runtime keeps its sessions."""
+
+
+class ResumeAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """A session that is ready to be continued."""
+
+    runtime: str
+    """The runtime."""
+    session: str
+    """The id of the new session."""
+    path: str
+    """Where it was written."""
+    command: list[str]
+    """The command that goes on with it."""
+    prepare: list[list[str]]
+    """Commands that have to run before it."""
+    cwd: str
+    """The folder to run it in."""
+    environment: dict[str, str]
+    """What has to be set for it."""
+    tier: str
+    """`1`: the runtime's own records; `2s`: translated from another runtime's."""
+    losses: list[LossAnswer]
+    """What could not be carried over."""
+    source: str
+    """The full name of the commit it continues."""
+
+
+def resume(repo: Repo, request: ResumeRequest) -> ResumeAnswer:
+    """Write a conversation into a runtime's own place, and say which command goes on with it."""
+    home = Path(request.home) if request.home is not None else None
+    done = repo.resume(request.ref, request.runtime, cwd=request.cwd, home=home, environ=request.environ)
+    return ResumeAnswer(
+        runtime=done.runtime,
+        session=done.session,
+        path=done.path,
+        command=list(done.command),
+        prepare=[list(words) for words in done.prepare],
+        cwd=done.cwd,
+        environment=done.environment,
+        tier=done.tier,
+        losses=[LossAnswer(what=loss.what, count=loss.count, why=loss.why) for loss in done.losses],
+        source=done.source,
+    )
