@@ -10,11 +10,11 @@ The packages, in the order data meets them. A package may import those after its
     store                                                          bytes by hash, commits, names; knows no event
     context    <- events formats store                             checkpoint, materialize, fork, compact, translate
     runtimes   <- events formats store context                     where sessions lie; import, watch, run, resume
-    repo       <- events formats log agents store context runtimes views   every operation as a sentence, for programs
     views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
-    api        <- events formats store context views repo          one function per operation, typed request and answer
-    cli        <- events formats log agents store context repo runtimes views analytics api   one file per command
+    repo       <- events formats log agents store context runtimes views analytics   operations as sentences
+    api        <- events formats store context runtimes views repo   one typed function per operation
+    cli        <- events formats log agents runtimes views repo api   one file per command
     testing    <- events formats store context runtimes repo       contract suites and builders for others
 
 A test compares this map with the imports: what nobody uses is not on it.

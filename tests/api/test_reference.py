@@ -54,7 +54,9 @@ def test_every_operation_says_what_it_does_and_takes_one_request(name: str) -> N
 
     assert found.meaning
     assert found.answers
-    assert ["repo", "request"] == list(inspect.signature(harken.api.operation(name)).parameters)
+    parameters = inspect.signature(harken.api.operation(name)).parameters
+    assert ["repo", "request"] == list(parameters)[:2]
+    assert all(one.default is not inspect.Parameter.empty for one in list(parameters.values())[2:]), "a wire has none"
 
 
 def test_the_table_of_operations_is_complete() -> None:
@@ -64,7 +66,8 @@ def test_the_table_of_operations_is_complete() -> None:
         functions |= {
             (name, found.name)
             for name, value in inspect.getmembers(module, inspect.isfunction)
-            if value.__module__ == module.__name__ and ["repo", "request"] == list(inspect.signature(value).parameters)
+            if value.__module__ == module.__name__
+            and ["repo", "request"] == list(inspect.signature(value).parameters)[:2]
         }
 
     assert functions == set(OPERATIONS.items())

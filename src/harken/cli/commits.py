@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import ui
 
 if TYPE_CHECKING:
     from harken.api.base import ApiAnswer
     from harken.api.values import CommitAnswer, NameAnswer, ShownCommit
-    from harken.events.tally import Figures
 
 
 SUMMARY = 200
@@ -26,21 +25,6 @@ def me() -> str:
 def when(time: str | None) -> str:
     """A time for people: UTC, to the second."""
     return (time or "")[:19].replace("T", " ")
-
-
-def stamp(instant: int | None) -> str | None:
-    """An instant for programs."""
-    from harken import clock
-
-    return None if instant is None or not clock.in_calendar(instant) else clock.format_instant(instant)
-
-
-def figures_line(figures: Figures) -> dict[str, Any]:
-    """The figures of a session for `--json`: the same from `import` and from `stats`."""
-    import msgspec
-
-    data: dict[str, Any] = msgspec.to_builtins(figures)
-    return data | {"started": stamp(figures.started), "ended": stamp(figures.ended)}
 
 
 def excerpt(text: str, limit: int = SUMMARY) -> str:

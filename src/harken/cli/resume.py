@@ -11,21 +11,22 @@ import click
 
 from harken.errors import HarkenError, NotFound
 
-from . import ui
+from . import completing, ui
 from .options import json_option, pass_repo
 from .runtimes import RuntimeName, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from harken.api.runtimes import ResumeAnswer
+    from harken.api.writing import LossAnswer
     from harken.formats import Loss
     from harken.repo import Repo
     from harken.runtimes import Runtime
-    from harken.runtimes.resume import Resumed
 
 
 @click.command("resume")
-@click.argument("ref")
+@click.argument("ref", shell_complete=completing.refs)
 @click.option("--in", "runtime", required=True, type=RuntimeName("resume"), metavar="RUNTIME", help="Where to go on")
 @click.option(
     "--home",
@@ -52,10 +53,16 @@ def resume_command(
 
         harken resume ctx-1a2b3c4d --in codex
     """
-    from harken.runtimes.resume import Destination, resume
+    from harken.api.runtimes import ResumeRequest, resume
 
-    to = Destination(runtime=runtime, cwd=cwd or Path.cwd(), environ=environment(), home=home)
-    done = resume(repo.store, repo.commit(ref), to, now=repo.clock)
+    request = ResumeRequest(
+        ref=ref,
+        runtime=runtime.name,
+        cwd=str(cwd or Path.cwd()),
+        home=None if home is None else str(home),
+        environ=environment(),
+    )
+    done = resume(repo, request)
     if as_json:
         ui.json_line(done)
     else:
@@ -67,20 +74,20 @@ def resume_command(
         ui.line(_spelled(done))
 
 
-def show_losses(losses: Iterable[Loss]) -> None:
+def show_losses(losses: Iterable[Loss | LossAnswer]) -> None:
     """Say what could not be carried over."""
     for loss in losses:
         ui.note(f"left out: {loss.count} × {loss.what} ({loss.why})")
 
 
-def _spelled(done: Resumed) -> str:
+def _spelled(done: ResumeAnswer) -> str:
     """The commands as one would type them."""
     setting = "".join(f"{name}={shlex.quote(value)} " for name, value in done.environment.items())
     said = " && ".join(setting + shlex.join(command) for command in (*done.prepare, done.command))
     return said if done.cwd == str(Path.cwd()) else f"cd {shlex.quote(done.cwd)} && {said}"
 
 
-def _become(done: Resumed) -> None:
+def _become(done: ResumeAnswer) -> None:
     """Turn into the runtime, in the folder it should think it is in."""
     import subprocess
 

@@ -54,7 +54,7 @@ def run_command(
         harken run claude-code --ticket 17 -- -p "Fix the failing test"
     """
     from harken.runtimes.live import RunFacts
-    from harken.runtimes.run import RunOutput, RunRequest, run
+    from harken.runtimes.run import RunOutput, RunRequest
     from harken.runtimes.templates import find_template
 
     facts = RunFacts(
@@ -82,7 +82,7 @@ def run_command(
         resumed=lambda done: show_losses(done.losses),
         stdin=None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno(),
     )
-    sys.exit(run(repo.store, request, output, now=repo.clock).status)
+    sys.exit(repo.run(request, output).status)
 
 
 def _environment() -> dict[str, str]:

@@ -50,14 +50,6 @@ def warn_of_plugins() -> None:
             ui.warn(str(problem))
 
 
-def all_runtimes() -> list[Runtime]:
-    """Every runtime whose sessions can be imported."""
-    from harken import runtimes
-
-    warn_of_plugins()
-    return [runtimes.get(name) for name in runtimes.names()]
-
-
 def environment() -> dict[str, str]:
     """The environment, with a home folder in it even where only the user's account has one."""
     return {"HOME": str(Path.home()), **os.environ}

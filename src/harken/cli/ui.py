@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -203,13 +203,21 @@ def text(content: str, style: str = "") -> Any:
     return Text(safe(content), style=style)
 
 
-@contextmanager
-def progress(what: str, total: int, *, disable: bool = False) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr; the block gets a function that says one more is done.
+class ProgressBar:
+    """Something that is told how many there are and when one is done; this one draws nothing."""
 
-    Where nobody is watching, nothing is drawn, and what would draw it is not even loaded."""
+    def begin(self, total: int) -> None:
+        """There are so many."""
+
+    def advance(self) -> None:
+        """One more is done."""
+
+
+@contextmanager
+def progress(what: str, *, disable: bool = False) -> Iterator[ProgressBar]:
+    """A progress bar on stderr. Where nobody is watching, nothing is drawn, and what would draw it is not loaded."""
     if disable or not sys.stderr.isatty():
-        yield lambda: None
+        yield ProgressBar()
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -219,9 +227,17 @@ def progress(what: str, total: int, *, disable: bool = False) -> Iterator[Callab
         TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+    with Progress(*columns, console=console(stderr=True), transient=True) as drawn:
+        task = drawn.add_task(what, total=0)
+
+        class Drawn(ProgressBar):
+            def begin(self, total: int) -> None:
+                drawn.update(task, total=total)
+
+            def advance(self) -> None:
+                drawn.advance(task)
+
+        yield Drawn()
 
 
 def detach_stdout() -> None:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harken.errors import HarkenError
-
 from . import ui
-from .import_ import Report, session_files, show, starting_points
+from .import_ import show, show_report
 from .options import json_option, make_repo
-from .runtimes import RuntimeName, all_runtimes
+from .runtimes import RuntimeName, environment, warn_of_plugins
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--interval", type=click.FloatRange(min=0.05), default=0.5, show_default=True, help="Seconds between looks"
 )
-@click.option("--principal", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
+@click.option("--principal", default="", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
 @json_option
 @make_repo
 def watch_command(
@@ -36,7 +34,7 @@ def watch_command(
     paths: tuple[str, ...],
     runtimes: tuple[Runtime, ...],
     interval: float,
-    principal: str | None,
+    principal: str,
     as_json: bool,
 ) -> None:
     """Go on importing as sessions grow
@@ -46,38 +44,31 @@ def watch_command(
         harken watch
         harken watch ~/.claude/projects --interval 2
     """
-    from harken.runtimes.watch import watch
+    from harken.api.runtimes import ImportReport, WatchRequest, watch
 
-    chosen = list(runtimes) or all_runtimes()
-    if not starting_points(paths, chosen):
-        raise HarkenError("no runtime has left sessions here yet", hint="name a folder: `harken watch PATH`")
+    warn_of_plugins()
     stop = threading.Event()
 
     def ask_to_stop(*_: Any) -> None:
         stop.set()
 
     before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    report = Report()
     if not as_json:
         ui.note("watching; Ctrl-C stops")
+    request = WatchRequest(
+        paths=paths,
+        runtimes=tuple(one.name for one in runtimes),
+        environ=environment(),
+        interval=interval,
+        principal=principal,
+    )
     try:
-        outcomes = watch(
-            repo.store,
-            chosen,
-            lambda: session_files(starting_points(paths, chosen), chosen),
-            interval=interval,
-            stop=stop,
-            now=repo.clock,
-            principal=principal or "",
-        )
-        for outcome in outcomes:
-            report.add(outcome)
-            show(outcome, as_json=as_json)
+        for one in watch(repo, request, stop=stop):
+            if isinstance(one, ImportReport):
+                show_report(one, as_json=as_json)
+            else:
+                show(one, as_json=as_json)
             ui.flush()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if as_json:
-        ui.json_line({"report": report.values()})
-    else:
-        ui.note(report.sentence())
