@@ -53,9 +53,13 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     template: str | None
     """This and the next four are what a run said of itself."""
     principal: str | None
+    """Who ran it, where a run said so."""
     machine: str | None
+    """Where it ran."""
     ticket_id: str | None
+    """The ticket that was worked on."""
     thread_id: str | None
+    """The thread it is part of."""
     cost_usd_micros: int | None
     """What it cost, in millionths of a dollar, where anybody said."""
 

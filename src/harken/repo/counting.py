@@ -117,9 +117,9 @@ def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTota
 
 
 def _read_chain(store: Store, row: SessionRow) -> list[Event]:
-    if not row.tip:
+    if not row.stand:
         return []
-    made = materialize(store, store.get_commit(row.tip), stop="root")
+    made = materialize(store, store.get_commit(row.stand), stop="root")
     return formats.get(made.format).read(made.bytes)
 
 
