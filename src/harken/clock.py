@@ -67,3 +67,19 @@ def parse_instant(text: object) -> int | None:
         return from_datetime(moment)
     except (ValueError, OverflowError):
         return None
+
+
+class Timestamps:
+    """Instants as text; those of one second share the work."""
+
+    def __init__(self) -> None:
+        self._second = -1
+        self._prefix = ""
+
+    def __call__(self, instant: int) -> str:
+        """RFC 3339 in UTC with six digits."""
+        second, micros = divmod(instant, SECOND)
+        if second != self._second:
+            self._second = second
+            self._prefix = format_instant(second * SECOND)[:20]
+        return f"{self._prefix}{micros:06d}Z"

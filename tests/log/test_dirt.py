@@ -10,7 +10,7 @@ import pytest
 from harken.errors import BadRequest
 from harken.events import Output
 from harken.formats.session_log import FORMAT
-from harken.log import Problem, Session, scan
+from harken.log import LogProblem, Session, scan
 from harken.views import SessionViewer
 
 GOOD = '{"message_id":"msg_001","event_type":"agent_created","agent_id":"a","role":"root"}\n'
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "session.jsonl"
 
 
-def report(path: Path, text: str) -> list[Problem]:
+def report(path: Path, text: str) -> list[LogProblem]:
     path.write_text(text)
     return Session.load(path, readonly=True).report
 
@@ -94,7 +94,7 @@ def test_a_clean_file_has_nothing_to_report(path: Path) -> None:
 def test_an_odd_line_is_reported_at_its_place_and_the_load_goes_on(
     path: Path, line: str, what: str, detail: str
 ) -> None:
-    assert [Problem(2, len(GOOD), what, detail)] == report(path, GOOD + line + "\n" + ENTRY)
+    assert [LogProblem(2, len(GOOD), what, detail)] == report(path, GOOD + line + "\n" + ENTRY)
     assert {"role": "user", "content": "x"} == Session.load(path, readonly=True).transcript("a")[-1]
 
 
@@ -248,7 +248,7 @@ def crowded(values: int) -> str:
 def test_a_long_line_of_very_many_values_is_kept_as_bytes(path: Path) -> None:
     line = crowded(600_000)
 
-    assert [Problem(2, len(GOOD), "too many values", "")] == report(path, GOOD + line + ENTRY)
+    assert [LogProblem(2, len(GOOD), "too many values", "")] == report(path, GOOD + line + ENTRY)
     assert [("msg_001", None), ("@83", line.strip().encode()), ("msg_002", None)] == [
         (event.message_id, event.raw if isinstance(event, Output) else None)
         for event in Session.load(path, readonly=True).events()
@@ -298,7 +298,7 @@ def test_a_byte_order_mark_before_the_first_line_is_reported_and_the_line_is_rea
     torn = "" if end else "no newline at the end; "
     problems = report(path, "\ufeff" + GOOD.strip() + end)
 
-    assert [Problem(1, 3, f"{torn}byte order mark", "")] == problems
+    assert [LogProblem(1, 3, f"{torn}byte order mark", "")] == problems
     assert "a" == Session.load(path, readonly=True).root
     assert {"a": "a"} == SessionViewer(path).list_agents()
     assert FORMAT.claim is not None

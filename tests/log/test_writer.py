@@ -18,7 +18,7 @@ import pytest
 
 from harken.errors import HarkenError, Locked, Poisoned
 from harken.log import Session, scan
-from harken.log.disk import Lock
+from harken.log.disk import LogLock
 
 HOLDER = """
 import sys
@@ -89,7 +89,7 @@ class TestTheLock:
 
     def test_a_lock_on_a_file_whose_name_is_gone_is_no_lock(self, path: Path) -> None:
         """What a writer finds that opened the file just before its holder removed it."""
-        lock = Lock(path)
+        lock = LogLock(path)
         assert lock._is_current(lock._fd)
 
         lock.path.unlink()

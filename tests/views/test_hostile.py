@@ -9,8 +9,9 @@ import pytest
 
 from harken.log import Session
 from harken.views import SessionViewer
-from harken.views.links import roots
-from harken.views.wording import Differ, split_label
+from harken.views.hearing import split_label
+from harken.views.index import roots
+from harken.views.wording import Differ
 from support.viewed import cafe, calls, created, entry, logged, text, viewed, write_log
 
 

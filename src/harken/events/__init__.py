@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Cause, Event, Image
+from .base import Cause, Event, Image, LoggedString
 from .messages import Prompt, Response, System, Thinking
 from .runs import Error, Metric, Output, Tokens
 from .session import AgentCreated, AgentTerminated, PieceOfText, Recovery, TranscriptEdit
@@ -36,6 +36,7 @@ __all__ = [
     "Error",
     "Event",
     "Image",
+    "LoggedString",
     "Metric",
     "Output",
     "PieceOfText",

@@ -6,7 +6,7 @@ common rides here; what a kind says for itself is in the file of its family.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -60,3 +60,23 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     data: str = ""
     """Base64, as it stood in the record; empty where only an address is known."""
     url: str = ""
+
+
+class LoggedString(str):
+    """Text with the id of the message whose content it is; everywhere else it is simply a string.
+
+    What an agent said carries its own id; a formatted version of it carries the original's. Whoever logs the text
+    asks for `message_id` and records it as the substance, so nothing has to be passed along beside the words.
+    """
+
+    __slots__ = ("message_id",)
+
+    message_id: str | None
+
+    def __new__(cls, content: object, message_id: str | None = None) -> Self:
+        text = super().__new__(cls, content)
+        text.message_id = message_id
+        return text
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str | None]]:
+        return type(self), (str(self), self.message_id)

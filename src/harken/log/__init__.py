@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from harken.events import LoggedString
 from harken.formats.session_log import Record, events_of, events_of_record, record_of, records_of
 
-from .disk import Ack
-from .registry import INCOMPLETE, AgentInfo, OpenCall, Problem, Registry
-from .session import Observer, Session, read_chunks, scan
-from .strings import LoggedString
+from .base import INCOMPLETE, AgentInfo, LogProblem, OpenCall
+from .disk import Ack, read_chunks, scan
+from .registry import Registry
+from .session import Observer, Session
 
 __all__ = [
     "INCOMPLETE",
     "Ack",
     "AgentInfo",
+    "LogProblem",
     "LoggedString",
     "Observer",
     "OpenCall",
-    "Problem",
     "Record",
     "Registry",
     "Session",

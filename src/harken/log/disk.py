@@ -16,13 +16,14 @@ import fcntl
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Literal
 
 from harken.errors import BadRequest, HarkenError, Locked, NotFound, Poisoned
+from harken.formats.session_log import Record, read_records
 
 Ack = Literal["disk", "os"]
 
@@ -58,6 +59,38 @@ def open_to_read(path: Path) -> int:
     return _regular(fd, path)
 
 
+def read_chunks(path: str | os.PathLike[str], *, start: int = 0) -> Iterator[bytes]:
+    """The bytes of a log, with bounded memory; takes no lock."""
+    fd = open_to_read(Path(path))
+    try:
+        yield from chunks(fd, start=start)
+    finally:
+        os.close(fd)
+
+
+def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that end where a line does; a torn line comes last."""
+    rest = b""
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield rest + piece[:end]
+            rest = piece[end:]
+        else:
+            rest += piece
+    if rest:
+        yield rest
+
+
+def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Iterator[Record]:
+    """Every record of a log, oldest first, with bounded memory; takes no lock. `offset` is where line `line` begins."""
+    fd = open_to_read(Path(path))
+    try:
+        yield from read_records(chunks(fd, start=offset), offset=offset, line=line)
+    finally:
+        os.close(fd)
+
+
 def _unopened(path: Path, problem: OSError) -> HarkenError:
     return HarkenError(f"could not open {path}: {problem.strerror}")
 
@@ -69,7 +102,7 @@ def _regular(fd: int, path: Path) -> int:
     return fd
 
 
-class Lock:
+class LogLock:
     """The right to write a log, held as a lock on a file beside it that names the process."""
 
     def __init__(self, log: Path) -> None:
@@ -124,7 +157,7 @@ class Lock:
             self._fd = -1
 
 
-class Writer:
+class LogWriter:
     """Appends whole lines to one file, alone."""
 
     def __init__(self, path: Path, *, ack: Ack = "disk") -> None:
@@ -132,7 +165,7 @@ class Writer:
             raise BadRequest(f"no acknowledgement is called {ack!r}", hint='there are "disk" and "os"')
         self.path = path
         self.ack = ack
-        self._lock = Lock(path)
+        self._lock = LogLock(path)
         self._pid = os.getpid()
         self._forks = _forks
         self._poison: str | None = None

@@ -12,28 +12,17 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-import msgspec
 import orjson
 
 from harken.formats.session_log import BLANK, ENTRY, HEAD, KINDS, ROLES, Group, Record, as_id
+
+from .base import AgentInfo, LogProblem, OpenCall
 
 Data = dict[str, Any]
 
 MAX_REPORT = 1000
 """Problems are told one by one up to this many; `Registry.counts` goes on counting."""
 MAX_DETAIL = 200
-INCOMPLETE = frozenset(
-    {
-        BLANK,
-        "a link outside the file",
-        "a result without its call",
-        "agent used but never created",
-        "no parent found",
-        "parent inferred",
-        "several results for one call",
-    }
-)
-"""What is told of a file that lacks something; no line of it is wrong."""
 _RECENT = 64
 _ROLES = frozenset(ROLES)
 _OF_AN_AGENT = frozenset({ENTRY, "agent_created", "agent_terminated", "transcript_edit"})
@@ -45,50 +34,6 @@ _ID_IN_RUINS = re.compile(rb'"(?:message_id|substance|cause)"\s*:\s*"((?:msg_)?[
 _AGENT_IN_RUINS = re.compile(rb'"(?:agent_id|parent)"\s*:\s*"(agent_[0-9]{1,18})"')
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """Something odd about the file; the load went on."""
-
-    line: int
-    offset: int
-    what: str
-    """The kind of oddity, the same words each time."""
-    detail: str = ""
-
-
-class AgentInfo(msgspec.Struct):
-    """What is known of an agent without its transcript."""
-
-    agent_id: str
-    name: str = ""
-    language_model: str = ""
-    role: str = ""
-    """`root`, `child` or `hook`; empty where the log does not say."""
-    parent: str | None = None
-    cause: str | None = None
-    """The message that made it."""
-    inferred: bool = False
-    """Whether parent and cause follow from order and name only, as in v1."""
-    created: str = ""
-    """The id of its `agent_created`; empty where it was used but never created."""
-    terminated: bool = False
-    reason: str = ""
-    """Why it was terminated."""
-    entries: int = 0
-    """How many entries were ever added to its transcript."""
-    attributes: dict[str, Any] = msgspec.field(default_factory=dict)
-    """What else its creation says (a hook's points and instructions)."""
-
-
-class OpenCall(msgspec.Struct, frozen=True):
-    """A tool call that has no result yet."""
-
-    agent_id: str
-    message_id: str
-    call_id: str
-    name: str
-    arguments: Any
-
-
 class Registry:
     """Agents, ids and oddities, one record at a time."""
 
@@ -96,7 +41,7 @@ class Registry:
         self.agents: dict[str, AgentInfo] = {}
         self.messages: dict[str, str] = {}
         """Every message id and whose it is."""
-        self.report: list[Problem] = []
+        self.report: list[LogProblem] = []
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
         self._open: dict[tuple[str, str], tuple[str, Data]] = {}
@@ -109,7 +54,7 @@ class Registry:
         self._at = 0
         self._last_message = 0
         self._last_agent = 0
-        self._blank: Problem | None = None
+        self._blank: LogProblem | None = None
 
     @property
     def records(self) -> int:
@@ -135,8 +80,6 @@ class Registry:
     def children(self, agent_id: str) -> list[AgentInfo]:
         """Agents made by this one that are still in the tree."""
         return [info for info in self.agents.values() if info.parent == agent_id and not info.terminated]
-
-    # One record
 
     def read(self, groups: Iterable[Group]) -> None:
         """Take in a whole file."""
@@ -359,7 +302,7 @@ class Registry:
         """Put a problem on the list; without a place it is about the line that is being taken in."""
         count = self.counts[what] = self.counts.get(what, 0) + 1
         if count <= MAX_REPORT:
-            self.report.append(Problem(*(place or self._here()), what, detail[:MAX_DETAIL]))
+            self.report.append(LogProblem(*(place or self._here()), what, detail[:MAX_DETAIL]))
 
     def _here(self) -> tuple[int, int]:
         return self._place if self._group is None else self._group.place(self._at)
@@ -368,7 +311,7 @@ class Registry:
         problem = record.problem or ""
         if problem == BLANK:
             self.counts[BLANK] = self.counts.get(BLANK, 0) + 1
-            self._blank = self._blank or Problem(*self._place, BLANK)
+            self._blank = self._blank or LogProblem(*self._place, BLANK)
             return
         what, _, detail = problem.partition(":")
         self.note(what, detail.strip())
@@ -383,7 +326,8 @@ class Registry:
         self._group, self._place = None, (0, 0)
         if self._blank is not None:
             at = self._blank
-            self.report.append(Problem(at.line, at.offset, BLANK, f"{self.counts[BLANK]} in all, the first one here"))
+            told = f"{self.counts[BLANK]} in all, the first one here"
+            self.report.append(LogProblem(at.line, at.offset, BLANK, told))
             self._blank = None
         for place, message_id, target in self._dangling:
             if target not in self.messages:

@@ -21,19 +21,18 @@ from harken.formats.session_log import (
     ENTRY,
     Record,
     as_id,
-    encode,
     events_of,
     events_of_record,
     read_groups,
     read_records,
-    record_of,
-    runs,
+    writing,
 )
+from harken.formats.session_log.writing import Cause, encode, record_of, runs
 
-from . import doors, transcripts
-from .disk import Ack, Writer, chunks, open_to_read
-from .doors import Cause
-from .registry import AgentInfo, OpenCall, Problem, Registry
+from . import transcripts
+from .base import AgentInfo, LogProblem, OpenCall
+from .disk import Ack, LogWriter, read_chunks, whole_lines
+from .registry import Registry
 
 Observer = Callable[[list[Event]], object]
 """Told of events once they are acknowledged; what it raises reaches the caller, and the events stay logged."""
@@ -62,12 +61,11 @@ class Session:
         self._next_message = 0  # looked for when the first one is needed
         self._next_agent = 0
         self._clock = clock
-        self._stamp_second = -1
-        self._stamp_prefix = ""
+        self._stamp = clocks.Timestamps()
         self._lock = threading.RLock()
         self._batch: list[bytes] | None = None
         self._batched: list[dict[str, Any]] = []
-        self._writer = None if readonly else Writer(self.path, ack=ack)
+        self._writer = None if readonly else LogWriter(self.path, ack=ack)
         try:
             self._load()
         except BaseException:
@@ -82,28 +80,18 @@ class Session:
         return cls(session_file, **options)
 
     def _load(self) -> None:
-        if self._writer is not None:
-            self.registry.read(read_groups(self._writer.chunks()))
-        else:
-            fd = open_to_read(self.path)
-            try:
-                self.registry.read(read_groups(chunks(fd)))
-            finally:
-                os.close(fd)
+        self.registry.read(read_groups(self._chunks()))
         if self._writer is not None and self._writer.is_torn():
             self._heal(self._writer)
 
-    def _heal(self, writer: Writer) -> None:
+    def _chunks(self, start: int = 0) -> Iterator[bytes]:
+        return self._writer.chunks(start) if self._writer is not None else read_chunks(self.path, start=start)
+
+    def _heal(self, writer: LogWriter) -> None:
         """Close a torn line by appending; what is there of it stays."""
         start = writer.last_line()
-        event = Recovery(
-            message_id=self._allocate(),
-            time=self._clock(),
-            offset=start,
-            length=writer.size - start,
-            reason="torn last line",
-        )
-        data = record_of([event])
+        torn = Recovery(offset=start, length=writer.size - start, reason="torn last line")
+        data = record_of([torn.replace(message_id=self._allocate(), time=self._clock())])
         self._write(b"\n" + encode(data), (data,))
         self._tell((data,))
 
@@ -120,7 +108,7 @@ class Session:
         return self.registry.root
 
     @property
-    def report(self) -> list[Problem]:
+    def report(self) -> list[LogProblem]:
         """What was odd about the file when it was loaded, in the order of the file."""
         return self.registry.report
 
@@ -140,22 +128,11 @@ class Session:
 
     def scan(self) -> Iterator[Record]:
         """Every record of the file as it is now, oldest first, with bounded memory."""
-        if self._writer is not None:
-            return read_records(self._writer.chunks())
-        return scan(self.path)
+        return read_records(self._chunks())
 
     def appended(self, start: int) -> Iterator[bytes]:
         """The whole lines of the file from a byte on, in pieces that end where a line does; a torn one comes last."""
-        rest = b""
-        for chunk in self._writer.chunks(start) if self._writer is not None else read_chunks(self.path, start=start):
-            end = chunk.rfind(b"\n") + 1
-            if end:
-                yield rest + chunk[:end]
-                rest = chunk[end:]
-            else:
-                rest += chunk
-        if rest:
-            yield rest
+        return whole_lines(self._chunks(start))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Every line that could be read, with the keys of v2; lines of an open batch come last."""
@@ -214,8 +191,8 @@ class Session:
         attributes: dict[str, Any] | None = None,
     ) -> str:
         """Log that an agent came into being; called by whoever made it, who alone knows why and under which name."""
-        doors.check_agent(agent_id)
-        doors.check_text(name=name, language_model=language_model, role=role, parent=parent)
+        writing.check_agent(agent_id)
+        writing.check_text(name=name, language_model=language_model, role=role, parent=parent)
         if (known := self.agents.get(agent_id)) is not None and known.created:
             raise Conflict(f"agent {agent_id!r} exists already", hint="`allocate_agent_id` gives a fresh id")
         fields = {"name": name, "language_model": language_model, "role": role, "parent": parent}
@@ -231,7 +208,7 @@ class Session:
         cause: Cause = None,
     ) -> str:
         """Log an addition to an agent's transcript: a message with a role, as chat models know it."""
-        return self._log(ENTRY, agent_id, doors.message_of(message), substance=substance, cause=cause)
+        return self._log(ENTRY, agent_id, writing.message_of(message), substance=substance, cause=cause)
 
     def log_piece_of_text(self, agent_id: str, content: str, cause: Cause) -> str:
         """Log text made for others to hear; it is in nobody's transcript until somebody hears it."""
@@ -241,8 +218,8 @@ class Session:
 
     def log_agent_terminated(self, agent_id: str, *, reason: str | None = None, cause: Cause = None) -> str:
         """Log that an agent left the tree; it stays in the registry."""
-        doors.check_agent(agent_id)
-        doors.check_text(reason=reason)
+        writing.check_agent(agent_id)
+        writing.check_text(reason=reason)
         if agent_id not in self.agents:
             raise NotFound(f"no agent {agent_id!r} in {self.path}", hint="`session.agents` has every agent")
         return self._log("agent_terminated", agent_id, {"reason": reason} if reason else {}, cause=cause)
@@ -258,15 +235,7 @@ class Session:
         cause: Cause = None,
     ) -> str:
         """Log an edit: `truncate` keeps the first `n` entries, `compact` folds `start` up to `n` into `content`."""
-        doors.check_text(content=content)
-        if action not in ("truncate", "compact") or {type(start), type(n)} != {int} or not 0 <= start <= n:
-            raise BadRequest(f"no edit {action!r} from {start!r} to {n!r}", hint="truncate or compact, 0 <= start <= n")
-        data: dict[str, Any] = {"action": action, "n": n}
-        if start:
-            data["start"] = start
-        if content is not None:
-            data["content"] = content
-        return self._log("transcript_edit", agent_id, data, cause=cause)
+        return self._log("transcript_edit", agent_id, writing.edit_of(action, n, start, content), cause=cause)
 
     def append(self, events: Iterable[Event]) -> list[str]:
         """Log any events; those without an id or a time get one. The ids of their records, in order."""
@@ -281,7 +250,7 @@ class Session:
         fresh: set[str] = set()
         now: int | None = None
         for event in events:
-            doors.check_event(event)
+            writing.check_event(event)
             changes: dict[str, Any] = {}
             if not event.message_id:
                 follows = named and event.index == named[-1].index + 1 and named[-1].message_id in fresh
@@ -314,15 +283,15 @@ class Session:
         cause: Cause = None,
         last: dict[str, Any] | None = None,
     ) -> str:
-        doors.check_agent(agent_id)
-        link = doors.links(substance, cause)
+        writing.check_agent(agent_id)
+        link = writing.links(substance, cause)
         with self._lock:
             message_id = self._allocate()
             data = {
                 "message_id": message_id,
                 "event_type": kind,
                 "agent_id": agent_id,
-                "timestamp": self._timestamp(),
+                "timestamp": self._stamp(self._clock()),
                 **fields,
                 **link,
             }
@@ -330,13 +299,6 @@ class Session:
                 data.update((key, value) for key, value in last.items() if value is not None)
             self._commit(encode(data), (data,))
         return message_id
-
-    def _timestamp(self) -> str:
-        second, micros = divmod(self._clock(), clocks.SECOND)
-        if second != self._stamp_second:
-            self._stamp_second = second
-            self._stamp_prefix = clocks.format_instant(second * clocks.SECOND)[:20]
-        return f"{self._stamp_prefix}{micros:06d}Z"
 
     def _commit(self, lines: bytes, records: Sequence[dict[str, Any]]) -> None:
         """Put records on disk, then believe them, then tell the observers."""
@@ -435,21 +397,3 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({str(self.path)!r}, agents={len(self.agents)}, records={self.registry.records})"
-
-
-def read_chunks(path: str | os.PathLike[str], *, start: int = 0) -> Iterator[bytes]:
-    """The bytes of a log, with bounded memory; takes no lock."""
-    fd = open_to_read(Path(path))
-    try:
-        yield from chunks(fd, start=start)
-    finally:
-        os.close(fd)
-
-
-def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Iterator[Record]:
-    """Every record of a log, oldest first, with bounded memory; takes no lock. `offset` is where line `line` begins."""
-    fd = open_to_read(Path(path))
-    try:
-        yield from read_records(chunks(fd, start=offset), offset=offset, line=line)
-    finally:
-        os.close(fd)

@@ -12,8 +12,7 @@ from typing import Any
 from harken.events import TranscriptEdit
 from harken.events.edits import SUMMARY, edit
 from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text, continues, events_of
-
-from .doors import ENVELOPE
+from harken.formats.session_log.writing import ENVELOPE
 
 Data = dict[str, Any]
 

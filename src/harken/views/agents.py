@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from harken.clock import format_instant, in_calendar
 from harken.errors import Ambiguous, NotFound
 
 from .index import Index
@@ -90,9 +89,3 @@ def _row(index: Index, agent_id: str, depth: int) -> AgentRow:
         terminated=None if info.terminated is None else index.ids[info.terminated],
         messages=len(index.transcripts.get(agent_id, ())),
     )
-
-
-def time_of(index: Index, position: int) -> str | None:
-    """When an event happened, as RFC 3339 text, where the log says."""
-    instant = index.time(position)
-    return format_instant(instant) if instant is not None and in_calendar(instant) else None

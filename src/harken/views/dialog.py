@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypedDict
 
-from .index import HEARD, SAID, Index
+from .base import HEARD, SAID
+from .index import Index
 
 
 class DialogLine(TypedDict):

@@ -7,9 +7,9 @@ from typing import TypedDict
 
 from harken.events.edits import is_entry
 
-from .agents import time_of
+from .base import ACTION, HEARD, SAID, SYSTEM, TEXT, Link
 from .hearing import Compiled, Heard, compiled_into, deliveries, hearings
-from .index import ACTION, HEARD, SAID, SYSTEM, TEXT, Index, Link
+from .index import Index
 
 
 class Flow(TypedDict):
@@ -98,7 +98,7 @@ def content_flow(index: Index, root: int) -> Flow:
         message_id=index.id_of(root),
         content=wording or (heard[0]["content"] if heard else ""),
         agent_id=index.authors[root] if root >= 0 else None,
-        time=time_of(index, root),
+        time=index.time_text(root),
         causes=list(index.parent_ids(root)) if root >= 0 else [],
         heard=heard,
         results=compiled_into(index, root),

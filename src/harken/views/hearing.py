@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from heapq import merge
 from typing import TypedDict
@@ -14,10 +14,12 @@ from harken.errors import BadRequest
 from harken.events import TranscriptEdit
 from harken.events.edits import continues, edit, is_entry
 
-from .agents import time_of
-from .index import ACTION, CREATED, EDITED, HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
-from .wording import LABELS, split_label
+from .base import ACTION, CREATED, EDITED, HEARD, RECEIVED, SAID, SYSTEM, TEXT
+from .index import Index
 
+_LABEL = re.compile(r"\[([^\]\n]{1,200})\]: ")
+LABELS = 8
+"""How many labels, one before the other, are looked for."""
 When = datetime | str | float | None
 """A datetime, RFC 3339 text, seconds since 1970 (or milliseconds or microseconds), a message id; None is the end."""
 
@@ -87,7 +89,7 @@ def deliveries(index: Index, root: int) -> list[Heard]:
         Heard(
             agent_id=agent,
             message_id=index.ids[at],
-            time=time_of(index, at),
+            time=index.time_text(at),
             content=index.texts[at],
             hops=index.hops[at],
             changed=is_changed(index, at),
@@ -145,7 +147,7 @@ def _is_nameless_root(index: Index, agent_id: str) -> bool:
 def compiled_into(index: Index, root: int) -> list[Compiled]:
     """The tool results that name the content among their causes."""
     return [
-        Compiled(agent_id=index.holders[at] or "", message_id=index.ids[at], time=time_of(index, at))
+        Compiled(agent_id=index.holders[at] or "", message_id=index.ids[at], time=index.time_text(at))
         for at in compilations(index, root)
     ]
 
@@ -251,7 +253,7 @@ def _known(index: Index, agent_id: str, at: int, way: list[int], *, changed: boo
         knows=True,
         how=_HOW[index.kinds[at]],
         message_id=index.ids[at],
-        time=time_of(index, at),
+        time=index.time_text(at),
         changed=changed,
         forgotten=False,
         path=[_step(index, one) for one in way],
@@ -322,3 +324,18 @@ def _instant(moment: datetime | str | float) -> int | None:
 
 
 _DIGITS = re.compile(r"[0-9]{9,16}(\.[0-9]{1,9})?", re.ASCII)
+
+
+def split_label(heard: str, said: str, names: Collection[str] | None) -> tuple[str, str]:
+    """The label that delivery put before the words (`[Name]: `, perhaps several) and the words after it.
+
+    Only a label with one of `names` counts, since a line put into somebody else's mouth is a change; None, where
+    the speaker is not known, takes any.
+    """
+    start = 0
+    for _ in range(LABELS if names is not None else 1):
+        found = _LABEL.match(heard, start)
+        if found is None or heard[start:] == said or (names is not None and found[1] not in names):
+            break
+        start = found.end()
+    return heard[:start], heard[start:]

@@ -9,61 +9,31 @@ fold that a session has of its agents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import msgspec
 
-from harken.events import (
-    AgentCreated,
-    AgentTerminated,
-    Event,
-    Output,
-    PieceOfText,
-    Prompt,
-    Response,
-    System,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    TranscriptEdit,
-)
+import harken.events as ev
+from harken.clock import format_instant, in_calendar
 from harken.events.edits import INSTRUCTIONS
 from harken.log import Registry
 
-from .links import roots
-
-Entry = dict[str, Any]
-"""A line of a session log."""
-Link = str | list[str]
-Told = tuple[Event, ...]
-"""The events of one record."""
-
-SAID = "said"
-HEARD = "heard"
-ACTION = "action"
-RECEIVED = "received"
-SYSTEM = "system"
-THOUGHT = "thought"
-TEXT = "text"
-CREATED = "created"
-TERMINATED = "terminated"
-EDITED = "edited"
-OTHER = "other"
-
-PERSON = "user"
-"""What one dialect calls the person at the keyboard where others name an agent."""
-
-
-class ViewedAgent(msgspec.Struct, kw_only=True):
-    """What the session says of one agent; an agent that is used but never created has only its id."""
-
-    agent_id: str
-    name: str = ""
-    role: str = ""
-    parent: str | None = None
-    language_model: str = ""
-    created: int | None = None
-    terminated: int | None = None
+from .base import (
+    ACTION,
+    CREATED,
+    EDITED,
+    HEARD,
+    OTHER,
+    PERSON,
+    RECEIVED,
+    SAID,
+    SYSTEM,
+    TERMINATED,
+    TEXT,
+    THOUGHT,
+    Entry,
+    Told,
+    ViewedAgent,
+)
 
 
 class Index(msgspec.Struct, kw_only=True):
@@ -120,6 +90,11 @@ class Index(msgspec.Struct, kw_only=True):
         """When the record was made, where it says."""
         return self.records[position][0].time if position >= 0 else None
 
+    def time_text(self, position: int) -> str | None:
+        """The same as RFC 3339 text."""
+        instant = self.time(position)
+        return format_instant(instant) if instant is not None and in_calendar(instant) else None
+
     def find(self, message_id: str) -> int | None:
         """The position of an id, negative for one that is only named; None where nothing knows it."""
         found = self.by_id.get(message_id)
@@ -170,11 +145,11 @@ def _said(told: Told) -> tuple[str, str]:
     """An assistant's record: acting, saying something, or only thinking."""
     kind, text = "", ""
     for event in told:
-        if isinstance(event, Response):
+        if isinstance(event, ev.Response):
             text += event.content
-        elif isinstance(event, (ToolCall, Output)):
+        elif isinstance(event, (ev.ToolCall, ev.Output)):
             kind = ACTION
-        elif isinstance(event, Thinking):
+        elif isinstance(event, ev.Thinking):
             kind = kind or THOUGHT
     if kind == ACTION:
         return ACTION, text
@@ -184,22 +159,22 @@ def _said(told: Told) -> tuple[str, str]:
 def _described(told: Told) -> tuple[str, str]:
     """What kind of record it is, and its words."""
     event = told[0]
-    if isinstance(event, Prompt):
+    if isinstance(event, ev.Prompt):
         return HEARD, event.content
-    if isinstance(event, (Response, Thinking, ToolCall)):
+    if isinstance(event, (ev.Response, ev.Thinking, ev.ToolCall)):
         return _said(told)
-    if isinstance(event, ToolResult):
+    if isinstance(event, ev.ToolResult):
         return RECEIVED, event.output
-    if isinstance(event, System):
+    if isinstance(event, ev.System):
         return (SYSTEM, event.message) if event.subtype == INSTRUCTIONS else (OTHER, "")
-    if isinstance(event, PieceOfText):
+    if isinstance(event, ev.PieceOfText):
         return TEXT, event.content
-    if isinstance(event, TranscriptEdit):
+    if isinstance(event, ev.TranscriptEdit):
         return EDITED, event.content
-    return (CREATED if isinstance(event, AgentCreated) else _REST.get(event.kind, OTHER)), ""
+    return (CREATED if isinstance(event, ev.AgentCreated) else _REST.get(event.kind, OTHER)), ""
 
 
-_REST = {AgentTerminated.kind: TERMINATED}
+_REST = {ev.AgentTerminated.kind: TERMINATED}
 _OF_A_TRANSCRIPT = frozenset({SAID, HEARD, ACTION, RECEIVED, SYSTEM, THOUGHT})
 
 
@@ -246,7 +221,7 @@ class IndexBuilder:
         self.authors.append(None if kind in (HEARD, SYSTEM) else agent)
         if agent is None:
             return
-        if kind in _OF_A_TRANSCRIPT or isinstance(first, Response):
+        if kind in _OF_A_TRANSCRIPT or isinstance(first, ev.Response):
             own = self.transcripts.get(agent)
             if own is None:
                 own = self.transcripts[agent] = []
@@ -257,8 +232,8 @@ class IndexBuilder:
         else:
             self._sort_in(position, kind, agent, first)
 
-    def _sort_in(self, position: int, kind: str, agent: str, first: Event) -> None:
-        if isinstance(first, AgentCreated):
+    def _sort_in(self, position: int, kind: str, agent: str, first: ev.Event) -> None:
+        if isinstance(first, ev.AgentCreated):
             self._created(position, first)
         elif kind == TERMINATED:
             self._agent(agent).terminated = position
@@ -276,14 +251,14 @@ class IndexBuilder:
     def _act(self, position: int, agent: str, told: Told) -> None:
         """Join calls and results."""
         for event in told:
-            if isinstance(event, ToolCall) and event.id:
+            if isinstance(event, ev.ToolCall) and event.id:
                 self._called[agent, event.id] = self._called[None, event.id] = position
-            elif isinstance(event, ToolResult) and event.id:
+            elif isinstance(event, ev.ToolResult) and event.id:
                 found = self._called.get((agent, event.id), self._called.get((None, event.id)))
                 if found is not None:
                     self.answers[position] = found
 
-    def _created(self, position: int, event: AgentCreated) -> None:
+    def _created(self, position: int, event: ev.AgentCreated) -> None:
         info = self._agent(event.agent_id)
         if info.created is not None:
             return  # the first creation stands; an id is never given twice
@@ -371,3 +346,52 @@ def _settle_authors(index: Index) -> None:
     for at, kind in enumerate(index.kinds):
         if kind == TEXT and index.authors[at] is None and (makers := index.parents(at)):
             index.authors[at] = index.holders[makers[0]]
+
+
+_UNSEEN = -(1 << 62)
+_OPEN = _UNSEEN + 1
+
+
+def roots(source: list[int]) -> tuple[list[int], list[int]]:
+    """For each position: the root of its content, and how many deliveries lie between.
+
+    `source[i]` is the position that i repeats, i itself where it is new, or a negative number for one outside.
+    """
+    root = [_UNSEEN] * len(source)
+    hops = [0] * len(source)
+    for start, before in enumerate(source):
+        if before == start:
+            root[start] = start
+        elif root[start] == _UNSEEN:
+            _resolve(start, source, root, hops)
+    return root, hops
+
+
+def _resolve(start: int, source: list[int], root: list[int], hops: list[int]) -> None:
+    path: list[int] = []
+    at = start
+    while at >= 0 and root[at] == _UNSEEN:
+        root[at] = _OPEN
+        path.append(at)
+        if source[at] == at:
+            break
+        at = source[at]
+    if at < 0:
+        origin, distance = at, 0
+    elif root[at] != _OPEN:
+        origin, distance = root[at], hops[at]
+    else:
+        origin, distance = _close(path, path.index(at), root, hops)
+        del path[path.index(at) :]
+    for here in reversed(path):
+        distance += 1
+        root[here], hops[here] = origin, distance
+
+
+def _close(path: list[int], first: int, root: list[int], hops: list[int]) -> tuple[int, int]:
+    """Settle a circle (or the one-member circle of new content) and say where the way into it arrives."""
+    circle = path[first:]
+    turn = circle.index(min(circle))
+    for distance, here in enumerate(reversed(circle[turn + 1 :] + circle[: turn + 1])):
+        root[here], hops[here] = circle[turn], distance
+    return circle[turn], hops[circle[0]]

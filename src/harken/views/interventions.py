@@ -9,9 +9,9 @@ from typing import TypedDict
 
 from harken.events import Prompt, ToolCall, ToolResult
 
-from .agents import time_of
+from .base import HEARD, RECEIVED, SAID, SYSTEM, TEXT
 from .hearing import hearings, is_changed, said_and_heard
-from .index import HEARD, RECEIVED, SAID, SYSTEM, TEXT, Index
+from .index import Index
 from .perspective import actions
 from .wording import Differ, Piece
 
@@ -112,7 +112,7 @@ def _refused(index: Index, asked: int, at: int, known: dict[int, dict[str | None
         said=index.texts[asked],
         heard=index.texts[told[0]] if told else "",
         reason=_REFUSAL.sub("", index.texts[at], count=1),
-        time=time_of(index, at),
+        time=index.time_text(at),
     )
 
 
@@ -140,7 +140,7 @@ def _gathered(index: Index, at: int, cause: int) -> Intervention:
         said=index.texts[cause],
         heard=index.texts[at],
         reason=None,
-        time=time_of(index, at),
+        time=index.time_text(at),
     )
 
 
@@ -166,7 +166,7 @@ def _blocked(index: Index, at: int, hook: str, reason: str) -> Intervention:
         said=_call_text(index, at, call) if call is not None else "",
         heard=index.texts[at],
         reason=reason,
-        time=time_of(index, at),
+        time=index.time_text(at),
     )
 
 
@@ -191,7 +191,7 @@ def _changed(index: Index, at: int) -> Intervention:
         said=said,
         heard=heard,
         reason=None,
-        time=time_of(index, at),
+        time=index.time_text(at),
     )
 
 

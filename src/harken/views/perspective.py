@@ -8,8 +8,8 @@ from typing import TypedDict
 
 from harken.events import Output, Response, Thinking, ToolCall
 
-from .agents import time_of
-from .index import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, Index, Told
+from .base import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, Told
+from .index import Index
 
 LABELS = {
     HEARD: "Heard",
@@ -63,7 +63,7 @@ def _moments(index: Index, at: int) -> Iterator[Impression]:
             kind=label,
             content=content,
             speaker=index.authors[root] if root >= 0 else None,
-            time=time_of(index, at),
+            time=index.time_text(at),
         )
 
 

@@ -7,10 +7,10 @@ from typing import TypedDict
 
 from harken.events.edits import is_entry
 
-from .agents import time_of
+from .base import ACTION, CREATED, OTHER
 from .flow import contents
 from .hearing import compilations, hearings, is_changed
-from .index import ACTION, CREATED, OTHER, Index
+from .index import Index
 from .perspective import actions
 
 
@@ -52,7 +52,7 @@ def happening(index: Index, at: int) -> Happening:
     """One event as a line of the timeline."""
     return Happening(
         message_id=index.ids[at],
-        time=time_of(index, at),
+        time=index.time_text(at),
         agent_id=index.holders[at],
         kind=_kind(index, at),
         content=_content(index, at),
@@ -84,7 +84,7 @@ def _arrow(index: Index, root: int) -> Arrow:
     wording = index.texts[root] if root >= 0 else ""
     return Arrow(
         message_id=index.id_of(root),
-        time=time_of(index, root),
+        time=index.time_text(root),
         speaker=index.authors[root] if root >= 0 else None,
         hearers=list(dict.fromkeys(agent for _, agent in heard)),
         returned=list(dict.fromkeys(index.holders[at] or "" for at in compilations(index, root))),

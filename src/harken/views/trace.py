@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from .base import OTHER
 from .flow import ancestry
-from .index import OTHER, Index
+from .index import Index
 from .timeline import Happening, happening
 
 

@@ -18,10 +18,11 @@ from harken.log import INCOMPLETE, Registry, read_chunks
 
 from . import agents, dialog, flow, hearing, interventions, perspective, timeline
 from .agents import AgentRow
+from .base import Entry, Link
 from .dialog import DialogLine
 from .flow import Flow
 from .hearing import Heard, Knowledge
-from .index import Entry, Index, IndexBuilder, Link
+from .index import Index, IndexBuilder
 from .interventions import Comparison, Intervention
 from .perspective import Impression
 from .timeline import Arrow, Happening

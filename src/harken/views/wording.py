@@ -1,17 +1,13 @@
-"""Wording: the name put before it on delivery, and what differs between said and heard."""
+"""Wording: what differs between said and heard."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
 from typing import TypedDict
 
-_LABEL = re.compile(r"\[([^\]\n]{1,200})\]: ")
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
-LABELS = 8
-"""How many labels, one before the other, are looked for."""
 CELLS = 250_000
 """How large a table of words one comparison may fill; beyond it the middle is shown as one replacement."""
 
@@ -22,21 +18,6 @@ class Piece(TypedDict):
     op: str
     """`same`, `removed` or `added`."""
     text: str
-
-
-def split_label(heard: str, said: str, names: Collection[str] | None) -> tuple[str, str]:
-    """The label that delivery put before the words (`[Name]: `, perhaps several) and the words after it.
-
-    Only a label with one of `names` counts, since a line put into somebody else's mouth is a change; None, where
-    the speaker is not known, takes any.
-    """
-    start = 0
-    for _ in range(LABELS if names is not None else 1):
-        found = _LABEL.match(heard, start)
-        if found is None or heard[start:] == said or (names is not None and found[1] not in names):
-            break
-        start = found.end()
-    return heard[:start], heard[start:]
 
 
 class Differ:

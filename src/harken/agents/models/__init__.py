@@ -6,11 +6,23 @@ from pathlib import Path
 
 from harken.errors import BadRequest
 
-from .base import Gauge, Message, Model, ModelError, Reply, Request, Retries, Usage, tool_call
+from .base import (
+    Gauge,
+    Message,
+    Model,
+    ModelError,
+    Reply,
+    Request,
+    Retries,
+    Script,
+    ScriptedModel,
+    Usage,
+    load_script,
+    tool_call,
+)
 from .demo import DEMO
 from .lite import LiteLLMModel
 from .replay import ReplayModel, load_recording
-from .scripted import Script, ScriptedModel, load_script
 
 DEFAULT_MODEL = "demo"
 """Needs no key and no network, and says that it is only a script."""

@@ -13,9 +13,8 @@ from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import read_head
 
-from .dialects import dialect, normalise
-from .lines import BLANK, HEAD, MAX_LINE, Group, Record, data_of, look_closer, read_groups, read_records
-from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, events_of, instant_of
+from .lines import BLANK, HEAD, MAX_LINE, Group, Record, data_of, read_groups, read_records
+from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, dialect, events_of, instant_of, normalise
 from .scan import LogScanner, first_digits, main_agent, scan, told_records
 from .transcripts import context, continues, owner, side_chains
 from .writing import encode, record_of, records_of, runs
@@ -86,7 +85,6 @@ __all__ = [
     "events_of_record",
     "first_digits",
     "instant_of",
-    "look_closer",
     "main_agent",
     "normalise",
     "owner",

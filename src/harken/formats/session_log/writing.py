@@ -1,7 +1,10 @@
-"""Events as lines of the log: one way in for every kind, and back to the same events.
+"""Events and messages as lines of the log: one way in for every kind, and back to the same events.
 
 An assistant's record is one line: what it thought, what it said and what it called, in this order. Events that do not
 follow each other that way stand on lines of their own with the same `message_id`; `index` says where each goes on.
+
+The log is read by programs in a year's time. A mistake of today's caller (an agent instead of its id, a list with a
+None in it) is cheap to tell now and cannot be mended later, so each thing is checked before an id is spent on it.
 """
 
 from __future__ import annotations
@@ -19,9 +22,13 @@ from harken.errors import BadRequest
 from harken.events import KINDS, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 
 from .lines import MAX_DEPTH, MAX_LINE, MAX_VALUES, is_crowded, nests_deeper
-from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN
+from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN, ROLES
 
 Data = dict[str, Any]
+Cause = str | Sequence[str] | None
+
+ENVELOPE = frozenset({"message_id", "event_type", "agent_id", "timestamp", "substance", "cause", "index", "api_id"})
+"""Keys of a line that are about the record, not part of the message."""
 
 _STAGES = {"thinking": 0, "response": 1, "tool_call": 2}
 # Written even when empty: without them the line would not say what happened.
@@ -280,3 +287,97 @@ def _is_deep(line: bytes) -> bool:
         return nests_deeper(json.loads(line), MAX_DEPTH)
     except RecursionError:
         return True
+
+
+def check_agent(agent_id: Any) -> None:
+    """Whose record it is must be said, in words."""
+    if not isinstance(agent_id, str) or not agent_id:
+        raise BadRequest(f"{agent_id!r:.80} is no agent id", hint="ids are text; `allocate_agent_id` gives a fresh one")
+
+
+def check_text(**named: Any) -> None:
+    """Each of these is text, or left out."""
+    for name, value in named.items():
+        if value is not None and not isinstance(value, str):
+            raise BadRequest(f"{name} must be text, not {type(value).__name__}", hint=f"pass {name} as a str")
+
+
+def links(substance: Any, cause: Any) -> dict[str, Any]:
+    """The link as it stands on the line: one of the two, or none. An empty list of causes is none."""
+    if isinstance(cause, (list, tuple)):
+        cause = list(cause) or None
+    if substance is not None and cause is not None:
+        raise BadRequest(
+            "an event cannot have both a substance and a cause",
+            hint="substance says 'the same content as', cause says 'triggered by'",
+        )
+    if substance is not None:
+        _check_message_id("substance", substance)
+        return {"substance": substance}
+    if cause is None:
+        return {}
+    for one in cause if isinstance(cause, list) else (cause,):
+        _check_message_id("cause", one)
+    return {"cause": cause}
+
+
+def _check_message_id(what: str, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        hint = "it is the id of a message" + (", or a list of ids" if what == "cause" else "")
+        raise BadRequest(f"{value!r:.80} is no {what}", hint=hint)
+
+
+def check_event(event: Any) -> None:
+    """An event goes on the line as it is, so what it names must be text."""
+    if not isinstance(event, Event):
+        raise BadRequest(
+            f"{type(event).__name__} is no event", hint="`harken.events` has them; or use the log_… methods"
+        )
+    check_text(message_id=event.message_id, agent_id=event.agent_id, substance=event.substance)
+    for one in event.cause if isinstance(event.cause, (list, tuple)) else (event.cause or "",):
+        if not isinstance(one, str):
+            raise BadRequest(f"{one!r:.80} is no cause", hint="it is the id of a message, or a tuple of ids")
+
+
+def message_of(message: Any) -> dict[str, Any]:
+    """A message as it goes on the line: with a role, and without keys that stand for nothing."""
+    if not isinstance(message, dict):
+        raise BadRequest(
+            f"a message is a dict, not {type(message).__name__}",
+            hint='for example {"role": "user", "content": "Hello"}',
+        )
+    role = message.get("role")
+    if not isinstance(role, str) or role not in ROLES:
+        raise BadRequest(f"no role is called {role!r:.80}", hint="there are " + ", ".join(ROLES))
+    if not ENVELOPE.isdisjoint(message):
+        own = sorted(ENVELOPE & message.keys())[0]
+        raise BadRequest(f"a message cannot bring its own {own}", hint="pass it as an argument")
+    if role == "assistant":
+        return _without_nothing(message)
+    if None in message.values():
+        return {key: value for key, value in message.items() if value is not None}
+    return message
+
+
+def _without_nothing(message: dict[str, Any]) -> dict[str, Any]:
+    """An assistant's message without the keys under which nothing stands; some providers send them all."""
+    data = {key: value for key, value in message.items() if value is not None}
+    if "tool_calls" in data:
+        if not data["tool_calls"]:
+            del data["tool_calls"]
+        elif data.get("content") == "":
+            del data["content"]  # empty words beside a call: nobody said anything
+    return data
+
+
+def edit_of(action: Any, n: Any, start: Any, content: Any) -> dict[str, Any]:
+    """An edit of a transcript as it goes on the line."""
+    check_text(content=content)
+    if action not in ("truncate", "compact") or {type(start), type(n)} != {int} or not 0 <= start <= n:
+        raise BadRequest(f"no edit {action!r} from {start!r} to {n!r}", hint="truncate or compact, 0 <= start <= n")
+    data: dict[str, Any] = {"action": action, "n": n}
+    if start:
+        data["start"] = start
+    if content is not None:
+        data["content"] = content
+    return data

@@ -1,0 +1,66 @@
+"""What a log tells of its agents, of open calls, and of what is odd about the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from harken.formats.session_log import BLANK
+
+INCOMPLETE = frozenset(
+    {
+        BLANK,
+        "a link outside the file",
+        "a result without its call",
+        "agent used but never created",
+        "no parent found",
+        "parent inferred",
+        "several results for one call",
+    }
+)
+"""What is told of a file that lacks something; no line of it is wrong."""
+
+
+class LogProblem(msgspec.Struct, frozen=True):
+    """Something odd about the file; the load went on."""
+
+    line: int
+    offset: int
+    what: str
+    """The kind of oddity, the same words each time."""
+    detail: str = ""
+
+
+class AgentInfo(msgspec.Struct):
+    """What is known of an agent without its transcript."""
+
+    agent_id: str
+    name: str = ""
+    language_model: str = ""
+    role: str = ""
+    """`root`, `child` or `hook`; empty where the log does not say."""
+    parent: str | None = None
+    cause: str | None = None
+    """The message that made it."""
+    inferred: bool = False
+    """Whether parent and cause follow from order and name only, as in v1."""
+    created: str = ""
+    """The id of its `agent_created`; empty where it was used but never created."""
+    terminated: bool = False
+    reason: str = ""
+    """Why it was terminated."""
+    entries: int = 0
+    """How many entries were ever added to its transcript."""
+    attributes: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What else its creation says (a hook's points and instructions)."""
+
+
+class OpenCall(msgspec.Struct, frozen=True):
+    """A tool call that has no result yet."""
+
+    agent_id: str
+    message_id: str
+    call_id: str
+    name: str
+    arguments: Any

@@ -1,0 +1,42 @@
+"""What a record is to the views: whose it is, what kind of thing it says, and the line it stands on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from harken.events import Event
+
+Entry = dict[str, Any]
+"""A line of a session log."""
+Link = str | list[str]
+Told = tuple[Event, ...]
+"""The events of one record."""
+
+SAID = "said"
+HEARD = "heard"
+ACTION = "action"
+RECEIVED = "received"
+SYSTEM = "system"
+THOUGHT = "thought"
+TEXT = "text"
+CREATED = "created"
+TERMINATED = "terminated"
+EDITED = "edited"
+OTHER = "other"
+
+PERSON = "user"
+"""What one dialect calls the person at the keyboard where others name an agent."""
+
+
+class ViewedAgent(msgspec.Struct, kw_only=True):
+    """What the session says of one agent; an agent that is used but never created has only its id."""
+
+    agent_id: str
+    name: str = ""
+    role: str = ""
+    parent: str | None = None
+    language_model: str = ""
+    created: int | None = None
+    terminated: int | None = None
