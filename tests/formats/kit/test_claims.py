@@ -270,8 +270,10 @@ class TestLongFirstLines:
                 "message": REPLY | {"content": [screenshot()]},
                 "type": "assistant",
             },
+            {"parentUuid": None, "isSidechain": False, "attachment": {"type": "file", "content": "x" * 3 * HEAD}}
+            | {"type": "attachment", "uuid": UUID},
         ],
-        ids=["a picture", "a long text", "an answer, whose type comes last"],
+        ids=["a picture", "a long text", "an answer, whose type comes last", "an attachment, whose type does too"],
     )
     def test_of_claude_code(self, record: dict[str, Any]) -> None:
         data = text([record])

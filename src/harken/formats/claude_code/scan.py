@@ -336,8 +336,8 @@ def _is_others(record: dict[str, Any]) -> bool:
 def _judge(record: dict[str, Any], home: bool) -> tuple[int, str]:
     body = record.get("message")
     role = body.get("role") if isinstance(body, dict) else None
-    # The assistant's message is written before the type; a cut may lie between.
-    kind = record.get("type", role)
+    # An answer and an attachment are written before the type; a cut may lie between.
+    kind = record.get("type", "attachment" if "attachment" in record else role)
     speaks = kind not in CONVERSATION or role == kind
     if kind in GRAPH and "parentUuid" in record and isinstance(record.get("isSidechain"), bool) and speaks:
         return SURE, f"is a `{kind}` record with `parentUuid` and `isSidechain`"
