@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 from harken import runtimes
+from harken.events import Prompt, Response, ToolCall, ToolResult
+from harken.formats import get
 from harken.testing.runtimes import RuntimeContract
 from support.claude_lines import assistant, call, result, user
 from support.rollouts import THREAD, Rollout
@@ -21,6 +23,15 @@ CLAUDE_LINES = (
 )
 
 
+CONVERSATION = [
+    Prompt(content="Run it.", message_id="m1", agent_id="root", time=1_794_738_000_000_000),
+    ToolCall(id="c1", name="Read", input=b'{"path":"x"}', message_id="m2", agent_id="root"),
+    ToolResult(id="c1", output="nothing", message_id="m3", agent_id="root", cause="m2"),
+    Response(content="Done.", message_id="m4", agent_id="root", time=1_794_738_001_000_000),
+    Prompt(content="And again.", message_id="m5", agent_id="root"),
+]
+
+
 def printed(*steps: Line) -> tuple[bytes, ...]:
     return tuple(json.dumps(step["line"]).encode() for step in steps)
 
@@ -30,6 +41,13 @@ class TestClaudeCode(RuntimeContract):
     samples = (("projects/-x/S.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in CLAUDE_LINES)),)
     words = (("-p", "--model", "x", "hi"), ("--allowedTools", "Bash", "Edit", "-p", "hi"), ("-p", "--", "-hi"))
     lines = printed(init(), says("Hello."), final_result("Hello."))
+
+
+class TestHarkensOwnLogs(RuntimeContract):
+    """They are imported; agents go on from them by `harken chat`, so there is nothing to resume or to run."""
+
+    runtime = runtimes.get("harken")
+    samples = (("sessions/cafe.jsonl", get("session-log-v2").write(CONVERSATION).data),)
 
 
 class TestCodex(RuntimeContract):

@@ -6,14 +6,19 @@ import os
 import uuid
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harken import runtimes
-from harken.errors import HarkenError
+from harken.errors import BadRequest, HarkenError
+from harken.events import Prompt
+from harken.events.cbor import encode_events
+from harken.repo import Repo
 from harken.runtimes import Place
 from harken.runtimes.claude_code import slug
 from harken.runtimes.codex import time_ordered_uuid
-from harken.runtimes.resume import Destination, choose_home, write_new
+from harken.runtimes.resume import Destination, choose_home, resume, write_new
+from harken.store import MemoryStore
 
 NOON = 1_794_744_000_000_000  # 2026-11-15T12:00:00Z
 
@@ -82,6 +87,18 @@ def test_a_home_is_the_runtimes_own_folder_or_a_users_that_contains_it(tmp_path:
     assert tmp_path / folder == chosen(tmp_path / folder)
     runtime.roots(tmp_path)[0].mkdir()
     assert tmp_path == chosen(tmp_path), "sessions lie in it"
+
+
+def test_a_folder_that_the_program_cannot_be_told_to_use_is_refused(tmp_path: Path) -> None:
+    codex = msgspec.structs.replace(runtimes.get("codex"), environment=lambda home: {})
+    repo = Repo(MemoryStore())
+    commit = repo.checkpoint(encode_events([Prompt(content="hi")]), format="events-v1")
+    to = Destination(runtime=codex, cwd=tmp_path, environ={"HOME": "/home/ada"}, home=tmp_path)
+
+    with pytest.raises(BadRequest, match="Codex cannot be told to look in"):
+        resume(repo.store, commit, to)
+
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_what_is_written_is_whole_and_private(tmp_path: Path) -> None:

@@ -233,14 +233,14 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     home: Callable[[Environment], Path]
     """Its own folder, as a function of the environment alone."""
     roots: Callable[[Path], tuple[Path, ...]]
-    """Where sessions lie below that folder, whether they are there or not."""
+    """The folders in which sessions lie, that folder or some below it, whether they are there or not."""
     claim: Callable[[bytes, Path], Claim]
     """How sure it is that a file is one of its own, from its first 64 KiB and its path."""
     read: SessionReader
     source: Literal["file", "document", "database"] = "file"
     """Whether a session is a file that grows, a document that is rewritten, or rows of a database."""
     environment: Callable[[Path], Mapping[str, str]] = no_environment
-    """What has to be set so that the program uses that folder as its own."""
+    """What has to be set so that the program uses that folder as its own; nothing where no setting leads there."""
     resume: ResumeWriter | None = None
     launch: Launcher | None = None
 

@@ -42,6 +42,8 @@ class PipedInput:
         self._lock = threading.Lock()
         self._seen = bytearray()
         self._taken = 0
+        # A thread, since a read from a terminal or a slow pipe cannot be given up; a daemon, so that it does not keep
+        # the process from ending while it waits for words that will never come.
         threading.Thread(target=self._carry, daemon=True).start()
 
     def _carry(self) -> None:
@@ -82,6 +84,7 @@ class SignalForwarder:
 
     def __enter__(self) -> Self:
         self._before: dict[int, Any] = {}
+        # Python lets only the main thread set handlers; a run in another thread leaves signals to its program.
         if threading.current_thread() is threading.main_thread():
             for number in (*_TO_GROUP, *_TO_CHILD):
                 self._before[number] = signal.signal(number, self._pass_on)
@@ -103,6 +106,9 @@ class SignalForwarder:
                 os.killpg(self._child, number)
 
     def _pause(self, _number: int, frame: object) -> None:
+        # The runtime is in a group of its own, so Ctrl-Z reaches us alone. It is stopped first; the next line stops us,
+        # and is left when the shell lets us go on, which is when the runtime goes on too. SIGTSTP would not do for us:
+        # this is its handler.
         self._pass_on(signal.SIGSTOP, frame)
         os.kill(os.getpid(), signal.SIGSTOP)
         self._pass_on(signal.SIGCONT, frame)

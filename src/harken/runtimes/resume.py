@@ -73,6 +73,7 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     """Write the conversation at a commit where the runtime finds it, and say how to go on."""
     writer = _writer(to.runtime)
     home = choose_home(to)
+    environment = _environment(to, home)
     place = writer.place(home, Path(os.path.realpath(to.cwd)), now())
     tier, written = _written(store, commit, to.runtime, writer, place)
     if writer.write is None:
@@ -87,7 +88,6 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     with store.write() as change:
         change.annotate(commit.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=place.time)
         change.move(RESUMED + place.session, kind="branch", to=commit.id, expect="", time=place.time, record=False)
-    usual = home == to.runtime.home(to.environ).absolute()
     return Resumed(
         runtime=to.runtime.name,
         session=place.session,
@@ -96,7 +96,7 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
         tier=tier,
         losses=written.losses,
         cwd=str(place.cwd),
-        environment={} if usual else dict(to.runtime.environment(home)),
+        environment=environment,
         source=commit.id,
         prepare=place.prepare,
     )
@@ -119,6 +119,18 @@ def choose_home(to: Destination) -> Path:
     inside = to.runtime.home({"HOME": str(given)})
     is_its_own = any(root.exists() for root in to.runtime.roots(given) if root != given)
     return inside if inside.is_dir() and not is_its_own else given
+
+
+def _environment(to: Destination, home: Path) -> dict[str, str]:
+    """What has to be set for the program to look there, where it would not by itself."""
+    if home == to.runtime.home(to.environ).absolute():
+        return {}
+    environment = dict(to.runtime.environment(home))
+    if home != to.runtime.home(dict(to.environ) | environment).absolute():
+        raise BadRequest(
+            f"{to.runtime.label} cannot be told to look in {home}", hint="leave out --home, or name a folder it can use"
+        )
+    return environment
 
 
 def _written(store: Store, commit: Commit, runtime: Runtime, writer: ResumeWriter, place: Place) -> tuple[str, Written]:

@@ -58,18 +58,18 @@ def document_scan(runtime: str, read: ReadRecord, take_apart: Callable[[bytes], 
 
     def scan(data: bytes, state: bytes) -> FileFacts:
         parts = take_apart(data)
-        now = ScanState(session=clean(parts.session))
+        now = SessionCounts(session=clean(parts.session))
         deltas: list[Delta] = []
         for message in parts.closed:
             deltas.append(_document_delta(now, deltas, [message], message, read))
         deltas.append(_document_delta(now, deltas, parts.open, parts.tail, read, closed=False))
-        return now.facts(runtime, deltas, ScanState())
+        return now.facts(runtime, deltas, SessionCounts())
 
     return scan
 
 
 def _document_delta(
-    now: ScanState,
+    now: SessionCounts,
     before: Sequence[Delta],
     messages: Sequence[bytes],
     content: bytes,
@@ -92,7 +92,7 @@ def _document_delta(
     )
 
 
-class ScanState(msgspec.Struct, kw_only=True, omit_defaults=True):
+class SessionCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is known of a session at a place in it."""
 
     offset: int = 0
@@ -106,7 +106,7 @@ class ScanState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Calls that have no result yet; a cut never parts the two."""
     fingerprint: list[str] = []
 
-    def at(self, offset: int) -> ScanState:
+    def at(self, offset: int) -> SessionCounts:
         """The same at a cut, to go on from."""
         return msgspec.structs.replace(self, offset=offset, tally=self.tally.without_requests())
 
@@ -130,7 +130,7 @@ class ScanState(msgspec.Struct, kw_only=True, omit_defaults=True):
         self.fingerprint = [*self.fingerprint, *names][:FINGERPRINT]
         return max((event.time for event in events if event.time is not None), default=None)
 
-    def facts(self, runtime: str, deltas: Sequence[Delta], closed: ScanState) -> FileFacts:
+    def facts(self, runtime: str, deltas: Sequence[Delta], closed: SessionCounts) -> FileFacts:
         """As an importer wants it; `closed` is the state at the last cut."""
         return FileFacts(
             runtime=runtime,
@@ -152,7 +152,7 @@ class _LineScan:
 
     def __init__(self, read: ReadRecord, session_of: Callable[[dict[str, Any]], str], state: bytes) -> None:
         self._read, self._session_of = read, session_of
-        self._closed = msgspec.json.decode(state, type=ScanState) if state else ScanState()
+        self._closed = msgspec.json.decode(state, type=SessionCounts) if state else SessionCounts()
         self._now = self._closed.at(self._closed.offset)
         self._deltas: list[Delta] = []
         self._start = self._end = self._closed.offset

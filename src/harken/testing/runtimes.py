@@ -84,10 +84,12 @@ class RuntimeContract:
         assert before.is_relative_to("/home/ada")
         assert self.runtime.home({"HOME": "/home/bob"}).is_relative_to("/home/bob")
 
-    def test_its_folder_can_be_moved_by_the_environment_it_names(self) -> None:
-        environment = dict(self.runtime.environment(Path("/somewhere/else")))
-        if environment:
-            assert Path("/somewhere/else") == self.runtime.home({"HOME": "/home/ada"} | environment)
+    def test_its_folder_is_where_the_environment_it_names_puts_it(self) -> None:
+        """A folder that no environment leads to has none; some can only be moved under their own name."""
+        usual = self.runtime.home({"HOME": "/home/ada"})
+        for moved in (Path("/somewhere/else"), Path("/somewhere", usual.name)):
+            environment = dict(self.runtime.environment(moved))
+            assert not environment or moved == self.runtime.home({"HOME": "/home/ada"} | environment)
 
     def test_its_sessions_lie_in_its_folder(self, tmp_path: Path) -> None:
         roots = self.runtime.roots(tmp_path)

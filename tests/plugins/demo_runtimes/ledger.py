@@ -81,7 +81,7 @@ RUNTIME = Runtime(
     format="ledger-v1",
     source="database",
     home=home,
-    roots=lambda home: (home / "ledger.db",),
+    roots=lambda home: (home,),
     claim=claim,
     environment=lambda home: {"LEDGER_HOME": str(home)},
     read=SessionReader(scan=SHAPE.scan, identify=identify, suffixes=("ledger.db",), sessions=sessions),

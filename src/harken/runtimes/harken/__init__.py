@@ -39,6 +39,6 @@ RUNTIME = Runtime(
     home=_home,
     roots=lambda home: (home / "sessions",),
     claim=_claim,
-    environment=lambda home: {"XDG_DATA_HOME": str(home.parent)},
+    environment=lambda home: {"XDG_DATA_HOME": str(home.parent)} if home.name == "harken" else {},
     read=SessionReader(scan=session_log.scan, identify=_identify, side_chains=session_log.side_chains),
 )
