@@ -46,7 +46,7 @@ FINGERPRINT = 64
 """How many uuids are handed out for finding copies; a fork shares its first ones with the original."""
 
 
-class ScanCounts(msgspec.Struct):
+class ClaudeCounts(msgspec.Struct):
     """What a stretch of records adds up to, besides its tally."""
 
     records: int = 0
@@ -66,17 +66,17 @@ class ScanCounts(msgspec.Struct):
     agents: list[str] = []
 
 
-class ScanState(msgspec.Struct):
+class ClaudeScanState(msgspec.Struct):
     """Where a scan can go on: everything up to the last closed cut. JSON text through `msgspec.json`."""
 
     cut: CutState = msgspec.field(default_factory=CutState)
-    counts: ScanCounts = msgspec.field(default_factory=ScanCounts)
+    counts: ClaudeCounts = msgspec.field(default_factory=ClaudeCounts)
     tally: Tally = msgspec.field(default_factory=Tally)
 
 
 def scan(data: bytes, state: bytes = b"") -> FileFacts:
     """The facts of a file, or of what was added since `state`: `data` then begins at the last closed cut."""
-    scanner = _ClaudeScanner(msgspec.json.decode(state, type=ScanState) if state else ScanState())
+    scanner = _ClaudeScanner(msgspec.json.decode(state, type=ClaudeScanState) if state else ClaudeScanState())
     for start, end in lines(data):
         if is_overlong(end - start):
             scanner.take_overlong(end - start)
@@ -86,7 +86,7 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
 
 
 class _ClaudeScanner:
-    def __init__(self, state: ScanState) -> None:
+    def __init__(self, state: ClaudeScanState) -> None:
         self.splitter = Splitter(state.cut)
         self.counts = state.counts
         self.tally = state.tally
@@ -115,7 +115,7 @@ class _ClaudeScanner:
 
     def facts(self) -> FileFacts:
         # Encoded before the tail is counted: the state is that of the last closed cut.
-        state = msgspec.json.encode(ScanState(self.splitter.state, self.counts, self.tally.without_requests()))
+        state = msgspec.json.encode(ClaudeScanState(self.splitter.state, self.counts, self.tally.without_requests()))
         total, tail = self.counts, self.splitter.tail()
         if tail is not None:
             self._close([tail])

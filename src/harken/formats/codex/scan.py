@@ -28,7 +28,7 @@ _REQUEST = "## My request for Codex:"
 """An editor puts what it knows before the user's words, and this line between."""
 
 
-class ScanCounts(msgspec.Struct):
+class RolloutCounts(msgspec.Struct):
     """What is known of a file up to a cut; the next scan goes on from it. JSON text through `msgspec.json`."""
 
     rule: str = RULE
@@ -57,7 +57,7 @@ class ScanCounts(msgspec.Struct):
     restarts: int = 0
     threads: dict[str, str] = {}
 
-    def copy(self) -> ScanCounts:
+    def copy(self) -> RolloutCounts:
         """The same counts, which may then go their own way."""
         return msgspec.structs.replace(
             self,
@@ -75,11 +75,11 @@ def scan(data: bytes, state: bytes = b"") -> FileFacts:
     return _RolloutScanner(_decode(state)).run(data)
 
 
-def _decode(state: bytes) -> ScanCounts:
+def _decode(state: bytes) -> RolloutCounts:
     if not state:
-        return ScanCounts()
+        return RolloutCounts()
     try:
-        counts = msgspec.json.decode(state, type=ScanCounts)
+        counts = msgspec.json.decode(state, type=RolloutCounts)
     except msgspec.MsgspecError:
         counts = None
     if counts is None or counts.rule != RULE or counts.offset < 0:
@@ -88,7 +88,7 @@ def _decode(state: bytes) -> ScanCounts:
 
 
 class _RolloutScanner:
-    def __init__(self, counts: ScanCounts) -> None:
+    def __init__(self, counts: RolloutCounts) -> None:
         self.now = counts
         self.base = counts.offset
         self.cutter = Cutter(counts.offset)
