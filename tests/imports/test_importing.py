@@ -308,6 +308,18 @@ class TestTrouble:
         )
 
 
+class TestOddNames:
+    def test_a_file_may_have_a_number_sign_in_its_name(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        path = tmp_path / "a#b.jsonl"
+        path.write_bytes(conversation("aaa", 2).data)
+        age(path)
+        take_in(tmp_path)
+
+        again = take_in(tmp_path, read=lambda path, since: pytest.fail("it is read again"))["aaa"]
+
+        assert "unchanged" == again.status
+
+
 class TestMoved:
     def test_a_long_file_that_moved_is_not_appended_to_itself(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
         data = conversation("aaa", 8).data

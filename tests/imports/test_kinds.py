@@ -17,7 +17,7 @@ from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
 from harken.runtimes.base import Identity, Runtime, SessionReader
 from harken.runtimes.importer import Importer
-from harken.runtimes.memory import ImportResult
+from harken.runtimes.memory import ImportResult, recall
 
 from .conftest import age
 
@@ -277,3 +277,16 @@ class TestDatabases:
 
         assert "failed" == result.status
         assert "cannot be read as a database" in result.error
+
+    def test_the_same_session_in_two_databases_is_one_session_with_two_sources(self, repo: Any, tmp_path: Path) -> None:
+        (tmp_path / "one").mkdir()
+        (tmp_path / "two").mkdir()
+        one, two = Table(tmp_path / "one"), Table(tmp_path / "two")
+        one.write([message(1), message(2)])
+        longer = two.write([message(1), message(2), message(3)])
+
+        take(repo, one.path)
+        take(repo, two.path)
+
+        assert {f"{one.path}#s1", f"{two.path}#s1"} == set(recall(repo.store.find_session("s1")))
+        assert longer == content(repo, repo.show("s1").id)

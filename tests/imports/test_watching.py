@@ -132,3 +132,26 @@ def test_a_file_that_fails_is_told_once_and_tried_again_after_growing_pauses(tmp
     assert pauses == sorted(pauses)
     assert 60.0 <= pauses[-1] <= 61.0
     assert len(looks) < 20
+
+
+def test_a_tail_that_is_rewritten_while_it_waits_is_a_rewrite(tmp_path: Path) -> None:
+    path = tmp_path / "aaa.jsonl"
+    lines = conversation("aaa", 3).lines
+    path.write_bytes(b"".join(lines))
+    with harken.open(tmp_path / "store.db") as repo:
+        quiet = True
+        importer = Importer(repo.store, [runtimes.get("claude-code")], settle_tails=lambda stamp: quiet)
+        list(importer.run([path]))
+        quiet = False
+        path.write_bytes(b"".join(lines) + b'{"type":"mode"}\n')
+        list(importer.run([path]))
+        assert b"".join(lines) == repo.materialize("aaa", stop="root").bytes, (
+            "the old tail stays until something closes"
+        )
+        quiet = True
+        path.write_bytes(b"".join(lines[:-1]) + lines[-1].replace(b"answer", b"ANSWER"))
+
+        (result,) = importer.run([path])
+
+        assert "rewritten" == result.status
+        assert b"".join(lines) == repo.materialize("aaa~1", stop="root").bytes

@@ -22,7 +22,7 @@ from .walk import ROOT
 
 def session_events(store: Store, row: SessionRow, others: Iterable[SessionRow]) -> list[Event]:
     """Everything the session's agents said, heard and did. `others` are rows among which its agents' are."""
-    whole = materialize(store, store.get_commit(row.tip), stop=ROOT)
+    whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
     own = formats.get(whole.format).read(whole.bytes)
     if whole.format == FORMAT.name:
         return own

@@ -310,7 +310,10 @@ class Importer:
 
     def _drop(self, path: Path) -> None:
         """Forget the parts of a file that failed half-way; those that have landed stay, and the next import goes on."""
-        self._pending = [(item, part) for item, part in self._pending if item.path.partition("#")[0] != str(path)]
+        file = str(path)
+        self._pending = [
+            (item, part) for item, part in self._pending if item.path != file and not item.path.startswith(f"{file}#")
+        ]
 
     # -- keeping -----------------------------------------------------------------------------------------------------
 

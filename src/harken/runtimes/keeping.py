@@ -136,6 +136,9 @@ class PartKeeper:
                 digest=part.digest if whole else part.closed_digest,
                 side_files=self._keep_side_files(writer, item),
             )
+            if not whole and item.before is not None and item.before.chain == item.now.chain:
+                # The old tail is still what the session stands at, and is compared with the file next time.
+                item.now = msgspec.structs.replace(item.now, size=item.before.size, digest=item.before.digest)
             if part.facts.side_chains:
                 self._keep_side_chains(writer, item, part, rows)
         else:
@@ -285,6 +288,11 @@ def _contents(part: Part, path: Path) -> Iterator[tuple[Delta, bytes | Iterable[
 def _moved(item: SourceImport, sources: Sources) -> str:
     """The source of the same session that is gone and began with the same record, if there is one."""
     for path, known in sources.items():
-        if path != item.path and known.first and known.first == item.now.first and not Path(path).exists():
+        if path != item.path and known.first and known.first == item.now.first and not _is_there(path):
             return path
     return ""
+
+
+def _is_there(source: str) -> bool:
+    """Whether the file of a source is there; of what is inside a file, the file."""
+    return Path(source).exists() or ("#" in source and Path(source.rpartition("#")[0]).exists())
