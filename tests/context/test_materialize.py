@@ -188,7 +188,7 @@ class TestUnknownFormats:
         tip = repo.checkpoint(b"dot dash", format="morse-v1")
         assert "4" == repo.materialize(tip).tier
 
-        monkeypatch.setitem(formats._OURS, "morse-v1", "morse")
+        monkeypatch.setitem(formats.base._OURS, "morse-v1", "morse")
         module = SimpleNamespace(FORMAT=Format(name="morse-v1"))
         monkeypatch.setitem(sys.modules, "harken.formats.morse", module)  # type: ignore[misc]
 
@@ -227,7 +227,7 @@ class TestAFormatWhoseContextIsNotAllOfIt:
         toy = Format(
             name="toy-v1", context=context, reader=lambda data: [Prompt(content=s) for s in data.decode().split("\n")]
         )
-        monkeypatch.setitem(formats._OURS, "toy-v1", "toy")
+        monkeypatch.setitem(formats.base._OURS, "toy-v1", "toy")
         monkeypatch.setitem(sys.modules, "harken.formats.toy", SimpleNamespace(FORMAT=toy))  # type: ignore[misc]
 
     def build(self, repo: Repo) -> Commit:

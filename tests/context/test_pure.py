@@ -17,8 +17,8 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
-from harken.formats.base import count
-from support.contexts import flat, turn
+from harken.formats.base import Counts, count
+from support.contexts import flat, memory_repo, turn
 
 
 class TestCounts:
@@ -91,3 +91,20 @@ class TestAnExtract:
         assert "User: first" in text
         assert text.endswith("User: last")
         assert 202_000 > len(text)
+
+
+class TestUnknownCounts:
+    def test_what_one_part_does_not_know_the_whole_does_not_know_either(self) -> None:
+        known, unknown = Counts(messages=2, tokens=5), Counts(tokens=3, approximate=True)
+
+        assert Counts(messages=4, tokens=10) == Counts.total([known, known])
+        assert Counts(messages=None, tokens=8, approximate=True) == Counts.total([known, unknown])
+        assert Counts(messages=None, tokens=5, approximate=True) == Counts.total([known, Counts()])
+        assert Counts(messages=0, tokens=0) == Counts.total([])
+
+    def test_bytes_that_nobody_can_read_hold_an_unknown_number_of_messages(self) -> None:
+        repo = memory_repo()
+        commit = repo.checkpoint(b"?" * 40, format="morse-v1")
+
+        assert (None, 10, True) == (commit.message_count, commit.token_count, commit.approximate)
+        assert repo.materialize(commit).message_count is None

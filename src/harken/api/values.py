@@ -50,10 +50,10 @@ class CommitAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The ticket that was worked on."""
     thread_id: str
     """The thread it is part of."""
-    message_count: int
-    """Messages in its delta."""
-    token_count: int
-    """Tokens in its delta."""
+    message_count: int | None
+    """Messages in its delta; null where nobody counted."""
+    token_count: int | None
+    """Tokens in its delta; null where nobody counted."""
     approximate: bool
     """Whether the tokens are an estimate."""
     spawned_from: dict[str, Any] | None

@@ -146,10 +146,10 @@ class MaterializeAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The tier in a word."""
     losses: list[LossAnswer]
     """What the translation could not say."""
-    message_count: int
-    """Messages in it."""
-    token_count: int
-    """Tokens in it."""
+    message_count: int | None
+    """Messages in it; null where nobody counted."""
+    token_count: int | None
+    """Tokens in it; null where nobody counted."""
     approximate: bool
     """Whether the tokens are an estimate."""
     commit_count: int

@@ -27,6 +27,13 @@ def when(time: str | None) -> str:
     return (time or "")[:19].replace("T", " ")
 
 
+def size_line(messages: int | None, tokens: int | None, *, approximate: bool) -> str:
+    """How much a conversation holds, in words; what nobody counted is said to be unknown."""
+    counted = "an unknown number of messages" if messages is None else f"{messages} messages"
+    about = "about " if approximate else ""
+    return counted + (", tokens unknown" if tokens is None else f", {about}{tokens} tokens")
+
+
 def excerpt(text: str, limit: int = SUMMARY) -> str:
     """The beginning of a text with its white space made single, for a line of a list."""
     # The cut comes first: a text may be very long, and only its beginning matters.

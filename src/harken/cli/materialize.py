@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
+from .commits import size_line
 from .options import json_option, named, pass_repo
 
 if TYPE_CHECKING:
@@ -99,11 +100,8 @@ def _is_text(data: bytes) -> bool:
 
 
 def _remark(made: MaterializeAnswer) -> None:
-    about = "about " if made.approximate else ""
-    ui.note(
-        f"{made.format}, tier {made.tier} ({made.tier_name}): {made.message_count} messages, "
-        f"{about}{made.token_count} tokens from {made.commit_count} commits"
-    )
+    size = size_line(made.message_count, made.token_count, approximate=made.approximate)
+    ui.note(f"{made.format}, tier {made.tier} ({made.tier_name}): {size} from {made.commit_count} commits")
     for loss in made.losses:
         ui.note(f"lost: {loss.what} ×{loss.count}: {loss.why}")
     if made.tier == "4":

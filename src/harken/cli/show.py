@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .commits import when
+from .commits import size_line, when
 from .options import json_option, pass_repo
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def _facts(shown: ShowAnswer) -> None:
 
 
 def _size(shown: ShowAnswer) -> str:
-    about = "about " if shown.approximate else ""
-    return f"{shown.message_count} messages, {about}{shown.token_count} tokens"
+    return size_line(shown.message_count, shown.token_count, approximate=shown.approximate)
 
 
 def _origin(shown: ShowAnswer) -> str:

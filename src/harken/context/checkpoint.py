@@ -154,7 +154,7 @@ def advance_session(runtime: str) -> Advance:
             row,
             tip=commit.id,
             ended=max(commit.time, row.ended or commit.time),
-            messages=row.messages + (commit.message_count if commit.commit_type == "delta" else 0),
+            messages=row.messages + ((commit.message_count or 0) if commit.commit_type == "delta" else 0),
         )
 
     return advance

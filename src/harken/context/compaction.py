@@ -66,7 +66,8 @@ def snapshot(store: Store, ref: refs.Ref, *, time: int, who: str = "") -> Commit
         )
     counts = Counts(messages=made.message_count, tokens=made.token_count, approximate=made.approximate)
     draft = _draft(base, "snapshot", made.format, counts, time=time, who=who)
-    line = f"snapshot of {made.commit_count} commits, {made.message_count} messages"
+    counted = "" if made.message_count is None else f", {made.message_count} messages"
+    line = f"snapshot of {made.commit_count} commits{counted}"
     return _on_top(store, found, draft, made.bytes, why="snapshot", line=line, who=who)
 
 

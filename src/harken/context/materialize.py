@@ -38,8 +38,9 @@ class Materialized(msgspec.Struct, frozen=True, kw_only=True):
     """`1` native, `2` field, `2s` structural, `3` rendering, `4` raw."""
     tier_name: str = "native"
     losses: tuple[Loss, ...] = ()
-    message_count: int = 0
-    token_count: int = 0
+    message_count: int | None = None
+    """None where a part of it was counted by nobody."""
+    token_count: int | None = None
     approximate: bool = False
     """Whether `token_count` is an estimate."""
     commit_count: int = 0
@@ -56,6 +57,8 @@ def empty(format: str | None = None) -> Materialized:
         artifact=ids.artifact_id(chosen.empty),
         format=chosen.name,
         tier="1",
+        message_count=0,
+        token_count=0,
         description=chosen.description,
     )
 
@@ -158,19 +161,15 @@ def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link]
     # Commits know their own counts; only what `context` left out or a translation dropped has to be measured again.
     readable = [piece for piece in pieces if piece.format and "read" in piece.format.can]
     if plain or len(readable) < len(pieces):
-        return Counts(
-            messages=sum(commit.message_count for commit in commits),
-            tokens=sum(commit.token_count for commit in commits),
-            approximate=any(commit.approximate for commit in commits),
+        return Counts.total(
+            [
+                Counts(messages=commit.message_count, tokens=commit.token_count, approximate=commit.approximate)
+                for commit in commits
+            ]
         )
     if answer.events is not None:
         return count(answer.events)
-    measured = [piece.format.measure(piece.data) for piece in pieces if piece.format]
-    return Counts(
-        messages=sum(part.messages for part in measured),
-        tokens=sum(part.tokens for part in measured),
-        approximate=any(part.approximate for part in measured),
-    )
+    return Counts.total([piece.format.measure(piece.data) for piece in pieces if piece.format])
 
 
 # -- sub-agents that were given their parent's context ---------------------------------------------------------------

@@ -240,7 +240,7 @@ class Tracker:
             messages = 0
             for events, commit_type, reason in parts:
                 draft = self._draft(tip, events, commit_type, reason)
-                messages += draft.message_count if commit_type == "delta" else 0
+                messages += (draft.message_count or 0) if commit_type == "delta" else 0
                 tip = writer.commit(msgspec.structs.replace(draft, artifact=writer.put(_encode(events))))
             assert tip is not None
             kept = Kept(events=self._kept.events + len(work.events))

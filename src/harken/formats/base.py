@@ -30,10 +30,23 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """How much a stretch of conversation holds."""
 
-    messages: int = 0
-    tokens: int = 0
+    messages: int | None = None
+    """None where nobody can tell, which is not zero."""
+    tokens: int | None = None
     approximate: bool = False
     """Whether some of the tokens are estimated from characters."""
+
+    @classmethod
+    def total(cls, parts: Sequence[Counts]) -> Counts:
+        """All parts together. A message that nobody counted makes the number of messages unknown; tokens that nobody
+        counted make the rest an estimate."""
+        messages = [part.messages for part in parts if part.messages is not None]
+        tokens = [part.tokens for part in parts if part.tokens is not None]
+        return cls(
+            messages=sum(messages) if len(messages) == len(parts) else None,
+            tokens=sum(tokens) if tokens or not parts else None,
+            approximate=any(part.approximate for part in parts) or len(tokens) < len(parts),
+        )
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):

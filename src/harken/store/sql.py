@@ -30,7 +30,7 @@ CREATE TABLE principals (n INTEGER PRIMARY KEY, principal TEXT NOT NULL, machine
 CREATE TABLE commits (n INTEGER PRIMARY KEY, id BLOB NOT NULL, seal BLOB NOT NULL, twin INTEGER NOT NULL,
   digits INTEGER, parent INTEGER REFERENCES commits, artifact INTEGER NOT NULL REFERENCES artifacts,
   time INTEGER NOT NULL, origin INTEGER NOT NULL REFERENCES origins, principal INTEGER NOT NULL REFERENCES principals,
-  messages INTEGER NOT NULL, tokens INTEGER NOT NULL, approximate INTEGER NOT NULL, links TEXT, sum BLOB NOT NULL);
+  messages INTEGER, tokens INTEGER, approximate INTEGER NOT NULL, links TEXT, sum BLOB NOT NULL);
 CREATE INDEX commits_by_id ON commits (substr(id, 1, 8));
 CREATE INDEX commits_by_fork ON commits (parent) WHERE parent IS NOT NULL;
 CREATE INDEX commits_by_principal ON commits (principal, time);

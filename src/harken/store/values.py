@@ -39,8 +39,9 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str = ""
     ticket_id: str = ""
     thread_id: str = ""
-    message_count: int = 0
-    token_count: int = 0
+    message_count: int | None = None
+    """None where nobody counted, which is not zero."""
+    token_count: int | None = None
     approximate: bool = False
     """Whether `token_count` is an estimate."""
     spawned_from: dict[str, Any] | None = None
@@ -70,8 +71,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     artifact: str
     commit_type: str
     format: str
-    message_count: int
-    token_count: int
+    message_count: int | None
+    token_count: int | None
     approximate: bool
 
 
@@ -260,7 +261,7 @@ def check_draft(draft: Draft) -> Draft:
         raise BadRequest("a commit needs the name of its format")
     if not clock.in_calendar(draft.time):
         raise BadRequest(f"no calendar has the instant {draft.time}")
-    if draft.message_count < 0 or draft.token_count < 0:
+    if (draft.message_count or 0) < 0 or (draft.token_count or 0) < 0:
         raise BadRequest("a commit cannot count fewer than no messages or tokens")
     if not (draft.format.isascii() and draft.template.isascii()):
         _encodable(draft.format + draft.template)
