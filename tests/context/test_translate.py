@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from harken import runtimes
 from harken.context.translate import carry_over
 from harken.events import Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats import Loss, get, runtime_notices
 from harken.repo import Repo
-from harken.runtimes.resume import resume
+from harken.runtimes.resume import Destination, resume
 from harken.store.memory import MemoryStore
 from support.recordings import session_files
 
@@ -186,7 +187,9 @@ def assert_alike(repo: Repo, data: bytes, source: str, folder: Path) -> None:
     runtime = OTHER[source]
 
     made = repo.materialize(commit, format=f"{runtime}-v1")
-    resumed = resume(repo, commit.short, runtime=runtime, home=folder, cwd=folder)
+    resumed = resume(
+        repo.store, commit, Destination(runtime=runtimes.get(runtime), home=folder, cwd=folder, environ={})
+    )
 
     assert conversation(made.bytes) == conversation(Path(resumed.path).read_bytes())
     assert (made.tier, made.losses) == (resumed.tier, resumed.losses)
