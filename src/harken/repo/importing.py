@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from harken import clock
 from harken import runtimes as registry
-from harken.errors import BadRequest, NotFound
+from harken.errors import BadRequest, HarkenError
 from harken.runtimes import Environment, Runtime
 from harken.runtimes.files import Unreadable, walk
 from harken.runtimes.importer import Importer
@@ -98,14 +98,15 @@ def _starting_points(places: ImportPlaces, runtimes: Iterable[Runtime]) -> list[
     roots = (root for runtime in runtimes for root in runtime.roots(runtime.home(places.environ or {})))
     found = [root for root in dict.fromkeys(roots) if _is_there(root)]
     if not found:
-        raise NotFound("no runtime has left sessions here", hint="name a file or a folder")
+        raise HarkenError("no runtime has left sessions here", hint="name a file or a folder")
     return found
 
 
-def _is_there(folder: Path) -> bool:
-    """Whether there is something to look at; that it cannot be looked at is told when it is tried."""
+def _is_there(root: Path) -> bool:
+    """Whether there is a folder or a file to look at; that it cannot be looked at is told when it is tried."""
     try:
-        return stat.S_ISDIR(folder.stat().st_mode)
+        mode = root.stat().st_mode
+        return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
