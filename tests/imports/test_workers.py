@@ -106,3 +106,13 @@ def test_interrupting_an_import_leaves_no_worker_behind(files: Path) -> None:
 
     assert all(process.poll() is not None for process in processes)
     assert not pool._processes
+
+
+def test_where_no_worker_can_be_started_the_files_are_read_all_the_same(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    with WorkerPool(NAMES, 2) as pool:
+        pool.submit(files / "s1.jsonl", None)
+
+        assert [Claimed, Part] == [type(each) for each in pool.read(files / "s1.jsonl", None) or ()]

@@ -22,6 +22,7 @@ import msgspec
 
 from harken.errors import HarkenError
 
+from .base import Runtime
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
 
 AHEAD = 2
@@ -78,11 +79,15 @@ def _receive(stream: IO[bytes]) -> bytes | None:
 # -- in a worker -----------------------------------------------------------------------------------------------------
 
 
-def main(names: Sequence[str]) -> None:
-    """Read files until nobody asks any more."""
+def _runtimes(names: Sequence[str]) -> list[Runtime]:
     from harken import runtimes
 
-    known = [runtimes.get(name) for name in names]
+    return [runtimes.get(name) for name in names]
+
+
+def main(names: Sequence[str]) -> None:
+    """Read files until nobody asks any more."""
+    known = _runtimes(names)
     with contextlib.suppress(BrokenPipeError):
         while (data := _receive(sys.stdin.buffer)) is not None:
             task = _decode_task(data)
@@ -170,41 +175,56 @@ class WorkerPool:
         return self._told(path, pending)
 
     def _told(self, path: Path, pending: _Pending) -> Reading:
+        begun = False
         try:
             while not isinstance(said := self._next(pending), ReadEnded):
+                if said is None and not begun:
+                    yield from read_source(path, _runtimes(self._names), pending.task.since)
+                    return
+                if said is None:
+                    raise HarkenError(f"{path}: no process is left to read it", hint="import it again with --jobs 1")
                 if isinstance(said, ReadFailed):
                     raise (SourceChanged if said.changed else HarkenError)(said.message, hint=said.hint)
+                begun = True
                 yield said
         finally:
             self.drop(path)
 
-    def _next(self, pending: _Pending) -> Said:
+    def _next(self, pending: _Pending) -> Said | None:
+        """What is said next; None where nobody is left to say anything."""
         while True:
             with contextlib.suppress(queue.Empty):
-                return pending.said.get(timeout=1.0)
+                return pending.said.get(timeout=0.5)
             if not any(thread.is_alive() for thread in self._threads):
-                return ReadFailed(f"{pending.task.path}: there is no process left to read it", None, False)
+                return None
 
     def _serve(self) -> None:
-        """One worker after the other, until nothing is left to do."""
+        """One worker after the other, until nothing is left to do. Where none can be started, files are read by
+        whoever asks for them."""
         while not self._closed.is_set():
-            with self._worker() as process:
+            try:
+                process = self._start()
+            except OSError:
+                return
+            with self._ending(process):
                 while (pending := self._tasks.get()) is not None and not self._closed.is_set():
                     if not self._ask(process, pending):
                         break
                 if pending is None:
                     return
 
-    @contextlib.contextmanager
-    def _worker(self) -> Iterator[subprocess.Popen[bytes]]:
+    def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", _START.format(path=sys.path, names=self._names)]
         # A session of its own: Ctrl-C is for whoever keeps what was read, who then ends the workers.
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, pipesize=PIPE
         )
+
+    @contextlib.contextmanager
+    def _ending(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
         self._processes.add(process)
         try:
-            yield process
+            yield
         finally:
             self._processes.discard(process)
             process.kill()
@@ -219,17 +239,23 @@ class WorkerPool:
         """Have a worker read a file; False where it died over it."""
         assert process.stdin is not None and process.stdout is not None
         data: bytes | None = None
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
             _send(process.stdin, pending.task)
             while (data := _receive(process.stdout)) is not None:
                 said = _decode(data)
                 pending.put(said)
                 if isinstance(said, (ReadEnded, ReadFailed)):
                     return True
+        process.kill()
         code = process.wait()
-        pending.put(ReadFailed(f"{pending.task.path}: the process that read it died ({_ending(code)})", None, False))
+        why = (
+            "what was read of it makes no sense"
+            if data is not None
+            else f"the process that read it died ({_how(code)})"
+        )
+        pending.put(ReadFailed(f"{pending.task.path}: {why}", None, False))
         return False
 
 
-def _ending(code: int) -> str:
+def _how(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
