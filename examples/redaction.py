@@ -8,14 +8,14 @@ from pathlib import Path
 from stage import main, script
 
 from harken import SessionViewer, load_session
-from harken.agents import Change, Moment, hook
+from harken.agents import Moment, Rewrite, hook
 
 
 @hook("delivery", name="Redactor")
-def redact(moment: Moment) -> Change | None:
+def redact(moment: Moment) -> Rewrite | None:
     """Nobody but the speaker is to know a password."""
     clean = re.sub(r"(password:\s*)\w+", r"\1[REDACTED]", moment.text)
-    return Change(clean) if clean != moment.text else None
+    return Rewrite(clean) if clean != moment.text else None
 
 
 async def play(file: Path) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken import SessionViewer
-from harken.agents import Approve, Change, Deny, Hook, HookAgent
+from harken.agents import Approve, Deny, Hook, HookAgent, Rewrite
 from support.stage import open_stage
 
 NAMES = st.sampled_from(["A", "B", "C"])
@@ -49,7 +49,7 @@ PARTS = st.fixed_dictionaries(
 )
 HOOKS = {
     "guard": HookAgent(name="Guard", points=("tool",), instructions="No C."),
-    "paint": Hook(name="Paint", points=("delivery",), function=lambda m: Change("[RED]") if m.text == "red" else None),
+    "paint": Hook(name="Paint", points=("delivery",), function=lambda m: Rewrite("[RED]") if m.text == "red" else None),
     "hush": Hook(name="Hush", points=("delivery",), function=lambda m: Deny("no") if m.text == "blue" else None),
     "strict": Hook(
         name="Strict", points=("finished",), function=lambda m: Deny("again") if m.text == "green" else None

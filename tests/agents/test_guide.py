@@ -37,7 +37,7 @@ def test_the_code_in_it_compiles(code: str) -> None:
         "Answer",
         "Approve",
         "Call",
-        "Change",
+        "Rewrite",
         "Deny",
         "FileWatcher",
         "HookAgent",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken import SessionViewer
-from harken.agents import AgentPool, Approve, Call, Change, Deny, Hook, HookAgent, MissingHook, Moment, hook
+from harken.agents import AgentPool, Approve, Call, Deny, Hook, HookAgent, MissingHook, Moment, Rewrite, hook
 from harken.agents.hooks import read_verdict, write_verdict
 from harken.errors import BadRequest
 from support.stage import call, contents, lines, open_stage, say
@@ -128,8 +128,8 @@ class TestBeforeADelivery:
 
     @hook("delivery", name="Redactor")
     @staticmethod
-    def redact(moment: Moment) -> Change | None:
-        return Change("password: [REDACTED]") if "1234" in moment.text else None
+    def redact(moment: Moment) -> Rewrite | None:
+        return Rewrite("password: [REDACTED]") if "1234" in moment.text else None
 
     @pytest.mark.parametrize(
         "watching",
@@ -329,7 +329,7 @@ class TestSeveralAtOnce:
             assert ["Error: Action blocked by hook 'Guard': not B"] == contents(root.subagents["Jill"], "tool")
 
     def test_the_second_hook_sees_what_the_first_has_left(self, tmp_path: Path) -> None:
-        first = Hook(name="First", points=("delivery",), function=lambda m: Change(m.text.replace("secret", "thing")))
+        first = Hook(name="First", points=("delivery",), function=lambda m: Rewrite(m.text.replace("secret", "thing")))
         second = HookAgent(name="Second", points=("delivery",), instructions="")
         parts = {
             "root": [*PAIR, call("discuss", speakers=["Jack"], listeners=["Jill"], prompt="Talk."), "ok"],
@@ -460,10 +460,10 @@ class TestVerdicts:
             ("DENY. Too many.", Deny("Too many.")),
             ("Reject: it is late", Deny("it is late")),
             ("DENY", Deny("no reason given")),
-            ("CHANGE: hello", Change("hello")),
-            ("CHANGE", Change("")),
+            ("CHANGE: hello", Rewrite("hello")),
+            ("CHANGE", Rewrite("")),
             ("SAY: Remember her.", Approve(say="Remember her.")),
-            ("CHANGE: *smiles* - hello", Change("*smiles* - hello")),
+            ("CHANGE: *smiles* - hello", Rewrite("*smiles* - hello")),
             ("**DENY** — too many\n", Deny("too many")),
             ("SAY", None),
             ("I would approve", None),
@@ -475,8 +475,8 @@ class TestVerdicts:
         assert expected == read_verdict(answer)
 
     @settings(max_examples=100, deadline=None)
-    @given(st.one_of(st.builds(Approve, st.text()), st.builds(Deny, st.text()), st.builds(Change, st.text())))
-    def test_of_a_function_are_read_back_to_the_letter(self, verdict: Approve | Deny | Change) -> None:
+    @given(st.one_of(st.builds(Approve, st.text()), st.builds(Deny, st.text()), st.builds(Rewrite, st.text())))
+    def test_of_a_function_are_read_back_to_the_letter(self, verdict: Approve | Deny | Rewrite) -> None:
         """A crash behind the verdict must not change what is heard."""
         assert verdict == read_verdict(write_verdict(verdict), exact=True)
 

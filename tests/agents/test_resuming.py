@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harken import SessionViewer
-from harken.agents import Approve, Change, Deny, Hook
+from harken.agents import Approve, Deny, Hook, Rewrite
 from harken.agents.entries import INTERRUPTED
 from support.discussion import DIALOG, dialog, play, transcripts
 from support.stage import call, open_stage
@@ -76,7 +76,7 @@ REVIEWERS = [
     Hook(name="Praise", points=("finished",), function=lambda m: Approve(say="Well said.")),
     Hook(name="Strict", points=("finished",), function=lambda m: Deny("no drafts") if m.text == "draft" else None),
     Hook(name="Echo", points=("delivery",), function=lambda m: Approve(say="You were heard.")),
-    Hook(name="Loud", points=("delivery",), function=lambda m: Change(m.text.upper())),
+    Hook(name="Loud", points=("delivery",), function=lambda m: Rewrite(m.text.upper())),
     Hook(name="Past", points=("prompt",), function=lambda m: Approve(say=f"You know this: {m.text[:5]}")),
 ]
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from harken import formats
-from harken.context import Tracker
+from harken.context import Tracker, TrackerSettings
 from harken.errors import BadRequest, NotFound
 from harken.events import Prompt, Response
 from harken.events.cbor import decode_events, encode_events
@@ -308,7 +308,9 @@ class TestInheritance:
 
     def test_a_tracker_writes_down_what_was_handed_over(self, repo: Repo) -> None:
         above = keep(repo, turn(1), session_id="parent")
-        tracker = Tracker(repo, session_id="child", spawned_from={"session": "parent", "inherits": True})
+        tracker = Tracker(
+            repo, TrackerSettings(session_id="child", spawned_from={"session": "parent", "inherits": True})
+        )
         tracker.feed(turn(7))
         tracker.close()
         keep(repo, turn(2), above, session_id="parent")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken.context import Tracker
+from harken.context import Tracker, TrackerSettings
 from harken.events import Event
 from harken.events.cbor import encode_events
 from harken.formats import bureau_agent
@@ -106,10 +106,10 @@ def test_however_a_stream_arrives_the_tracker_keeps_all_of_it(stream: list[Event
     frequency = data.draw(st.sampled_from(["turn", "tool", "every=2", "end"]))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=5)))
     repo = memory_repo()
-    live = Tracker(repo, session_id="s", frequency=frequency)
+    live = Tracker(repo, TrackerSettings(session_id="s", frequency=frequency))
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         if data.draw(st.booleans()):
-            live = Tracker(repo, session_id="s", frequency=frequency)
+            live = Tracker(repo, TrackerSettings(session_id="s", frequency=frequency))
             live.feed(stream[:start])
         live.feed(stream[start:end])
     live.close()

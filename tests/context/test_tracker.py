@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.context import Tracker
+from harken.context import Tracker, TrackerSettings
 from harken.errors import HarkenError
 from harken.events import Event, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import Repo
@@ -24,7 +24,7 @@ def repo() -> Repo:
 
 
 def tracker(repo: Repo, **facts: object) -> Tracker:
-    return Tracker(repo, session_id="live", principal="me", template="t", **facts)  # type: ignore[arg-type]
+    return Tracker(repo, TrackerSettings(session_id="live", principal="me", template="t", **facts))  # type: ignore[arg-type]
 
 
 class Broken:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken.context import Tracker
+from harken.context import Tracker, TrackerSettings
 from harken.context.live import live_rest
 from harken.events import Event, Metric, Prompt, Response, System, ToolCall, ToolResult
 from harken.events.cbor import decode_events
@@ -23,7 +23,7 @@ FACTS = {"template": "reviewer", "principal": "jill", "machine": "m1", "ticket_i
 
 def record(repo: Any, *events: Event) -> None:
     row = SessionRow(session="aaa", runtime="claude-code")
-    tracker = Tracker(repo, session_id="aaa", branch="live/aaa", row=row, **FACTS)
+    tracker = Tracker(repo, TrackerSettings(session_id="aaa", branch="live/aaa", row=row, **FACTS))
     tracker.feed(list(events))
     tracker.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from harken.context import Tracker
+from harken.context import Tracker, TrackerSettings
 from harken.events import Prompt, Response
 from harken.repo import Repo
 from harken.store.base import SessionRow
@@ -23,7 +23,7 @@ def texts(repo: Repo, ref: str) -> list[str]:
 
 
 def live(repo: Repo, **facts: str) -> Tracker:
-    return Tracker(repo, session_id="S", template="claude-code", branch="live/S", **facts)
+    return Tracker(repo, TrackerSettings(session_id="S", template="claude-code", branch="live/S", **facts))
 
 
 def test_a_second_run_goes_on_from_the_branch_and_skips_nothing() -> None:
@@ -50,7 +50,7 @@ def test_a_session_that_was_read_from_its_file_stays_on_the_files_chain() -> Non
 def test_a_run_from_a_commit_hangs_from_it() -> None:
     repo = Repo(MemoryStore())
     source = repo.commit(say(live(repo), "before"))
-    fork = Tracker(repo, session_id="T", branch="live/T", parent=source.id, forked_from=source.id)
+    fork = Tracker(repo, TrackerSettings(session_id="T", branch="live/T", parent=source.id, forked_from=source.id))
     first = repo.commit(say(fork, "after"))
     assert texts(repo, "live/T") == ["before", "before!", "after", "after!"]
     assert (first.forked_from, first.session_id) == (source.id, "T")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harken import Session, SessionViewer, load_session
-from harken.agents import Agent, Approve, Change, HookAgent, Moment, ScriptedModel, hook
+from harken.agents import Agent, Approve, HookAgent, Moment, Rewrite, ScriptedModel, hook
 
 SCRIPT: dict[str, Any] = {
     "agents": {
@@ -62,8 +62,8 @@ DIALOG = [
 
 
 @hook("delivery")
-def redact(moment: Moment) -> Change | None:
-    return Change(moment.text.replace("1234", "[REDACTED]")) if "1234" in moment.text else None
+def redact(moment: Moment) -> Rewrite | None:
+    return Rewrite(moment.text.replace("1234", "[REDACTED]")) if "1234" in moment.text else None
 
 
 @hook("prompt", tree=False)

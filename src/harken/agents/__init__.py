@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .agent import Agent
-from .hooks import Approve, Change, Deny, Hook, HookAgent, Moment, hook
+from .hooks import Approve, Deny, Hook, HookAgent, Moment, Rewrite, hook
 from .loading import MissingHook, load_session
 from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, open_model
 from .pool import AgentPool
@@ -16,7 +16,6 @@ __all__ = [
     "Answer",
     "Approve",
     "Call",
-    "Change",
     "Deny",
     "FileWatcher",
     "Hook",
@@ -28,6 +27,7 @@ __all__ = [
     "Reply",
     "Request",
     "Retries",
+    "Rewrite",
     "ScriptedModel",
     "Tool",
     "hook",

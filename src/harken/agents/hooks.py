@@ -39,13 +39,13 @@ class Deny(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Change(msgspec.Struct, frozen=True):
+class Rewrite(msgspec.Struct, frozen=True):
     """Let others hear this instead (at `delivery` only)."""
 
     text: str
 
 
-Verdict = Approve | Deny | Change
+Verdict = Approve | Deny | Rewrite
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +158,7 @@ def read_verdict(answer: str, *, exact: bool = False) -> Verdict | None:
     if word in _DENYING:
         return Deny(rest if rest or exact else "no reason given")
     if word == "CHANGE":
-        return Change(rest)
+        return Rewrite(rest)
     if word == "SAY" and rest:
         return Approve(say=rest)
     return None
@@ -169,7 +169,7 @@ def write_verdict(verdict: Verdict) -> str:
     match verdict:
         case Deny(reason=reason):
             return f"DENY. {reason}"
-        case Change(text=text):
+        case Rewrite(text=text):
             return f"CHANGE: {text}"
         case Approve(say=say) if say:
             return f"SAY: {say}"
@@ -181,7 +181,7 @@ def settle_verdict(verdict: object, point: str) -> Verdict:
     match verdict:
         case Approve() | Deny():
             return verdict
-        case Change() if point == "delivery":
+        case Rewrite() if point == "delivery":
             return verdict
     reason = "the hook gave no verdict" if verdict is None else f"{type(verdict).__name__} is no verdict here"
     return Deny(reason) if point in GUARDED else Approve()

@@ -23,11 +23,11 @@ from .hooks import (
     GUARDED,
     HOW_TO_ANSWER,
     Approve,
-    Change,
     Deny,
     Hook,
     HookAgent,
     Moment,
+    Rewrite,
     Verdict,
     question,
     read_verdict,
@@ -294,7 +294,7 @@ class Wording:
         match ruling.verdict:
             case Deny():
                 self.text = None
-            case Change(text=text):
+            case Rewrite(text=text):
                 self.text = text
             case Approve():
                 return

@@ -12,7 +12,7 @@ from .materialize import Materialized, continued, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_session
 from .session_events import session_bytes, session_events
 from .session_tracker import SessionSettings, SessionTracker
-from .tracker import Tracker
+from .tracker import Tracker, TrackerSettings
 from .translate import TIERS
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "SessionTracker",
     "Shown",
     "Tracker",
+    "TrackerSettings",
     "checkpoint",
     "compact",
     "continued",

@@ -60,50 +60,54 @@ class Work(msgspec.Struct, kw_only=True):
     failed: bool = False
 
 
+class TrackerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tracker is told of the agent it watches."""
+
+    session_id: str
+    principal: str = ""
+    template: str = ""
+    machine: str = ""
+    ticket_id: str = ""
+    thread_id: str = ""
+    frequency: str = "turn"
+    """`turn`, `tool`, `every=N` or `end`."""
+    on_warning: Warn | None = None
+    """Told what went wrong with the store; the agent goes on."""
+    parent: str = ""
+    """The commit to go on from when the session is new."""
+    spawned_from: dict[str, Any] | None = None
+    forked_from: str = ""
+    row: SessionRow | None = None
+    """What else is known of the session when it is new."""
+    branch: str = ""
+    """With it the chain goes on from that branch and takes it along, nothing of the stream is taken for a replay, and a
+    session that was read from its file stays on the file's chain."""
+
+
 class Tracker:
     """Keeps what one agent knows, as it comes to know it. Safe to feed and to ask from several threads."""
 
-    def __init__(
-        self,
-        repo: Keeper,
-        *,
-        session_id: str,
-        principal: str = "",
-        template: str = "",
-        machine: str = "",
-        ticket_id: str = "",
-        thread_id: str = "",
-        frequency: str = "turn",
-        on_warning: Warn | None = None,
-        parent: str = "",
-        spawned_from: dict[str, Any] | None = None,
-        forked_from: str = "",
-        row: SessionRow | None = None,
-        branch: str = "",
-    ) -> None:
-        """`parent` is the commit to go on from when the session is new; `row` says what else is known of it.
-
-        With a `branch` the chain goes on from that branch and takes it along, nothing of the stream is taken for a
-        replay, and a session that was read from its file stays on the file's chain."""
+    def __init__(self, repo: Keeper, settings: TrackerSettings) -> None:
         self._repo = repo
-        self._rule = turns.frequency(frequency)
-        self._warn = on_warning or (lambda _: None)
+        self._rule = turns.frequency(settings.frequency)
+        self._warn = settings.on_warning or (lambda _: None)
         self._lock = threading.RLock()
         self._facts = Draft(
             artifact="",
             format=DEFAULT_FORMAT,
             time=0,
-            template=template,
-            principal=principal,
-            machine=machine,
-            session_id=session_id,
-            ticket_id=ticket_id,
-            thread_id=thread_id,
-            spawned_from=spawned_from,
-            forked_from=forked_from,
+            template=settings.template,
+            principal=settings.principal,
+            machine=settings.machine,
+            session_id=settings.session_id,
+            ticket_id=settings.ticket_id,
+            thread_id=settings.thread_id,
+            spawned_from=settings.spawned_from,
+            forked_from=settings.forked_from,
         )
+        session_id, parent, branch = settings.session_id, settings.parent, settings.branch
         known = refs.find_session(repo.store, session_id)
-        self._row = known or row or SessionRow(session=session_id, runtime=template)
+        self._row = known or settings.row or SessionRow(session=session_id, runtime=settings.template)
         self._spent, self._spent_before = Tally(), self._row.cost_usd_micros
         """What this run has cost, and what those before it had."""
         self._tip = repo.store.get_commit(self._row.tip or parent) if self._row.tip or parent else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from harken import clock as clocks
 from harken import context, ids
-from harken.context import Diff, Materialized, Ref, Shown, Tracker, listing, names
+from harken.context import Diff, Materialized, Ref, Shown, Tracker, TrackerSettings, listing, names
 from harken.context.checkpoint import Time
 from harken.context.compaction import events_at, foundation
 from harken.context.describe import delta_events, shorts
@@ -374,7 +374,7 @@ class Repo:
 
     def track(self, **settings: Any) -> Tracker:
         """A tracker that makes commits of a live agent's events as they are fed to it; see `Tracker` for settings."""
-        return Tracker(self, **settings)
+        return Tracker(self, TrackerSettings(**settings))
 
     def close(self) -> None:
         """Close the store; one that was not closed is still whole."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from harken import clock
-from harken.context import Tracker, find_session, get_commit
+from harken.context import Tracker, TrackerSettings, find_session, get_commit
 from harken.store import SessionRow, Store
 
 from .recorder import Opening
@@ -56,24 +56,26 @@ def track(
         parent = known.tip
     return Tracker(
         _Keeper(store, now),
-        session_id=opening.name,
-        principal=who,
-        template=facts.template or facts.runtime,
-        machine=facts.machine,
-        ticket_id=facts.ticket_id,
-        thread_id=facts.thread_id,
-        frequency=facts.frequency,
-        on_warning=warn,
-        parent=parent,
-        spawned_from=spawned_from,
-        forked_from="" if opening.agent else facts.source,
-        row=SessionRow(
-            session=opening.name,
-            runtime=facts.runtime,
-            parent=opening.session if opening.agent else "",
-            agent=opening.agent,
+        TrackerSettings(
+            session_id=opening.name,
+            principal=who,
+            template=facts.template or facts.runtime,
+            machine=facts.machine,
+            ticket_id=facts.ticket_id,
+            thread_id=facts.thread_id,
+            frequency=facts.frequency,
+            on_warning=warn,
+            parent=parent,
+            spawned_from=spawned_from,
+            forked_from="" if opening.agent else facts.source,
+            row=SessionRow(
+                session=opening.name,
+                runtime=facts.runtime,
+                parent=opening.session if opening.agent else "",
+                agent=opening.agent,
+            ),
+            branch=BRANCH + opening.name,
         ),
-        branch=BRANCH + opening.name,
     )
 
 

@@ -13,7 +13,7 @@ from .base import HEARD, RECEIVED, SAID, SYSTEM, TEXT
 from .hearing import hearings, is_changed, said_and_heard
 from .index import Index
 from .perspective import actions
-from .wording import Differ, Piece
+from .wording import Differ, DiffPiece
 
 _BLOCKED = re.compile(r"Error: Action blocked by hook '(.*?)': (.*)", re.DOTALL)
 _REFUSAL = re.compile(r"[\W_]*(?:DENY|DENIED|REJECT|REJECTED|BLOCK|BLOCKED)\b[\s.:;,!*_—–-]*", re.IGNORECASE)
@@ -51,7 +51,7 @@ class Comparison(TypedDict):
     said: str
     heard: str
     changed: bool
-    diff: list[Piece]
+    diff: list[DiffPiece]
 
 
 def interventions(index: Index) -> list[Intervention]:

@@ -12,7 +12,7 @@ CELLS = 250_000
 """How large a table of words one comparison may fill; beyond it the middle is shown as one replacement."""
 
 
-class Piece(TypedDict):
+class DiffPiece(TypedDict):
     """A run of text that stayed, went or came."""
 
     op: str
@@ -25,25 +25,25 @@ class Differ:
 
     def __init__(self, budget: int = 16 * CELLS) -> None:
         self.left = budget
-        self._known: dict[tuple[str, str], list[Piece]] = {}
+        self._known: dict[tuple[str, str], list[DiffPiece]] = {}
 
-    def compare(self, said: str, heard: str) -> list[Piece]:
+    def compare(self, said: str, heard: str) -> list[DiffPiece]:
         """The pieces that stayed, went and came, in reading order."""
         found = self._known.get((said, heard))
         if found is None:
             found = self._known[said, heard] = self._compare(said, heard)
         return found
 
-    def _compare(self, said: str, heard: str) -> list[Piece]:
+    def _compare(self, said: str, heard: str) -> list[DiffPiece]:
         if said == heard:
-            return [Piece(op="same", text=said)] if said else []
+            return [DiffPiece(op="same", text=said)] if said else []
         a, b = _WORDS.findall(said), _WORDS.findall(heard)
         head = _shared(a, b)
         tail = _shared(a[head:][::-1], b[head:][::-1])
         old, new = a[head : len(a) - tail], b[head : len(b) - tail]
         middle = self._middle(old, new)
         pieces = [("same", a[:head]), *middle, ("same", a[len(a) - tail :])]
-        return [Piece(op=op, text="".join(words)) for op, words in pieces if words]
+        return [DiffPiece(op=op, text="".join(words)) for op, words in pieces if words]
 
     def _middle(self, old: list[str], new: list[str]) -> list[tuple[str, list[str]]]:
         cells = len(old) * len(new)

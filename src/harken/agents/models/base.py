@@ -178,7 +178,7 @@ class ScriptLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.call if isinstance(self.call, list) else [self.call]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScriptPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one agent says."""
 
     lines: list[str | ScriptLine] = []
@@ -189,16 +189,16 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The parts of all agents, and remarks for the reader."""
 
-    agents: dict[str, list[str | ScriptLine] | Part] = {}
+    agents: dict[str, list[str | ScriptLine] | ScriptPart] = {}
     about: str = ""
 
-    def part(self, request: Request) -> Part | None:
+    def part(self, request: Request) -> ScriptPart | None:
         """The part of the agent that asks."""
         top = "root" if len(request.path) == 1 else ""
         for key in ("/".join(request.path), request.name, request.agent_id, top, "*"):
             if key and key in self.agents:
                 found = self.agents[key]
-                return Part(lines=found) if isinstance(found, list) else found
+                return ScriptPart(lines=found) if isinstance(found, list) else found
         return None
 
 
