@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from harken import ids
 from harken.errors import BadRequest, Evicted, HarkenError
 from harken.events import Event
@@ -12,8 +14,6 @@ from harken.formats import find as find_format
 from harken.store.base import Annotation, Commit, Store
 
 from . import summary
-
-_FIELDS = Commit.__struct_fields__
 
 
 class Shown(Commit, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
     lines = derive(store, [commit for commit in listed if not written[commit.id]])
     return [
         Shown(
-            **{field: getattr(commit, field) for field in _FIELDS},
+            **msgspec.structs.asdict(commit),
             summary=written[commit.id] or lines[commit.id],
             derived=not written[commit.id],
             names=tuple(name.name for name in names[commit.id]),

@@ -254,10 +254,17 @@ class SqliteBlobs:
         """The content of a frame (a negative number is a slot of `loose`), its hash checked.
 
         The last few large ones are kept: a frame never changes, and of a slot it is asked whether it has."""
+        kept = self.kept(number)
+        if kept is not None:
+            return kept
+        return self.open_row(number, self._frame_row(number), alone=alone)
+
+    def kept(self, number: int) -> bytes | None:
+        """The content of a frame that was read before."""
         kept = self._frames.get(number)
         if kept is not None and (number > 0 or self.db.one(sql.LOOSE_HASH, (-number,)) == (kept[0],)):
             return kept[1]
-        return self.open_row(number, self._frame_row(number), alone=alone)
+        return None
 
     def open_row(self, number: int, row: FrameRow, *, alone: bool = False) -> bytes:
         """The content of a frame whose row has been read."""
@@ -302,12 +309,15 @@ class _Frames:
     def content(self, number: int) -> bytes:
         """The content of a frame; empty where it is no longer there."""
         if number != self._open:
-            if number not in self._rows:
-                at = self._ahead.index(number)
-                self._rows = self._blobs.frame_rows(self._ahead[at : at + _FRAMES_AHEAD])
-            row = self._rows.get(number)
-            self._open, self._content = number, self._blobs.open_row(number, row) if row is not None else b""
+            self._open, self._content = number, self._blobs.kept(number) or self._read(number)
         return self._content
+
+    def _read(self, number: int) -> bytes:
+        if number not in self._rows:
+            at = self._ahead.index(number)
+            self._rows = self._blobs.frame_rows(self._ahead[at : at + _FRAMES_AHEAD])
+        row = self._rows.get(number)
+        return self._blobs.open_row(number, row) if row is not None else b""
 
 
 def _frame_of(row: Row, packed: bool) -> FrameRow:
