@@ -69,7 +69,7 @@ def test_a_call_that_was_cut_off_does_not_stand_in_the_way(lab: Lab, target: str
     assert dead.code != 0
     session = session_of("claude-code", dead)
     take_in(lab)
-    home = lab.home if target == "claude-code" else lab.codex_home
+    home = lab.home / ".claude" if target == "claude-code" else lab.codex_home
     [written] = harken(lab, "resume", session, "--in", target, "--home", str(home))
     lab.model.play([Say("Gladly.")])
     prompt(lab, target, "And now?", written["session"])
@@ -92,7 +92,7 @@ def test_what_lay_beside_a_session_lies_beside_the_one_that_continues_it(lab: La
     beside = {p.relative_to(file.with_suffix("")): p.read_bytes() for p in file.with_suffix("").rglob("*.txt")}
     assert beside
     take_in(lab)
-    [written] = harken(lab, "resume", session, "--in", "claude-code", "--home", str(lab.home))
+    [written] = harken(lab, "resume", session, "--in", "claude-code", "--home", str(lab.home / ".claude"))
     folder = Path(written["path"]).with_suffix("")
     assert beside == {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*.txt")}
 
@@ -103,7 +103,9 @@ def test_a_resume_in_another_folder_thinks_it_is_there(lab: Lab) -> None:
     take_in(lab)
     other = lab.folder / "other"
     os.mkdir(other)
-    [written] = harken(lab, "resume", session, "--in", "claude-code", "--home", str(lab.home), "--cwd", str(other))
+    [written] = harken(
+        lab, "resume", session, "--in", "claude-code", "--home", str(lab.home / ".claude"), "--cwd", str(other)
+    )
     assert "-other/" in written["path"]
     lab.model.play([Call("Bash", {"command": "pwd", "description": "where"})], [Say("There.")])
     done = lab.claude("Where are you?", "--resume", written["session"], cwd=other)

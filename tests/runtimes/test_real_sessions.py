@@ -67,7 +67,7 @@ def go_on(lab: Lab, runtime: str, session: str) -> list[Item]:
 def through_harken(lab: Lab, source: Path, target: str) -> tuple[list[Item], dict[str, Any]]:
     """The same by way of the store."""
     [line] = [line for line in harken(lab, "import", str(source)) if "tip" in line and not line.get("parent")]
-    home = lab.home if target == "claude-code" else lab.codex_home
+    home = lab.home / ".claude" if target == "claude-code" else lab.codex_home
     [written] = harken(lab, "resume", line["tip"], "--in", target, "--home", str(home))
     return go_on(lab, target, written["session"]), written
 

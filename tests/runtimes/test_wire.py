@@ -27,7 +27,7 @@ NEXT = "And now?"
 
 def carry_on(lab: Lab, ref: str, target: str) -> tuple[list[Item], dict[str, Any]]:
     """Resume in a program, say one thing more, and read what it sent."""
-    home = lab.home if target == "claude-code" else lab.codex_home
+    home = lab.home / ".claude" if target == "claude-code" else lab.codex_home
     [written] = harken(lab, "resume", ref, "--in", target, "--home", str(home))
     lab.model.play([Say("Gladly.")])
     prompt(lab, target, NEXT, written["session"])
@@ -142,7 +142,7 @@ def test_what_is_written_is_for_its_owner_alone(lab: Lab) -> None:
     held = plain(lab, "claude-code")
     take_in(lab)
     for target in RUNTIMES:
-        home = lab.home if target == "claude-code" else lab.codex_home
+        home = lab.home / ".claude" if target == "claude-code" else lab.codex_home
         [written] = harken(lab, "resume", held.session, "--in", target, "--home", str(home))
         found = lab.run("stat", "-c", "%a", written["path"])
         assert found.out.strip() == "600"

@@ -81,6 +81,7 @@ def test_a_home_is_the_runtimes_own_folder_or_a_users_that_contains_it(tmp_path:
         return choose_home(Destination(runtime=runtime, cwd=tmp_path, environ={"HOME": "/home/ada"}, home=home))
 
     assert Path("/home/ada", folder) == chosen(None)
+    assert Path("/home/ada", folder) == chosen(Path("/home/ada")), "the home of the user who asks"
     assert tmp_path == chosen(tmp_path), "a new folder is the runtime's own"
     (tmp_path / folder).mkdir()
     assert tmp_path / folder == chosen(tmp_path)

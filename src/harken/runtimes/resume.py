@@ -20,7 +20,7 @@ from harken.errors import BadRequest, HarkenError, NotFound
 from harken.formats import Loss, Written
 from harken.store import Commit, Store
 
-from .base import Environment, Place, ResumeWriter, Runtime
+from .base import Environment, Place, ResumeWriter, Runtime, user_home
 from .lineage import RESUMED
 from .memory import recall
 
@@ -112,13 +112,15 @@ def _writer(runtime: Runtime) -> ResumeWriter:
 
 
 def choose_home(to: Destination) -> Path:
-    """The runtime's own folder. Where a user's home was given that contains it, that is told by what lies there."""
+    """The runtime's own folder. That a user's home was given, which contains it, is told by what lies there, or by its
+    being the home of the user who asks."""
     if to.home is None:
         return to.runtime.home(to.environ).absolute()
     given = to.home.absolute()
     inside = to.runtime.home({"HOME": str(given)})
     is_its_own = any(root.exists() for root in to.runtime.roots(given) if root != given)
-    return inside if inside.is_dir() and not is_its_own else given
+    is_a_users = inside.is_dir() or given == user_home(to.environ).absolute()
+    return inside if is_a_users and not is_its_own else given
 
 
 def _environment(to: Destination, home: Path) -> dict[str, str]:
