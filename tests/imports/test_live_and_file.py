@@ -16,7 +16,7 @@ from harken.events.cbor import decode_events
 from harken.store.base import SessionRow
 from support.sessions import ClaudeSession
 
-from .conftest import Import
+from .conftest import Import, age
 
 FACTS = {"template": "reviewer", "principal": "jill", "machine": "m1", "ticket_id": "T-7", "thread_id": "th"}
 
@@ -90,6 +90,52 @@ class TestACrash:
             (fresh,) = Importer(other.store, [runtimes.get("claude-code")]).run([path])
 
         assert fresh.tip == tip
+
+
+class TestARunOnAnImportedSession:
+    def said(self, repo: Any) -> list[str]:
+        events = decode_events(repo.materialize("aaa", format="events-v1").bytes)
+        return [event.content for event in events if isinstance(event, Prompt | Response)]
+
+    def test_shows_at_once(self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        tip = take_in(tmp_path)["aaa"].tip
+
+        record(repo, *turn("two", 3))
+
+        assert tip == repo.store.find_session("aaa").tip
+        assert ["one", "one!", "two", "two!"] == self.said(repo)
+
+    def test_goes_on_from_what_only_an_earlier_run_had(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        record(repo, *turn("one", 1), *turn("two", 3))
+        take_in(tmp_path)
+
+        record(repo, *turn("three", 5))
+
+        assert ["one", "one!", "two", "two!", "three", "three!"] == self.said(repo)
+
+    @pytest.mark.parametrize("kept", [1, 2, 3])
+    def test_is_the_same_conversation_however_much_of_it_the_file_gets(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession, kept: int
+    ) -> None:
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        take_in(tmp_path)
+        record(repo, *turn("two", 3))
+        record(repo, *turn("three", 5))
+        for word in ("two", "three")[: kept - 1]:
+            session.prompt(word)
+            session.answer(f"{word}!")
+        path.write_bytes(session.data)
+        age(path)
+
+        take_in(tmp_path, verify=True)
+
+        assert ["one", "one!", "two", "two!", "three", "three!"] == self.said(repo)
+        assert (kept == 3) == (not repo.store.find_session("aaa").live)
 
 
 class TestWhatTheRunSaid:

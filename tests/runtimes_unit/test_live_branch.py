@@ -34,9 +34,9 @@ def test_a_second_run_goes_on_from_the_branch_and_skips_nothing() -> None:
     assert texts(repo, "S") == texts(repo, "live/S")
 
 
-def test_a_session_that_was_read_from_its_file_stays_on_the_files_chain() -> None:
+def test_a_session_that_was_read_from_its_file_stays_on_the_files_chain_and_stands_above_it() -> None:
     repo = Repo(MemoryStore())
-    say(live(repo), "one")
+    before = repo.commit(say(live(repo), "one"))
     commit = repo.checkpoint(b'{"type":"user"}\n', format="claude-code-v1")
     row = SessionRow(session="S", runtime="claude-code", tip=commit.id, source="/file.jsonl", state=b"import")
     with repo.store.write() as writer:
@@ -44,7 +44,10 @@ def test_a_session_that_was_read_from_its_file_stays_on_the_files_chain() -> Non
     say(live(repo), "two")
     (kept,) = repo.store.sessions(prefix="S")
     assert (commit.id, "/file.jsonl", b"import") == (kept.tip, kept.source, kept.state)
-    assert texts(repo, "live/S") == ["one", "one!", "two", "two!"]
+    assert kept.stand == repo.commit("live/S").id == repo.commit("S").id
+    assert ["two", "two!"] == texts(repo, "live/S")[-2:]
+    assert commit.id == repo.commit("live/S").parent
+    assert ["one", "one!"] == texts(repo, before.id), "what was recorded before the import stays where it was"
 
 
 def test_a_run_from_a_commit_hangs_from_it() -> None:

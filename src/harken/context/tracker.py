@@ -117,9 +117,12 @@ class Tracker:
         """Whether the branch still goes where this tracker goes."""
         if branch:
             self._branch = repo.store.find_name(branch) or Name(name=branch, kind="branch", target="")
-            tip = self._branch.target or parent
+            # Where an imported session stands is all that is known of it, the live branch's part above its file's.
+            tip = (known.stand if known and known.source else "") or self._branch.target or parent
             self._tip = repo.store.get_commit(tip) if tip else None
             self._kept = Kept()
+        self._above = known.tip if known and known.source and branch else ""
+        """The tip of the file's chain above which this one is made."""
         self._skip = self._kept.events
         self._position = turns.Position()
         self._pending: list[Event] = []
@@ -264,8 +267,9 @@ class Tracker:
         self._tip, self._row, self._kept = tip, row, kept
 
     def _save(self, writer: Writer, row: SessionRow, events: Sequence[Event]) -> SessionRow:
-        """Save the session's row, with what the run says of itself. Where the session has a chain made from its file by
-        now, that is the one it goes by, and what the run says is all that is added."""
+        """Save the session's row, with what the run says of itself. Where the session has a chain made from its file,
+        it stays on that one, and stands at this one only while this one is above it; an import made meanwhile finds
+        the rest by itself."""
         for event in events:
             if isinstance(event, Metric) and event.cost_usd is not None:
                 self._spent.metric(event)
@@ -276,7 +280,8 @@ class Tracker:
         known = refs.find_session(self._repo.store, row.session) if self._branch is not None else None
         if known is None or not known.source:
             return writer.save_session(msgspec.structs.replace(row, **said))
-        told = msgspec.structs.replace(known, **said)
+        live = row.tip if self._above and known.tip == self._above else known.live
+        told = msgspec.structs.replace(known, **said, live=live)
         if told != known:
             writer.save_session(told)
         return row

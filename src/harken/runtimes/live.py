@@ -53,7 +53,7 @@ def track(
         who, parent, spawned_from = f"{who}/{opening.agent}", "", _spawned_from(store, opening)
     elif not facts.source and (known := find_session(store, opening.session)):
         # The runtime itself continues a session that was imported: what that one knew, this one knows.
-        parent = known.tip
+        parent = known.stand
     return Tracker(
         _Keeper(store, now),
         TrackerSettings(
