@@ -56,7 +56,7 @@ def test_an_evicted_artifact_is_said_to_be_evicted_not_corrupt(store):
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
-        ("UPDATE commits SET messages = messages + 1 WHERE n = (SELECT min(n) FROM commits)", "commit"),
+        ("UPDATE commits SET messages = coalesce(messages, 0) + 1 WHERE n = (SELECT min(n) FROM commits)", "commit"),
         ("UPDATE commits SET tokens = 5, approximate = 1", "commit"),
         ("UPDATE commits SET time = time + 1", "commit"),
         ("UPDATE commits SET time = time + 1000000", "commit"),
