@@ -8,6 +8,8 @@ for a name.
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,12 +17,14 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from harken import ids
 from harken.events import Event, ToolCall
 from harken.formats import Written
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
 
 Environment = Mapping[str, str]
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 def user_home(environ: Environment) -> Path:
@@ -45,6 +49,14 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The session's name in the store: a sub-agent's begins with its parent's."""
         return f"{self.parent}/{self.agent}" if self.parent and self.agent else self.session
+
+
+def path_name(path: Path) -> str:
+    """What a session is called that no record names: after its file (given without the ending) and, since another
+    folder may have a file of that name, after where it lies. A name with a UUID in it is like no other."""
+    if UUID.search(path.name):
+        return path.name
+    return f"{path.name}-{ids.artifact_id(os.fsencode(path.absolute()))[:8]}"
 
 
 def no_sessions(connection: sqlite3.Connection) -> Iterable[tuple[str, bytes]]:

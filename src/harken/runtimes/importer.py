@@ -27,7 +27,7 @@ from harken.store import SessionRow, Store
 from . import is_registered, lineage, memory
 from .base import Identity, Runtime
 from .files import FileStamp, Unreadable, database_stamp, stamp_of
-from .keeping import PartKeeper, SourceImport
+from .keeping import PartKeeper, SourceImport, new_source
 from .memory import ImportResult, SourceMemory
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
 
@@ -233,13 +233,15 @@ class Importer:
                         if self.verify or runtime.source != "file":
                             item.start_over()
                     else:
-                        item = SourceImport(source, runtime, runtime.read.identify(path, said.facts), None)
+                        item = new_source(source, runtime, path, said.facts)
                         if self._waits_for(item, said):
                             yield True
                         if self._orphans is not None and item.identity.parent not in {"", *self.rows}:
                             self._orphans.append(path)
                             return
                         self._link(item, said)
+                if item.now.unnamed and said.facts.session:
+                    item.identity = runtime.read.identify(path, said.facts)
                 self._pending.append((item, said))
                 self._pending_size += sum(len(data) for _, data in said.segments)
                 yield self._pending_size >= BATCH
@@ -270,8 +272,9 @@ class Importer:
 
     def _item(self, source: str, runtime: Runtime, known: SourceMemory) -> SourceImport:
         row = self.rows[self._session_of[source]]
-        identity = Identity(session=row.parent if row.agent else row.session, agent=row.agent, parent=row.parent)
-        return SourceImport(source, runtime, identity, known)
+        session = known.session or (row.parent if row.agent else row.session)
+        identity = Identity(session=session, agent=row.agent, parent=row.parent)
+        return SourceImport(source, runtime, identity, known, row.session)
 
     def _waits_for(self, item: SourceImport, part: Part) -> bool:
         """Whether what the source belongs to, or copies, is still on its way."""

@@ -17,10 +17,11 @@ from harken.context import chains
 from harken.context.live import LIVE_BRANCH, keep_live_rest
 from harken.errors import HarkenError
 from harken.formats import Delta
+from harken.formats.facts import FileFacts
 from harken.store import Draft, SessionRow, Store, Writer
 
 from . import memory
-from .base import Identity, Runtime
+from .base import Identity, Runtime, path_name
 from .files import FileStamp, OpenFile
 from .memory import ImportResult, SideFile, SourceMemory, Sources
 from .sources import Part, whole_part
@@ -34,10 +35,14 @@ SIDE_CHAINS_LIMIT = 128 << 20
 class SourceImport:
     """One source on its way into the store."""
 
-    def __init__(self, path: str, runtime: Runtime, identity: Identity, known: SourceMemory | None) -> None:
+    def __init__(
+        self, path: str, runtime: Runtime, identity: Identity, known: SourceMemory | None, name: str = ""
+    ) -> None:
         self.path = path
         self.runtime = runtime
         self.identity = identity
+        self.name = name or identity.name
+        """The session's name in the store."""
         self.before = known
         """What was known of it before this import."""
         self.saved = known
@@ -56,18 +61,19 @@ class SourceImport:
         self.spawned: dict[str, Any] | None = None
         """What the first commit says of the session it comes from, where the source itself names one."""
 
-    @property
-    def name(self) -> str:
-        """The session's name in the store."""
-        return self.identity.name
-
     def start_over(self) -> None:
         """All of the source is read again. Equal bytes give equal commits, so the chain leaves the old one where they
         differ; the old tip is remembered from the first part on, since the last may never come."""
         self.continues = False
         old = self.before or SourceMemory()
         tips = tuple(dict.fromkeys(filter(None, (old.chain.tip, *old.old_tips))))
-        self.now = SourceMemory(old_tips=tips, forked_from=old.forked_from, side_files=old.side_files)
+        self.now = SourceMemory(
+            old_tips=tips,
+            forked_from=old.forked_from,
+            side_files=old.side_files,
+            session=old.session,
+            unnamed=old.unnamed,
+        )
 
     def snapshot(self) -> dict[str, Any]:
         """Everything about it, to go back to where a transaction fails."""
@@ -99,6 +105,19 @@ class SourceImport:
         )
 
 
+def new_source(source: str, runtime: Runtime, path: Path, facts: FileFacts) -> SourceImport:
+    """A source that is seen for the first time. Where no record names its session it gets a row of its own, called
+    after the file and where that lies: other folders may have a file of the same name."""
+    identity = runtime.read.identify(path, facts)
+    stem = identity.session
+    if facts.session or not path.name.startswith(stem) or (name := path_name(path.with_name(stem))) == stem:
+        return SourceImport(source, runtime, identity, None)
+    parent = name if identity.parent == stem else identity.parent
+    item = SourceImport(source, runtime, msgspec.structs.replace(identity, session=name, parent=parent), None)
+    item.now = SourceMemory(unnamed=True)
+    return item
+
+
 class PartKeeper:
     """Keeps parts of sources in one store."""
 
@@ -120,7 +139,7 @@ class PartKeeper:
 
     def keep(self, writer: Writer, item: SourceImport, part: Part, rows: dict[str, SessionRow]) -> bool:
         """Keep a part of a source; False where somebody else was faster. `rows` are those of this transaction."""
-        row = rows.get(item.name) or self._row(item)
+        row = self._row(writer, item, rows)
         sources = memory.recall(row)
         if memory.version_of(sources.get(item.path)) != memory.version_of(item.saved):
             return False
@@ -154,13 +173,61 @@ class PartKeeper:
         rows[item.name] = writer.save_session(changed, expect=row.version)
         return True
 
-    def _row(self, item: SourceImport) -> SessionRow:
-        """The session's row as it is in the store now."""
-        if (found := self._store.find_session(item.name)) is not None:
-            return found
-        return SessionRow(
-            session=item.name, runtime=item.runtime.name, parent=item.identity.parent, agent=item.identity.agent
-        )
+    # -- which row it is ---------------------------------------------------------------------------------------------
+
+    def _row(self, writer: Writer, item: SourceImport, rows: dict[str, SessionRow]) -> SessionRow:
+        """The session's row as it is now, under the name it has to have: the id that its records give. Where several
+        runtimes have a session of one id, the one whose name comes first has the id and the others have their own
+        behind it, whichever came first."""
+        identity, runtime = item.identity, item.runtime.name
+        if identity.parent and self._is_foreign(self._find(identity.parent, rows), runtime):
+            parent = f"{identity.parent}-{runtime}"
+            name = f"{parent}/{identity.agent}" if identity.agent else identity.name
+        else:
+            parent, name = identity.parent, identity.name
+        other = self._find(name, rows)
+        if other is not None and self._is_foreign(other, runtime):
+            if runtime < other.runtime:
+                self._make_way(writer, other, rows)
+            else:
+                name = f"{name}-{runtime}"
+        own = self._find(item.name, rows) if item.saved is not None else None
+        if own is not None and item.path in memory.recall_stamps(own) and own.session != name:
+            if self._find(name, rows) is None:
+                self._rename(writer, own, name, rows)
+            else:
+                name = own.session  # it has come to a name that is taken, and stays what it was
+        item.name = name
+        if name != identity.name and not identity.parent:
+            item.now = msgspec.structs.replace(item.now, session=identity.session)
+        found = self._find(name, rows)
+        return found or SessionRow(session=name, runtime=runtime, parent=parent, agent=identity.agent)
+
+    def _find(self, name: str, rows: dict[str, SessionRow]) -> SessionRow | None:
+        return rows.get(name) or self._store.find_session(name)
+
+    @staticmethod
+    def _is_foreign(row: SessionRow | None, runtime: str) -> bool:
+        """Whether the row is that of another runtime's file. What a program keeps by itself is called as it likes."""
+        return row is not None and row.runtime != runtime and bool(memory.recall_stamps(row))
+
+    def _make_way(self, writer: Writer, row: SessionRow, rows: dict[str, SessionRow]) -> None:
+        name = f"{row.session}-{row.runtime}"
+        sources = {
+            path: msgspec.structs.replace(known, session=row.session) for path, known in memory.recall(row).items()
+        }
+        for below in self._store.sessions():
+            if below.parent == row.session and below.runtime == row.runtime:
+                rows[below.session] = writer.save_session(msgspec.structs.replace(below, parent=name))
+                if below.session.startswith(f"{row.session}/"):
+                    self._rename(writer, below, name + below.session.removeprefix(row.session), rows)
+        self._rename(writer, row, name, rows)
+        rows[name] = writer.save_session(msgspec.structs.replace(rows[name], state=memory.remember(sources)))
+
+    @staticmethod
+    def _rename(writer: Writer, row: SessionRow, name: str, rows: dict[str, SessionRow]) -> None:
+        rows.pop(row.session, None)
+        rows[name] = writer.rename_session(row.session, name)
 
     # -- commits -----------------------------------------------------------------------------------------------------
 
@@ -192,13 +259,15 @@ class PartKeeper:
         # An agent's records name its parent's session; a thread has an id of its own, whoever started it.
         owner = identity.parent if identity.agent else identity.session
         agent = f"/{identity.agent}" if identity.agent else ""
+        # What a file is called is no part of what it holds: a copy elsewhere has the same commits.
+        named = "" if item.now.unnamed else owner
         return Draft(
             artifact="",
             format=runtime.format,
             time=0,
             template=runtime.name,
             principal=self._principal or f"{runtime.name}:{owner}{agent}",
-            session_id=owner,
+            session_id=named,
             spawned_from=item.spawned,
             forked_from=item.now.forked_from,
         )
@@ -261,13 +330,15 @@ class PartKeeper:
             return
         reader = item.runtime.read
         for agent, lines in reader.side_chains(self._content(item, part)).items():
-            identity = Identity(session=item.name, agent=agent, parent=item.name)
-            path = f"{item.path}#{agent}"
-            known = memory.recall(self._store.find_session(identity.name)).get(path)
-            side = SourceImport(path, item.runtime, identity, known)
+            above = item.identity.name
+            identity = Identity(session=above, agent=agent, parent=above)
+            path, name = f"{item.path}#{agent}", f"{item.name}/{agent}"
+            known = memory.recall(self._find(name, rows)).get(path)
+            side = SourceImport(path, item.runtime, identity, known, name)
             side.is_inside = True
             side.start_over()
-            side.spawned = {"session": item.name, "call_id": item.now.calls.get(agent, ""), "inherits": False}
+            side.now = msgspec.structs.replace(side.now, unnamed=item.now.unnamed)
+            side.spawned = {"session": above, "call_id": item.now.calls.get(agent, ""), "inherits": False}
             alone = whole_part(lines, reader.scan, part.stamp)
             facts = msgspec.structs.replace(alone.facts, side_chains=False)
             self.keep(writer, side, msgspec.structs.replace(alone, facts=facts), rows)

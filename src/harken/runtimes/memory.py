@@ -47,6 +47,10 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """How many bytes of the content are kept."""
     digest: str = ""
     """The hash of those bytes."""
+    session: str = ""
+    """The id its records give, where the row is called otherwise, since another runtime has a session of that id."""
+    unnamed: bool = False
+    """Whether its first records named no session, so that its commits name none."""
     chain: ChainState = ChainState()
     old_tips: tuple[str, ...] = ()
     """Where the chain ended before the source was rewritten, the newest first."""

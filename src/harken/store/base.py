@@ -223,6 +223,10 @@ class CommitWriter(Protocol):
         whatever it is. `row.version` is not looked at."""
         ...
 
+    def rename_session(self, session: str, to: str) -> SessionRow:
+        """Call a session something else; nobody may be called so yet (`Conflict`)."""
+        ...
+
 
 class Writer(BlobWriter, CommitWriter, Protocol):
     """The changing half of a store, alive inside one transaction. Everything that changes goes through it."""

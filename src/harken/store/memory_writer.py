@@ -158,6 +158,16 @@ class MemoryWriter:
         self._tell("session", row.session)
         return saved
 
+    def rename_session(self, session: str, to: str) -> SessionRow:
+        """Call a session something else."""
+        sessions = self._store._sessions
+        values.check_rename(session, to, known=session in sessions, taken=to in sessions)
+        row = msgspec.structs.replace(sessions[session], session=to, version=sessions[session].version + 1)
+        self._drop(sessions, session)
+        self._set(sessions, to, row)
+        self._tell("session", to)
+        return row
+
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
         """How long the artifact must stay."""
         values.check_policy(policy, expires)

@@ -178,6 +178,19 @@ class SqliteWriter(SqliteBlobWriter):
         self._changes.add("session", number)
         return msgspec.structs.replace(row, version=version + 1)
 
+    def rename_session(self, session: str, to: str) -> SessionRow:
+        """Call a session something else; its row keeps its number."""
+        self._begin()
+        known, taken = (self._db.one(sql.SESSION, (text(name),)) for name in (session, to))
+        values.check_rename(session, to, known=known is not None, taken=taken is not None)
+        number, _, version, *rest = checked("sessions", known or ())
+        kept = (number, text(to), version + 1, *rest)
+        self._db.do(sql.SAVE_SESSION, (*kept, ids.row_sum("sessions", kept)))
+        self._changes.add("session", number)
+        found = self._store.find_session(to)
+        assert found is not None
+        return found
+
 
 def _near(name: str) -> tuple[bytes, bytes]:
     """Every name that shares the eight digits people see."""

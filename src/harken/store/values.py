@@ -336,6 +336,14 @@ def check_version(session: str, version: int, expect: int | None) -> None:
         raise Conflict(f"session {session} {now}: somebody else was faster", hint="read it again, then decide")
 
 
+def check_rename(session: str, to: str, *, known: bool, taken: bool) -> None:
+    """Whether a session may be called something else."""
+    if not known:
+        raise NotFound(f"there is no session {session!r}", hint="save it first")
+    if taken:
+        raise Conflict(f"there is a session {to!r} already", hint="choose another name")
+
+
 def check_policy(policy: str, expires: int | None) -> None:
     """Whether a policy is one, and has the expiry it needs."""
     if policy not in POLICIES:

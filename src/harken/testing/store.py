@@ -452,6 +452,22 @@ class StoreContract:
         with store.write() as writer, pytest.raises(Conflict):
             writer.save_session(SessionRow(session="new", runtime="r"), expect=1)
 
+    def test_a_session_that_is_renamed_keeps_everything_but_its_name(self, store: Store) -> None:
+        tip = grow(store, 1)[0]
+        with store.write() as writer:
+            row = writer.save_session(SessionRow(session="old", runtime="r", tip=tip.id, source="/s", state=b"x"))
+            writer.save_session(SessionRow(session="other", runtime="r"))
+        last = store.last_change()
+        with store.write() as writer:
+            renamed = writer.rename_session("old", "new")
+        assert replace(row, session="new", version=2) == renamed == store.find_session("new")
+        assert store.find_session("old") is None
+        assert [("session", "new")] == [(change.kind, change.subject) for change in store.since(last)]
+        for session, to, problem in (("old", "x", NotFound), ("new", "other", Conflict)):
+            with pytest.raises(problem), store.write() as writer:
+                writer.rename_session(session, to)
+        assert ["new", "other"] == sorted(row.session for row in store.sessions())
+
     def test_many_are_answered_as_one_by_one(self, store: Store) -> None:
         made = [*grow(store, 5, principal="a"), *grow(store, 3, start=20, principal="b")]
         grow(store, 2, principal="c", machine="m")

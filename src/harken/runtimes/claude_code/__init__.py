@@ -28,7 +28,16 @@ from harken.formats import Written, claude_code
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
 from harken.ids import is_safe_name
-from harken.runtimes.base import Environment, Identity, Place, ResumeWriter, Runtime, SessionReader, user_home
+from harken.runtimes.base import (
+    Environment,
+    Identity,
+    Place,
+    ResumeWriter,
+    Runtime,
+    SessionReader,
+    path_name,
+    user_home,
+)
 from harken.runtimes.files import OpenFile
 
 from .launch import LAUNCH
@@ -57,7 +66,7 @@ def _identify(path: Path, facts: FileFacts) -> Identity:
         return Identity(session=session)
     if session == stem and "subagents" in path.parts:
         # The records do not name their parent, but the folder they lie in is called after it.
-        session = path.parts[path.parts.index("subagents") - 1]
+        session = path_name(Path(*path.parts[: path.parts.index("subagents")]))
     agent = facts.agents[0] if facts.agents else stem.removeprefix("agent-")
     return Identity(session=session, agent=agent, parent=session, call_id=_call_id(_meta(path)))
 

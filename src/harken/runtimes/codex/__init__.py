@@ -9,7 +9,6 @@ thread is continued by `codex resume ID`; its id is a version-7 UUID.
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +18,9 @@ from harken.events import Event
 from harken.formats import Written, codex
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
-from harken.runtimes.base import Environment, Identity, Place, ResumeWriter, Runtime, SessionReader, user_home
+from harken.runtimes.base import UUID, Environment, Identity, Place, ResumeWriter, Runtime, SessionReader, user_home
 
 from .launch import LAUNCH
-
-_THREAD = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 def _home(environ: Environment) -> Path:
@@ -36,7 +33,7 @@ def _claim(head: bytes, path: Path) -> Claim:
 
 def _identify(path: Path, facts: FileFacts) -> Identity:
     stem = path.name.removesuffix(".zst").removesuffix(".jsonl")
-    thread = _THREAD.search(stem)
+    thread = UUID.search(stem)
     session = facts.session or (thread[0] if thread else stem)
     return Identity(session=session, parent=facts.parent if facts.parent != session else "")
 
