@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import harken
 from harken.context import Tracker, TrackerSettings
 from harken.errors import HarkenError
-from harken.events import Event, Output, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import Event, Metric, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import Repo
 from harken.store import Store, Writer
 from support.contexts import START, heard, keep, memory_repo, turn
@@ -208,6 +209,62 @@ class TestABranch:
         assert other.id == repo.commit("live/s").id
         assert [*turn(1), *turn(2), *turn(3)] == heard(repo, live.current)
         assert ["this run goes on without its branch"] == [text.partition(":")[0] for text in warnings]
+
+
+class TestASessionThatOthersGoOnWith:
+    def test_holds_what_each_of_two_trackers_was_acknowledged(self, repo: Repo) -> None:
+        """#18, #42: each has read the row before the other one writes."""
+        one, two = tracker(repo), tracker(repo)
+        for number in range(4):
+            (one, two)[number % 2].feed(turn(number))
+
+        assert [event for number in range(4) for event in turn(number)] == heard(repo, "live")
+        row = repo.store.find_session("live")
+        assert row is not None
+        assert (two.tip and two.tip.id, 16) == (row.tip, row.messages)
+
+    def test_holds_what_somebody_kept_by_hand(self, repo: Repo) -> None:
+        """#18"""
+        live = tracker(repo)
+        live.feed(turn(1))
+        keep(repo, turn(2), "live", session_id="live")
+        live.feed(turn(3))
+
+        assert [event for number in (1, 2, 3) for event in turn(number)] == heard(repo, "live")
+
+    def test_adds_up_what_both_have_cost(self, repo: Repo) -> None:
+        one, two = tracker(repo), tracker(repo)
+        one.feed([Metric(cost_usd=1.0, status="success"), *turn(1)])
+        two.feed([Metric(cost_usd=0.5, status="success"), *turn(2)])
+        one.feed([Metric(cost_usd=1.25, status="success"), *turn(3)])
+
+        row = repo.store.find_session("live")
+        assert row is not None
+        assert 1_750_000 == row.cost_usd_micros
+
+    def test_skips_nothing_of_a_replay_since_nobody_can_tell_the_streams_apart(self, repo: Repo) -> None:
+        one, two = tracker(repo), tracker(repo)
+        one.feed(turn(1))
+        two.feed(turn(2))
+
+        assert (False, 0) == ((again := tracker(repo)).replaying, again.kept)
+
+    def test_that_goes_by_its_file_by_now_is_only_told_what_the_run_says(self, repo: Repo) -> None:
+        """#42"""
+        live = tracker(repo)
+        live.feed(turn(1))
+        row = repo.store.find_session("live")
+        assert row is not None
+        with repo.store.write() as writer:
+            imported = msgspec.structs.replace(row, source="live.jsonl", state=b"of the import", messages=7)
+            writer.save_session(imported, expect=row.version)
+        live.feed(turn(2))
+
+        now = repo.store.find_session("live")
+        assert now is not None
+        assert (row.tip, b"of the import", 7) == (now.tip, now.state, now.messages)
+        assert live.tip is not None
+        assert [*turn(1), *turn(2)] == heard(repo, live.tip)
 
 
 class TestARuntimeThatCompacts:

@@ -10,13 +10,15 @@ import pytest
 
 import harken
 from harken.agents import load_session
+from harken.context import SessionSettings, SessionTracker
 from harken.errors import BadRequest
 from harken.events import Prompt
 from harken.formats.session_log import events_of
 from harken.log import Session
 from harken.repo import Repo
+from harken.repo.live import session_name
 from harken.store import SessionRow
-from support.contexts import Ticking, heard, memory_repo
+from support.contexts import Ticking, heard, keep, memory_repo, turn
 
 CAFE = Path(__file__).parents[2] / "examples" / "cafe.toml"
 
@@ -126,6 +128,29 @@ class TestSubAgents:
         assert (session.session_id, "c1", False) == (origin["session"], origin["call_id"], origin["inherits"])
         assert ["agent_002", "agent_002"] == [e.agent_id for e in heard(repo, child)]
 
+    @pytest.mark.parametrize("named", [True, False])
+    def test_of_calls_made_at_once_each_is_named_by_the_agent_it_made(
+        self, repo: Repo, tmp_path: Path, named: bool
+    ) -> None:
+        """#5: the second and third agent must not say that the first call made them."""
+        names = {"c1": "Jack", "c2": "Jill", "c3": "Joe"}
+        calls = [
+            {"id": call, "function": {"name": "task", "arguments": f'{{"name":"{name}"}}' if named else "{}"}}
+            for call, name in names.items()
+        ]
+        with repo.session(tmp_path / "s.jsonl") as session:
+            session.log_agent_created("agent_001")
+            tell(session, "agent_001", "user")
+            made = session.log_transcript_entry("agent_001", {"role": "assistant", "tool_calls": calls})
+            order = reversed(names.items()) if named else names.items()
+            for call, name in order:
+                session.log_agent_created(f"agent_{call}", cause=made, name=name)
+                tell(session, f"agent_{call}", "user", "assistant")
+
+        origins = {call: repo.history(f"{session.session_id}/agent_{call}")[-1].spawned_from or {} for call in names}
+
+        assert {call: call for call in names} == {call: origin["call_id"] for call, origin in origins.items()}
+
     def test_what_is_in_nobodys_transcript_is_in_no_chain(self, repo: Repo, tmp_path: Path) -> None:
         with repo.session(tmp_path / "s.jsonl") as session:
             session.log_agent_created("agent_001")
@@ -200,6 +225,67 @@ class TestOpeningALogAgain:
             pass
 
         assert everything(repo) == everything(halting)
+
+
+class TestARowThatOthersSaveMeanwhile:
+    def test_an_import_after_every_line_changes_no_commit(self, repo: Repo, tmp_path: Path) -> None:
+        """#42"""
+        path, plain = tmp_path / "s.jsonl", memory_repo()
+        with repo.session(path) as session:
+            for number in range(12):
+                tell(session, "agent_001", ("user", "assistant")[number % 2])
+                results = list(repo.import_sessions([path]))
+                assert [session.session_id] == [result.session for result in results]
+                assert logged(session, "agent_001") == heard(repo, session.session_id), "nothing is taken back"
+            tell(session, "agent_001", "user")
+        list(plain.import_sessions([path]))
+
+        assert everything(plain) == everything(repo)
+        assert () == repo.sessions()[0].older
+
+    def test_an_import_that_is_further_on_is_not_taken_back(self, repo: Repo, tmp_path: Path) -> None:
+        """#42"""
+        path = tmp_path / "s.jsonl"
+        with Session(path) as session:
+            tell(session, "agent_001", *("user", "assistant") * 4)
+        lines = path.read_bytes().splitlines(keepends=True)
+        name = session_name(path, lines[0])
+        late = SessionTracker(repo, session=name, source=str(path), settings=SessionSettings())
+        late.feed(b"".join(lines[:2]))
+        list(repo.import_sessions([path]))
+        imported = repo.commit(name).id
+        late.feed(b"".join(lines[2:5]))
+        late.checkpoint()
+
+        assert imported == repo.commit(name).id
+        late.feed(b"".join(lines[5:]))
+        late.checkpoint()
+        assert (imported, imported) == (repo.commit(name).id, late.tip())
+
+    def test_what_somebody_put_on_the_chain_stays_among_its_older_ends(self, repo: Repo, tmp_path: Path) -> None:
+        """#18: it was acknowledged, and is no line of the log."""
+        with repo.session(tmp_path / "s.jsonl") as session:
+            tell(session, "agent_001", "user", "assistant")
+            mine = keep(repo, turn(1), session.session_id, session_id=session.session_id)
+            tell(session, "agent_001", "user", "assistant")
+
+            expected = logged(session, "agent_001")
+
+        assert expected == heard(repo, session.session_id)
+        assert (mine.id,) == repo.sessions()[0].older
+
+    def test_the_same_is_so_when_the_log_is_opened_again(self, repo: Repo, tmp_path: Path) -> None:
+        """#18"""
+        with repo.session(tmp_path / "s.jsonl") as session:
+            tell(session, "agent_001", "user", "assistant")
+        mine = keep(repo, turn(1), session.session_id, session_id=session.session_id)
+        with repo.session(tmp_path / "s.jsonl") as session:
+            tell(session, "agent_001", "user", "assistant")
+
+            expected = logged(session, "agent_001")
+
+        assert expected == heard(repo, session.session_id)
+        assert (mine.id,) == repo.sessions()[0].older
 
 
 class TestAStoreThatDoesNotAnswer:

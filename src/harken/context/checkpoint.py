@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from harken import clock, ids
-from harken.errors import Ambiguous, BadRequest, NotFound
+from harken.errors import Ambiguous, BadRequest, Conflict, NotFound
 from harken.formats import find as find_format
 from harken.formats.base import Counts, concatenate, weigh
 from harken.store import values
@@ -110,7 +110,8 @@ def checkpoint(
     branch: Name | None = None,
     advance: Advance | None = None,
 ) -> Commit:
-    """Record a commit with its bytes. `branch` goes along, unless somebody else moved it; so does the session.
+    """Record a commit with its bytes. `branch` goes along, unless somebody else moved it; so does the session, which
+    goes on from its newest commit alone.
 
     A commit that was there before stays what it is: its session has counted it and may have gone on since."""
     with store.write() as writer:
@@ -126,8 +127,17 @@ def checkpoint(
         if branch is not None:
             writer.move(branch.name, kind="branch", to=commit.id, expect=branch.target, time=draft.time, record=False)
         if advance is not None and before is None:
-            writer.save_session(advance(row, commit))
+            if row is not None and row.tip and not on_tip:
+                raise _behind(store, row)
+            writer.save_session(advance(row, commit), expect=row.version if row else 0)
     return commit
+
+
+def _behind(store: Store, row: SessionRow) -> Conflict:
+    return Conflict(
+        f"the session {row.session!r} has gone on: it is at {store.get_commit(row.tip).short} now",
+        hint="go on from there (give the session as `parent`), or leave `session_id` out for a commit beside it",
+    )
 
 
 def find_same(store: Store, draft: Draft) -> Commit | None:

@@ -7,6 +7,10 @@ same commits. The frequency only says how soon.
 
 The tracker never stands in the way of the agents. What cannot be kept is told to `on_warning` and tried again with the
 next lines; whoever opens the log again reads it from the start, and every chain passes over what it has.
+
+A session's row is compared before it is saved. An import of the same log may have gone on meanwhile: its commits are
+the ones made here, and what it kept beyond them is not taken back. What somebody else put on the chain is no line of
+the log: it stays among the session's older ends.
 """
 
 from __future__ import annotations
@@ -20,11 +24,12 @@ import msgspec
 
 from harken.formats.base import Delta
 from harken.formats.session_log import FORMAT, LogScanner, Record, main_agent, owner, told_records
-from harken.store.base import Draft, SessionRow, Writer
+from harken.store.base import Draft, SessionRow, Store, Writer
 
 from . import refs, turns
 from .chains import ChainState, extend
 from .tracker import Keeper, Warn
+from .walk import DELTA
 
 RUNTIME = "harken"
 
@@ -136,13 +141,17 @@ class SessionTracker:
         """One transaction for all of them: a crash leaves each chain where it was, or all of them further on."""
         if not chains:
             return
-        now = self._repo.clock()
-        with self._repo.store.write() as writer:
+        now, store = self._repo.clock(), self._repo.store
+        with store.write() as writer:
+            # Nobody else can write now, so the rows are the newest there are; they are compared all the same.
+            chains = [chain for chain in chains if chain.meet(store, refs.find_session(store, self._name(chain.agent)))]
             kept = [chain.extend(writer, self._facts(chain), now=now, keep_tail=keep_tail) for chain in chains]
-            for chain, memory in zip(chains, kept, strict=True):
-                writer.save_session(self._row(chain, memory))
-        for chain, memory in zip(chains, kept, strict=True):
-            chain.settle(memory)
+            rows = [
+                writer.save_session(self._row(chain, memory), expect=chain.row.version if chain.row else 0)
+                for chain, memory in zip(chains, kept, strict=True)
+            ]
+        for chain, memory, row in zip(chains, kept, rows, strict=True):
+            chain.settle(memory, row)
 
     def _facts(self, chain: LogChain) -> Draft:
         """What every commit of a chain says."""
@@ -159,7 +168,7 @@ class SessionTracker:
             principal=f"{self.principal}/{agent}" if agent else self.principal,
             session_id=self.session,
             spawned_from=spawned,
-            forked_from="" if agent or chain.memory.chain.tip else self._forked_from(),
+            forked_from="" if agent or chain.memory.chain.closed else self._forked_from(),
         )
 
     def _row(self, chain: LogChain, memory: LogMemory) -> SessionRow:
@@ -198,6 +207,43 @@ class LogChain:
         self._turns = 0
         self._answered = False
         self._fresh = False
+        self._met = row.version if row is not None and row.tip == self.memory.chain.tip else 0
+        """The version of the row that is accounted for."""
+        self._theirs: bytes | None = b""
+        """What others have put behind the last closed commit in that version; None where they left the chain."""
+
+    def meet(self, store: Store, row: SessionRow | None) -> bool:
+        """Take note of what others have made of the row; False while they have kept more of the log than is here."""
+        if row is None or (row.version == self._met and self._theirs == b""):
+            return True
+        if row.version != self._met:
+            self.row, self._met, self._theirs = row, row.version, self._above(store, row.tip)
+        if self._theirs is not None and len(self._lines) < len(self._theirs) and self._theirs.startswith(self._lines):
+            return False
+        if self._theirs is not None and self._lines.startswith(self._theirs):
+            # Their tail gives way to what is made here, as one of this chain's own would.
+            tail = "" if row.tip == self.memory.chain.closed else row.tip
+            chain = msgspec.structs.replace(self.memory.chain, tail=tail)
+            self.memory = msgspec.structs.replace(self.memory, chain=chain)
+        else:
+            self.row = msgspec.structs.replace(row, older=tuple(dict.fromkeys((row.tip, *row.older))))
+        self._theirs = b""
+        return True
+
+    def _above(self, store: Store, tip: str) -> bytes | None:
+        """The lines on another's chain behind the last closed commit of this one; None where it is not part of it."""
+        closed, artifacts = self.memory.chain.closed, list[str]()
+        for link in store.walk(tip) if tip else ():
+            if link.id == closed:
+                break
+            if link.format != FORMAT.name:
+                return None
+            if link.commit_type == DELTA:
+                artifacts.append(link.artifact)
+        else:
+            if closed:
+                return None
+        return b"".join(store.get_many(artifacts[::-1]))
 
     def take(self, record: Record, text: bytes, ended: bool) -> None:
         """The next record of the chain, and its bytes."""
@@ -235,9 +281,10 @@ class LogChain:
         state = self.scanner.state
         return LogMemory(offset=state.offset, scan=msgspec.json.encode(state).decode(), chain=extended.state)
 
-    def settle(self, memory: LogMemory) -> None:
+    def settle(self, memory: LogMemory, row: SessionRow) -> None:
         """The transaction has landed."""
-        self.memory = memory
+        self.memory, self.row = memory, row
+        self._met, self._theirs = row.version, b""
         self.scanner.closed.clear()
         del self._lines[: memory.offset - self._start]
         self._start = memory.offset

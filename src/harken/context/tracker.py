@@ -3,6 +3,7 @@
 The tracker never stands in the way of the agent it watches. A checkpoint that fails is told to `on_warning`, and what
 it should have held is part of the next one. How far a chain goes is written into the session's row in the same
 transaction as the commit, so whoever feeds the same events again after a crash can skip exactly those that are kept.
+The row is compared before it is saved: where somebody else has gone on with the session, this one goes on from there.
 """
 
 from __future__ import annotations
@@ -108,8 +109,10 @@ class Tracker:
         session_id, parent, branch = settings.session_id, settings.parent, settings.branch
         known = refs.find_session(repo.store, session_id)
         self._row = known or settings.row or SessionRow(session=session_id, runtime=settings.template)
-        self._spent, self._spent_before = Tally(), self._row.cost_usd_micros
-        """What this run has cost, and what those before it had."""
+        self._spent, self._spent_kept, self._spent_before = Tally(), 0, self._row.cost_usd_micros
+        """What this run has cost, how much of that the row says already, and what the session's others have cost."""
+        self._alone = True
+        """Whether nobody else has gone on with the session: what two streams say cannot be counted for a replay."""
         self._tip = repo.store.get_commit(self._row.tip or parent) if self._row.tip or parent else None
         self._kept = _read_state(self._row.state)
         self._branch: Name | None = None
@@ -239,12 +242,12 @@ class Tracker:
 
     def _keep(self, work: Work) -> None:
         """Delta, compaction and how far they go, in one transaction: a crash between them would hide nothing."""
-        parts = [(work.events, "delta", work.reason)]
-        if work.fold is not None:
-            parts.append((self._survivors(work.events, work.fold), "compaction", turns.COMPACTION))
-        tip, store = self._tip, self._repo.store
-        with store.write() as writer:
-            messages = 0
+        with self._repo.store.write() as writer:
+            self._meet(known := refs.find_session(self._repo.store, self._row.session))
+            tip, messages = self._tip, 0
+            parts = [(work.events, "delta", work.reason)]
+            if work.fold is not None:
+                parts.append((self._survivors(work.events, work.fold), "compaction", turns.COMPACTION))
             for events, commit_type, reason in parts:
                 draft = self._draft(tip, events, commit_type, reason)
                 messages += (draft.message_count or 0) if commit_type == "delta" else 0
@@ -257,16 +260,31 @@ class Tracker:
                 started=_first_time(work.events, tip.time) if self._row.started is None else self._row.started,
                 ended=tip.time,
                 messages=self._row.messages + messages,
-                state=b"" if self._branch else msgspec.json.encode(kept),
+                state=msgspec.json.encode(kept) if self._alone and self._branch is None else b"",
             )
-            row = self._save(writer, row, work.events)
+            row = self._save(writer, row, known, work.events)
             if (branch := self._branch) is not None and self._follows:
                 writer.move(branch.name, kind="branch", to=tip.id, expect=branch.target, time=tip.time, record=False)
         if branch is not None:
             self._branch = msgspec.structs.replace(branch, target=tip.id)
         self._tip, self._row, self._kept = tip, row, kept
+        self._spent_kept = self._spent.cost_usd_micros or 0
 
-    def _save(self, writer: Writer, row: SessionRow, events: Sequence[Event]) -> SessionRow:
+    def _meet(self, row: SessionRow | None) -> None:
+        """Go on from where the session is now. Nobody else can write meanwhile, so the row is the newest there is."""
+        if row is None or row.version == self._row.version or self._is_from_file(row):
+            return
+        if row.tip not in ("", self._row.tip, self._tip.id if self._tip else ""):
+            self._tip, self._alone = self._repo.store.get_commit(row.tip), False
+        if row.cost_usd_micros is not None:
+            self._spent_before = row.cost_usd_micros - self._spent_kept
+        self._row = row
+
+    def _is_from_file(self, row: SessionRow) -> bool:
+        """Whether the session goes by a chain that was made from its file, which this one is no part of."""
+        return bool(row.source) and (self._branch is not None or row.source != self._row.source)
+
+    def _save(self, writer: Writer, row: SessionRow, known: SessionRow | None, events: list[Event]) -> SessionRow:
         """Save the session's row, with what the run says of itself. Where the session has a chain made from its file,
         it stays on that one, and stands at this one only while this one is above it; an import made meanwhile finds
         the rest by itself."""
@@ -277,13 +295,12 @@ class Tracker:
         said = {name: text for name in RUN_FACTS if (text := getattr(facts, name))}
         if spent is not None:
             said["cost_usd_micros"] = (self._spent_before or 0) + spent
-        known = refs.find_session(self._repo.store, row.session) if self._branch is not None else None
-        if known is None or not known.source:
-            return writer.save_session(msgspec.structs.replace(row, **said))
+        if known is None or not self._is_from_file(known):
+            return writer.save_session(msgspec.structs.replace(row, **said), expect=row.version)
         live = row.tip if self._above and known.tip == self._above else known.live
         told = msgspec.structs.replace(known, **said, live=live)
         if told != known:
-            writer.save_session(told)
+            writer.save_session(told, expect=known.version)
         return row
 
     def _survivors(self, delta: Sequence[Event], fold: TranscriptEdit | tuple[System, Event]) -> list[Event]:
@@ -306,11 +323,8 @@ class Tracker:
             token_count=counts.tokens,
             approximate=counts.approximate,
             spawned_from=None if tip else resolve_origin(self._repo.store, self._facts.spawned_from, time),
-            forked_from="" if self._goes_on() else self._facts.forked_from,
+            forked_from="" if (self._branch.target if self._branch else self._row.tip) else self._facts.forked_from,
         )
-
-    def _goes_on(self) -> bool:
-        return bool(self._branch.target if self._branch else self._row.tip)
 
     def _time(self, tip: Commit | None, events: Sequence[Event]) -> int:
         """The last instant written in the events, never before the parent's; the present where none is written.
@@ -357,7 +371,7 @@ def _writable(event: Event) -> Event:
 
 
 def _after_boundary(events: Sequence[Event], boundary: System, summary: Event) -> list[Event]:
-    """The transcript as a runtime leaves it that has compacted: its summary, and what it says it kept word for word."""
+    """The transcript as a runtime that has compacted leaves it: its summary, and what it says it kept."""
     kept = _preserved(boundary.metadata, [event.message_id for event in events])
     return [boundary, summary, *(e for e in events if e.message_id in kept and e not in (boundary, summary))]
 

@@ -68,7 +68,8 @@ class Repo:
         """Make a commit of new bytes, of events, or of an artifact that is there already.
 
         Without a format it is what the bytes look like; `CommitFacts` lists what else may be said. With a branch as
-        `parent` the branch moves along: `Conflict` if somebody else moved it meanwhile."""
+        `parent` the branch moves along: `Conflict` if somebody else moved it meanwhile. So does the session of
+        `session_id`, which goes on from its newest commit alone."""
         new = NewCommit(data=data, artifact=artifact, format=format, summary=summary or "", facts=facts)
         time = context.instant(created_at, self.clock)
         return make_commit(self.store, new, parent=parent, time=time, machine=self.machine)

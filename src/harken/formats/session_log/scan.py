@@ -81,6 +81,8 @@ class LogScanner:
         self._waiting: dict[tuple[str, str], None] = {}
         self._made: dict[str, list[Line]] = {}
         """The calls in each message of the open delta."""
+        self._given: set[tuple[str, int]] = set()
+        """Which of them have made an agent: the message, and the place of the call in it."""
         self._refused = 0
         self._spoken = False
         self._message = ""
@@ -176,17 +178,20 @@ class LogScanner:
         name = line.get("name")
         if agent == self.now.main and isinstance(name, str) and not self.now.title:
             self.now.title = excerpt(clean(name))
-        causes = line.get("cause")
-        calls = [call for cause in (causes if isinstance(causes, list) else [causes]) for call in self._calls_of(cause)]
-        if agent not in self.now.calls and calls:
-            self.now.calls[agent] = next((call for call, named in calls if named == name), calls[0][0])
+        if agent not in self.now.calls and (place := self._call_that_made(line.get("cause"), name)) is not None:
+            self._given.add(place)
+            self.now.calls[agent] = as_id(self._made[place[0]][place[1]].get("id")) or ""
 
-    def _calls_of(self, message_id: Any) -> list[tuple[str, Any]]:
-        """The calls of a message, each with the name in its arguments."""
-        return [
-            (as_id(call.get("id")) or "", _argument(call, "name"))
-            for call in self._made.get(as_id(message_id) or "", ())
-        ]
+    def _call_that_made(self, cause: Any, name: Any) -> tuple[str, int] | None:
+        """Among the calls of the messages that caused an agent: one that names it rather than one that does not, one
+        that has made no other agent rather than one that has, and the first of those."""
+        messages = [as_id(item) or "" for item in (cause if isinstance(cause, list) else [cause])]
+        places = [(message, at) for message in messages for at in range(len(self._made.get(message, ())))]
+        return min(
+            places,
+            key=lambda place: (_argument(self._made[place[0]][place[1]], "name") != name, place in self._given),
+            default=None,
+        )
 
     def _note_entry(self, line: Line, agent: str) -> None:
         role, main = line.get("role"), agent == self.now.main
