@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 
 from harken import runtimes
+from harken.context import Tracker, TrackerSettings
+from harken.events import Metric, Prompt, Response
 from harken.events.tally import Figures
 from harken.repo import Repo
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from harken.runtimes.memory import ImportResult
-from support.plain_count import count_file, total
+from harken.store import SessionRow
+from support.plain_count import count_file, one_session, total
 from support.recordings import corpus_files, recorded, session_folders
+from support.rollouts import Rollout
 
 from .conftest import Run
 
@@ -196,17 +200,19 @@ def test_import_and_stats_and_a_count_that_knows_nothing_of_harken_agree_on_ever
     *lines, last = run("stats", "--json").json
     counted = {row["session"]: row for line in lines for row in (line, *line.get("agents", ()))}
     assert sum(1 for folder in folders for _ in folder.rglob("*.jsonl")) == len(imported)
-    # Of several files of one session, the one the session stands at is what `stats` speaks of.
+    # Several files of one session are one count, which the last of them to be imported tells; the one it stands at is
+    # counted first.
     standing = {row.session: row.source for row in repo.sessions()}
-    imported = {source: line for source, line in imported.items() if standing[line["session"]] == source}
-    plain = {source: count_file(Path(source)) for source in imported}
-    for source, line in imported.items():
-        own = counted[line["session"]]
-        assert plain[source].figures() == picked(line), source
-        assert own == own | {key: line[key] for key in FIGURES}, source
+    files: dict[str, list[str]] = {}
+    for source, line in sorted(imported.items(), key=lambda item: standing[item[1]["session"]] != item[0]):
+        files.setdefault(line["session"], []).append(source)
+    plain = {name: one_session(count_file(Path(source)) for source in sources) for name, sources in files.items()}
+    for session, line in {line["session"]: line for line in imported.values()}.items():
+        own = counted[session]
+        assert plain[session].figures() == picked(line), session
+        assert own == own | {key: line[key] for key in FIGURES}, session
     # In the order of the lines: a record that two files have under one name is what the first of them says.
-    order = sorted(imported.values(), key=lambda line: list(counted).index(line["session"]))
-    assert total(plain[line["source"]] for line in order) == picked(last["total"])
+    assert total(plain[session] for session in counted if session in plain) == picked(last["total"])
     claude = [count for count in plain.values() if count.lines]
     naive = sum(row["input"] or 0 for count in claude for row in count.lines)
     assert naive > 1.2 * total(claude)["usage"]["input"], "a sum over lines is too high"
@@ -222,6 +228,70 @@ def test_sub_agents_and_their_session_are_one_sum(repo: Repo, run: Run) -> None:
         names = [line["session"], *(agent["session"] for agent in line["agents"])]
         files = [Path(sources[name]) for name in names if "#" not in sources[name]]
         assert total(map(count_file, files)) == picked(line["with_agents"]), line["session"]
+
+
+class TestSeveralVersions:
+    """Every request of every version of a session that is in the store counts once."""
+
+    def agree(self, run: Run, line: Record, *versions: Path) -> None:
+        (own,) = run("stats", line["session"], "--json").json
+        assert one_session(map(count_file, versions)).figures() == picked(line)
+        assert own == own | {key: line[key] for key in FIGURES}
+
+    def test_a_rewritten_file(self, tmp_path: Path, lay: Lay, run: Run) -> None:
+        path = lay("one.jsonl", "one", [*talk(), asked("u4", "more"), said("a4", "msg_4", 9, text("taken back"))])
+        old = tmp_path / "old.jsonl"
+        old.write_bytes(path.read_bytes())
+        lay("one.jsonl", "one", [*talk(), asked("u5", "other"), said("a5", "msg_5", 100, text("kept"))])
+        (line, _) = run("import", str(path), "--json").json
+
+        self.agree(run, line, path, old)
+        assert (47 + 9 + 100, 3) == (line["usage"]["output"], line["prompts"]["human"])
+
+    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+    def test_going_back_in_codex(self, tmp_path: Path, run: Run, order: tuple[int, int]) -> None:
+        id = "019b88e5-a2e4-7b90-8953-000000000001"
+        first = Rollout(id=id).turn("one")
+        position = {"thread_id": id, "end_ordinal_exclusive": 7, "end_byte_offset": len(first.data)}
+        first.turn("two, taken back")
+        second = Rollout(bare=True)
+        second.lines = [b""] * 40
+        second.meta(id=id, history_base=position).turn("three")
+        paths = [tmp_path / f"rollout-2026-01-02T00-00-0{at}-{id}.jsonl" for at in range(2)]
+        paths[0].write_bytes(first.data)
+        paths[1].write_bytes(b"".join(second.lines[40:]))
+        for at in order:
+            line, _ = run("import", str(paths[at]), "--json").json
+
+        self.agree(run, line, *reversed(paths))
+        assert 3 == line["prompts"]["human"]
+
+    def test_a_rewritten_rollout(self, tmp_path: Path, run: Run) -> None:
+        id = "019b88e5-a2e4-7b90-8953-000000000001"
+        path, old = (tmp_path / at / f"rollout-2026-01-02T00-00-00-{id}.jsonl" for at in "ab")
+        for file, words in ((old, "taken back"), (path, "kept instead")):
+            file.parent.mkdir()
+            file.write_bytes(Rollout(id=id).turn("one").turn(words).data)
+        path.write_bytes(old.read_bytes())
+        run("import", str(path))
+        path.write_bytes(Rollout(id=id).turn("one").turn("kept instead").data)
+        line, _ = run("import", str(path), "--json").json
+
+        self.agree(run, line, path, old)
+        assert 3 == line["prompts"]["human"], "what both versions have counts once"
+
+    def test_what_only_a_live_recording_has(self, repo: Repo, tmp_path: Path, lay: Lay, run: Run) -> None:
+        path = lay("one.jsonl", "one", talk())
+        row = SessionRow(session="one", runtime="claude-code")
+        tracker = Tracker(repo, TrackerSettings(session_id="one", branch="live/one", row=row))
+        metric = Metric(api_id="msg_x", request_id="r", output_tokens=1000, time=9_000_000)
+        tracker.feed([Prompt(content="late", time=8_000_000), Response(content="late!", time=9_000_000), metric])
+        tracker.close()
+        line, _ = run("import", str(path), "--json").json
+
+        (own,) = run("stats", "one", "--json").json
+        assert own == own | {key: line[key] for key in FIGURES}
+        assert (1047, 2) == (line["usage"]["output"], line["prompts"]["human"])
 
 
 GROWING = {each.name: (each.path.name, each.growing()) for each in recorded() if len(each.steps) > 1} | {

@@ -27,13 +27,16 @@ class Count:
         self.requests: dict[tuple[str, str], Usage] = {}
         self.nested: dict[tuple[str, str], Usage] = {}
         self.places: list[tuple[str, str]] = []
-        """(name of the record or nothing, human | injected | tool_result)."""
+        """(name of the record, `@` and what it is where it has none, human | injected | tool_result)."""
         self.calls: list[tuple[str, str]] = []
         self.compactions: list[str] = []
         self.lines: list[Usage] = []
         """Every report of a request, as often as it is repeated."""
         self.answered = False
         """Whether a model said anything."""
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.places + self.calls] + self.compactions
 
     def figures(self) -> Record:
         """As `stats --json` has them."""
@@ -56,8 +59,7 @@ def total(counts: Iterable[Count]) -> Record:
         tools.update(tool for name, tool in count.calls if name not in seen)
         compactions += sum(name not in seen for name in count.compactions)
         answered = answered or count.answered
-        names = [name for name, _ in count.places + count.calls] + count.compactions
-        seen.update(name for name in names if name)
+        seen.update(name for name in count.names() if name and not name.startswith("@"))
     known = {message for message, _ in requests}
     rows = [*requests.values(), *(usage for key, usage in nested.items() if key[0] not in known)]
     return {
@@ -66,6 +68,22 @@ def total(counts: Iterable[Count]) -> Record:
         "tools": dict(tools),
         "compactions": compactions,
     }
+
+
+def one_session(counts: Iterable[Count]) -> Count:
+    """Several versions of one session: a record of one name or, without a name, the same in the same place, once."""
+    whole = Count()
+    seen: set[str] = set()
+    for count in counts:
+        keep_largest(whole.requests, count.requests)
+        keep_largest(whole.nested, count.nested)
+        whole.places += [(name, place) for name, place in count.places if name not in seen]
+        whole.calls += [(name, tool) for name, tool in count.calls if name not in seen]
+        whole.compactions += [name for name in count.compactions if name not in seen]
+        whole.lines += count.lines
+        whole.answered = whole.answered or count.answered
+        seen.update(name for name in count.names() if name)
+    return whole
 
 
 def keep_largest(into: dict[tuple[str, str], Usage], more: dict[tuple[str, str], Usage]) -> None:
@@ -271,6 +289,7 @@ PUT_IN = (
 def count_codex(data: bytes) -> Count:
     count = Count()
     records = [_unwrapped(record) for record in objects(data)]
+    places = [f"@{at} {json.dumps(record)}" for at, record in enumerate(objects(data))]
     typed = {text for kind, payload in records if (text := _codex_typed(kind, payload)) is not None}
     metas = [payload for kind, payload in records if kind == "session_meta"]
     source = metas[0].get("source") if metas else None
@@ -278,16 +297,16 @@ def count_codex(data: bytes) -> Count:
         bool(metas[0].get("parent_thread_id")) or (isinstance(source, dict) and "subagent" in source)
     )
     roles = {payload.get("role") for kind, payload in records if kind == "response_item"}
-    for kind, payload in records:
+    for (kind, payload), place in zip(records, places, strict=True):
         name = payload.get("type")
         if kind == "compacted":
-            count.compactions.append("")
+            count.compactions.append(place)
         elif kind == "inter_agent_communication":
-            count.places.append(("", "injected"))
+            count.places.append((place, "injected"))
         elif kind == "response_item":
-            _codex_item(count, payload, typed, spawned)
+            _codex_item(count, place, payload, typed, spawned)
         elif kind == "event_msg" and name == "user_message" and "user" not in roles:
-            count.places.append(("", "injected" if spawned else "human"))
+            count.places.append((place, "injected" if spawned else "human"))
         elif kind == "event_msg" and name == "agent_message" and "assistant" not in roles:
             count.answered = True
     _codex_usage(count, records, metas)
@@ -317,18 +336,20 @@ def _codex_typed(kind: str, payload: Record) -> str | None:
     return None
 
 
-def _codex_item(count: Count, item: Record, typed: set[str], spawned: bool) -> None:
+def _codex_item(count: Count, place: str, item: Record, typed: set[str], spawned: bool) -> None:
     kind, role = str(item.get("type")), item.get("role")
     if kind in CALLS:
         own = item.get("name") or (item.get("function") or {}).get("name") or ""
-        count.calls.append(("", own if kind in ("function_call", "custom_tool_call") else kind.removesuffix("_call")))
+        count.calls.append(
+            (place, own if kind in ("function_call", "custom_tool_call") else kind.removesuffix("_call"))
+        )
         count.answered = True
         if kind == "image_generation_call":
-            count.places.append(("", "tool_result"))
+            count.places.append((place, "tool_result"))
     elif kind.endswith("_output"):
-        count.places.append(("", "tool_result"))
+        count.places.append((place, "tool_result"))
     elif kind == "agent_message":
-        count.places.append(("", "injected"))
+        count.places.append((place, "injected"))
     elif kind == "message" and role == "assistant":
         count.answered = True
     elif kind == "message" and role == "user":
@@ -336,7 +357,7 @@ def _codex_item(count: Count, item: Record, typed: set[str], spawned: bool) -> N
         texts = [part["text"] for part in parts if "text" in part]
         put_in = bool(parts) and len(texts) == len(parts) and all(map(_put_in, texts))
         person = (not put_in or "\n".join(texts) in typed) and not spawned
-        count.places.append(("", "human" if person else "injected"))
+        count.places.append((place, "human" if person else "injected"))
 
 
 def _put_in(text: str) -> bool:

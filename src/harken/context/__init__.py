@@ -10,7 +10,7 @@ from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, continued, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_session
-from .session_events import session_bytes, session_events
+from .session_events import all_versions, session_bytes, session_events
 from .session_tracker import SessionSettings, SessionTracker
 from .tracker import Tracker, TrackerSettings
 from .translate import TIERS
@@ -27,6 +27,7 @@ __all__ = [
     "Shown",
     "Tracker",
     "TrackerSettings",
+    "all_versions",
     "checkpoint",
     "compact",
     "continued",

@@ -10,7 +10,7 @@ import msgspec
 
 from harken import formats
 from harken.analytics import SessionTotals
-from harken.context import get_session, materialize
+from harken.context import all_versions, get_session
 from harken.errors import BadRequest
 from harken.events import Event
 from harken.events.tally import Figures
@@ -102,7 +102,7 @@ def _below(session: str, children: dict[str, list[SessionRow]]) -> list[SessionR
 
 
 def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTotals]) -> SessionFigures:
-    events = _read_file(what) if isinstance(what, Path) else _read_chain(store, what)
+    events = _read_file(what) if isinstance(what, Path) else all_versions(store, what)
     figures, *_ = [total.add(events) for total in totals]
     if isinstance(what, Path):
         return SessionFigures(session=str(what), source=str(what), figures=figures)
@@ -114,13 +114,6 @@ def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTota
         parent=what.parent,
         figures=figures,
     )
-
-
-def _read_chain(store: Store, row: SessionRow) -> list[Event]:
-    if not row.stand:
-        return []
-    made = materialize(store, store.get_commit(row.stand), stop="root")
-    return formats.get(made.format).read(made.bytes)
 
 
 def _read_file(path: Path) -> list[Event]:

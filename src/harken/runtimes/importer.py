@@ -268,7 +268,8 @@ class Importer:
             return ImportResult(
                 session=row.session, runtime=row.runtime, source=source, status="unchanged", parent=row.parent
             )
-        return memory.result_of(row, source, memory.recall(row).get(source, SourceMemory()), status="unchanged")
+        known = memory.recall(row).get(source, SourceMemory())
+        return memory.result_of(self.store, row, source, known, status="unchanged")
 
     def _item(self, source: str, runtime: Runtime, known: SourceMemory) -> SourceImport:
         row = self.rows[self._session_of[source]]
@@ -347,7 +348,7 @@ class Importer:
             return []
         before = [(item, item.snapshot()) for item, _ in pending]
         rows: dict[str, SessionRow] = {}
-        results: list[ImportResult] = []
+        done: list[SourceImport] = []
         late: set[str] = set()
         try:
             with self.store.write() as writer:
@@ -355,7 +356,7 @@ class Importer:
                     if item.path in late or not self._keeper.keep(writer, item, part, rows):
                         late.add(item.path)
                     elif part.last:
-                        results.append(item.result(rows[item.name]))
+                        done.append(item)
         except BaseException:
             for item, values in reversed(before):
                 item.restore(values)
@@ -364,7 +365,7 @@ class Importer:
             self._learn(row)
         for path in late:
             self._read_again(path)
-        return results
+        return [item.result(self.store, self.rows[self._session_of[item.path]]) for item in done]
 
     def _learn(self, row: SessionRow) -> None:
         self.rows[row.session] = row

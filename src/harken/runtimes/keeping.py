@@ -83,9 +83,11 @@ class SourceImport:
         """Go back to a snapshot."""
         vars(self).update(values)
 
-    def result(self, row: SessionRow) -> ImportResult:
+    def result(self, store: Store, row: SessionRow) -> ImportResult:
         """What became of it, now that its row is in the store."""
-        return memory.result_of(row, self.path, self.now, status=self.status, before=self.before, commits=self.commits)
+        return memory.result_of(
+            store, row, self.path, self.now, status=self.status, before=self.before, commits=self.commits
+        )
 
     def prospect(self, part: Part) -> ImportResult:
         """What would become of it."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 import msgspec
 import zstandard
 
+from harken.context import all_versions
 from harken.context.chains import ChainState
 from harken.events.tally import Figures, Tally, merge_requests
 from harken.formats.facts import FileFacts
-from harken.store import SessionRow
+from harken.store import SessionRow, Store
 
 from .files import FileStamp
 
@@ -199,7 +200,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     total_opaque: int = 0
     total_bytes: int = 0
     figures: Figures = Figures()
-    """What the source amounts to, all of it; `stats` says the same."""
+    """What the session amounts to, all versions of it together; `stats` says the same."""
     forked_from: str = ""
     error: str = ""
     """Why it failed, or why it was passed over."""
@@ -216,7 +217,15 @@ def skipped(source: str, why: str) -> ImportResult:
     return ImportResult(session="", runtime="", source=source, status="skipped", error=why)
 
 
+def figures_of(store: Store, row: SessionRow, known: SourceMemory) -> Figures:
+    """What a session amounts to: what its only source does, or all versions of it together."""
+    if not row.older and not row.live:
+        return known.tally.figures()
+    return Tally.of(all_versions(store, row)).figures()
+
+
 def result_of(
+    store: Store,
     row: SessionRow,
     source: str,
     known: SourceMemory,
@@ -244,6 +253,6 @@ def result_of(
         total_records=known.records,
         total_opaque=known.opaque,
         total_bytes=known.size,
-        figures=known.tally.figures(),
+        figures=figures_of(store, row, known),
         forked_from=known.forked_from,
     )
