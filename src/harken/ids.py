@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 from blake3 import blake3
@@ -108,6 +109,22 @@ def artifact_id(content: bytes) -> str:
     return file_hash(chunk_hash(content)).hex()
 
 
+class ArtifactNames:
+    """`artifact_id` for many contents: its hashers are used again, since making them takes as long as their work."""
+
+    def __init__(self) -> None:
+        self._chunk, self._file = blake3(key=_CHUNK), blake3(key=_FILE)
+
+    def __call__(self, content: bytes) -> str:
+        """The artifact's full name."""
+        chunk, file = self._chunk, self._file
+        chunk.reset()
+        chunk.update(content)
+        file.reset()
+        file.update(chunk.digest())
+        return file.hexdigest()
+
+
 def artifact_ref(full: str) -> str:
     """The short form that commits are named with: `art-` and 12 hex digits."""
     return ARTIFACT_PREFIX + full[:ARTIFACT_SHORT]
@@ -138,6 +155,18 @@ def row_sum(table: str, row: Iterable[str | bytes | int | None]) -> bytes:
 
     Over MessagePack, since that is one quick call for every row that leaves a store."""
     return blake3(_pack((table, *row)), key=_ROW).digest(8)
+
+
+def row_sums(table: str, rows: Iterable[tuple[Any, ...]]) -> list[bytes]:
+    """`row_sum` of many rows of a table."""
+    hasher = blake3(key=_ROW)
+    reset, update, digest = hasher.reset, hasher.update, hasher.digest
+    sums = []
+    for row in rows:
+        reset()
+        update(_pack((table, *row)))
+        sums.append(digest(8))
+    return sums
 
 
 def _listed(fields: Iterable[str | None]) -> bytes:

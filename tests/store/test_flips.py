@@ -153,6 +153,7 @@ def test_a_flipped_bit_never_gives_a_wrong_answer(tmp_path, small, table):
 
 
 @pytest.mark.faults
+@pytest.mark.timeout(7200)  # minutes on a quiet machine, hours on a busy one
 @pytest.mark.parametrize("table", TABLES)
 def test_no_flipped_bit_gives_a_wrong_answer(tmp_path, small, table):
     flips(tmp_path, small, table, 1)

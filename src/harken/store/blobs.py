@@ -20,7 +20,7 @@ from harken import ids
 from harken.errors import Corrupt, Evicted, HarkenError, NotFound
 
 from . import sql
-from .db import FSCK, Row, checked
+from .db import FSCK, Row, all_checked, checked
 from .values import ArtifactInfo
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def _raw(content: bytes) -> zstandard.ZstdCompressionDict:
 
 FrameRow = tuple[bytes, int, int | None, bytes]
 """Hash, size, prefix and data."""
+_NOWHERE = (None, None, None)
 _TOGETHER = 128  # artifacts that are looked up in one query
 _FRAMES_AHEAD = 32
 _FRAMES_KEPT = 4
@@ -128,33 +129,41 @@ class SqliteBlobs:
 
     def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
         """The bytes of many, in the order asked, in few queries; neighbours in one frame cost one decompression."""
+        name_of = ids.ArtifactNames()
         for at in range(0, len(artifacts), _TOGETHER):
             some = artifacts[at : at + _TOGETHER]
             places = self._places_of(some)
-            frames = _Frames(self, [place[0] for place in places.values()])
-            for artifact in some:
-                frame, start, size = places.get(artifact, (0, 0, 0))
-                data = frames.content(frame)[start : start + size] if frame else b""
-                if frame and ids.artifact_id(data) == artifact:
+            frames = _Frames(self, [place[0] for place in places])
+            opened, content = None, b""
+            for artifact, (frame, start, size) in zip(some, places, strict=True):
+                try:
+                    if frame != opened:
+                        opened, content = frame, frames.content(frame)
+                    data = content[start : start + size]
+                except (TypeError, ValueError):  # no place at all
+                    data = None
+                if data is not None and name_of(data) == artifact:
                     yield data
                 else:  # large, evicted, not written yet, or moved since we looked
                     self._places.pop(artifact, None)
                     yield self.get(artifact)
 
-    def _places_of(self, artifacts: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-        """Frame, start and size of those that are slices of a frame, in the order asked."""
-        found = {name: self._places[name] for name in artifacts if name in self._places}
-        rest = [bytes.fromhex(name) for name in artifacts if name not in found and ids.is_hex(name) and len(name) == 64]
-        if rest:
-            marks = ",".join("?" * len(rest))
-            rows = self.db.all(f"{sql.ARTIFACTS} WHERE substr(id, 1, 8) IN ({marks})", [id[:8] for id in rest])
-            found |= {row[1].hex(): row[2:5] for row in (checked("artifacts", raw) for raw in rows)}
-        # Where a walk saw it lie has not been checked; what is read there will be.
-        return {
-            name: (place[0], place[1], place[2])
-            for name in artifacts
-            if (place := found.get(name)) is not None and all(isinstance(number, int) for number in place)
-        }
+    def _places_of(self, artifacts: Sequence[str]) -> list[tuple[Any, Any, Any]]:
+        """Frame, start and size of each, as far as they are known; nobody has checked them, but what is read there
+        will be."""
+        places = [self._places.get(name, _NOWHERE) for name in artifacts]
+        rest = [name for name, place in zip(artifacts, places, strict=True) if place is _NOWHERE]
+        rest = [name for name in rest if ids.is_hex(name) and len(name) == 64]
+        if not rest:
+            return places
+        found = {row[1].hex(): row[2:5] for row in self._artifact_rows(rest)}
+        return [found.get(name, place) for name, place in zip(artifacts, places, strict=True)]
+
+    def _artifact_rows(self, artifacts: Sequence[str]) -> list[Row]:
+        """The rows of those artifacts that there are, and perhaps of others whose names begin alike."""
+        marks = ",".join("?" * len(artifacts))
+        starts = [bytes.fromhex(name[:16]) for name in artifacts]
+        return all_checked("artifacts", self.db.all(f"{sql.ARTIFACTS} WHERE substr(id, 1, 8) IN ({marks})", starts))
 
     def iter_parts(self, artifact: str) -> Iterator[bytes]:
         """The bytes of one artifact in parts of bounded size; `Corrupt` at the end if they were not its bytes."""
@@ -300,17 +309,14 @@ class SqliteBlobs:
 class _Frames:
     """The frames that a stretch of artifacts lies in, read a few at a time as they are needed."""
 
-    def __init__(self, blobs: SqliteBlobs, numbers: Sequence[int]) -> None:
+    def __init__(self, blobs: SqliteBlobs, numbers: Sequence[Any]) -> None:
         self._blobs = blobs
-        self._ahead = list(dict.fromkeys(numbers))
+        self._ahead = [number for number in dict.fromkeys(numbers) if isinstance(number, int)]
         self._rows: dict[int, FrameRow] = {}
-        self._open, self._content = 0, b""
 
     def content(self, number: int) -> bytes:
         """The content of a frame; empty where it is no longer there."""
-        if number != self._open:
-            self._open, self._content = number, self._blobs.kept(number) or self._read(number)
-        return self._content
+        return self._blobs.kept(number) or self._read(number)
 
     def _read(self, number: int) -> bytes:
         if number not in self._rows:

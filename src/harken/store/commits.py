@@ -20,7 +20,7 @@ from harken.errors import Corrupt, NotFound
 
 from . import sql, values
 from .blobs import SqliteBlobs, span
-from .db import FSCK, Row, checked, readable, text, untext
+from .db import FSCK, Row, all_checked, checked, readable, text, untext
 from .values import Commit, Link, SessionRow
 
 T = TypeVar("T")
@@ -80,10 +80,20 @@ def parent_of(number: int, fork: int | None) -> int | None:
     return fork if number == first_of_chain(number) else number - 1
 
 
-def link_of(row: Row, origin: Row) -> Link:
-    """A commit as materialize needs it; the row has been checked."""
-    id = full_name(row[1], row[2], row[3])
-    return Link(id, row[6].hex(), origin[2], origin[1], row[10], row[11], row[12] == 1)
+def links_of(rows: Sequence[Row], origins: dict[int, Row]) -> list[Link]:
+    """Commits as materialize needs them, in one expression since they are many; the rows have been checked."""
+    return [
+        Link(
+            id.hex() + seal.hex() if twin else id.hex(),
+            artifact.hex(),
+            origins[origin][2],
+            origins[origin][1],
+            messages,
+            tokens,
+            approximate == 1,
+        )
+        for _, id, seal, twin, _, _, artifact, _, origin, _, messages, tokens, approximate, _ in rows
+    ]
 
 
 def commit_of(row: Row, parent: str, origin: Row, principal: Row) -> Commit:
@@ -234,7 +244,7 @@ class SqliteCommits(SqliteBlobs):
         if not asked:
             return []
         self._see_own_writes()
-        rows = [checked(table, row) for row in self.db.all(statement, (listed(asked),))]
+        rows = all_checked(table, self.db.all(statement, (listed(asked),)))
         missing = max(set(asked) - {row[0] for row in rows}, default=0)
         if missing > gone:
             raise Corrupt(f"row {missing} of the table {table} is missing", hint=FSCK)
@@ -245,7 +255,7 @@ class SqliteCommits(SqliteBlobs):
         self._see_own_writes()
         if not prefix:
             rows = self.db.all(sql.COMMITS_NEWEST, (-1 if limit is None else limit,))
-            return self._commits([checked("commits", row) for row in rows])
+            return self._commits(all_checked("commits", rows))
         if not ids.is_hex(prefix):
             return []
         long = len(prefix) > values.FULL
@@ -288,7 +298,7 @@ class SqliteCommits(SqliteBlobs):
         """From the commit back towards its root, a range scan for each chain it passes."""
         ends, walked = frozenset(stop), []
         for rows in self._scan(sql.CHAIN, commit, limit):
-            for made in self._commits([checked("commits", row) for row in rows]):
+            for made in self._commits(all_checked("commits", rows)):
                 walked.append(made)
                 if made.commit_type in ends:
                     return walked
@@ -301,10 +311,10 @@ class SqliteCommits(SqliteBlobs):
         if len(self._places) > _KEPT:
             self._places.clear()
         for rows in self._scan(sql.WALK, commit, limit):
-            sound = [checked("commits", row[:15]) for row in rows]
+            sound = all_checked("commits", rows, beside=3)
             kinds = self._interned_rows("origins", {row[8] for row in sound})
             with readable():
-                links = [link_of(row, kinds[row[8]]) for row in sound]
+                links = links_of(sound, kinds)
             self._places.update(zip([link.artifact for link in links], [row[15:] for row in rows], strict=True))
             if ends:
                 for n, link in enumerate(links):
@@ -328,7 +338,7 @@ class SqliteCommits(SqliteBlobs):
             left -= len(rows)
             if len(rows) < step and left > 0 and rows[-1][0] != first:
                 raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
-            step = min(step * 8, 1 << 15)
+            step = min(step * 8, _STEP * 8)
             # Whoever takes the rows has checked them by now.
             number = parent_of(rows[-1][0], rows[-1][5])
 
