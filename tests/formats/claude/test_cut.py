@@ -360,3 +360,17 @@ def _chain(data: bytes) -> list[tuple[str, int, int, str]]:
 
 def test_the_vector_of_cut_2_never_changes() -> None:
     assert CHAIN == _chain(VECTOR)
+
+
+@pytest.mark.parametrize(
+    ("records", "title"),
+    [
+        ([user("u1", None, "<system-reminder>x</system-reminder>"), user("u2", "u1", "Fix\n it")], "Fix it"),
+        ([user("u1", None, [text("<system-reminder>x</system-reminder>"), text("Why?")])], "Why?"),
+        ([user("u1", None, "Look around.", isSidechain=True, agentId="a1")], "Look around."),
+        ([user("u1", None, "Fix it"), {"type": "ai-title", "aiTitle": "A repair", "sessionId": "s"}], "A repair"),
+        ([user("u1", None, [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}])], ""),
+    ],
+)
+def test_a_session_without_a_title_is_called_after_its_first_request(records: list[Any], title: str) -> None:
+    assert title == scan(dump(*records)).title

@@ -13,9 +13,10 @@ import msgspec
 
 from harken.clock import parse_instant
 from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally, figure
+from harken.events.text import clean
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
-from harken.formats.kit.anthropic import CALL, RESPONSE, RESULT, says
+from harken.formats.kit.anthropic import CALL, HUMAN, RESPONSE, RESULT, says
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import is_overlong, lines, parse, read_head, take_apart
 
@@ -29,15 +30,18 @@ from .records import (
     ClaudeRecord,
     ToolUseResult,
     UsageFields,
+    by_text,
     classify,
     is_known,
     real,
     soften,
     take,
+    texts,
 )
 
 TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title": (3, "customTitle")}
 """A title somebody chose stands over one that was made up, and that over a summary; the last one wins."""
+TITLE_LENGTH = 200
 RUNTIME = "claude-code"
 SUMMARY = "compact_summary"
 TEXT = Block(type="text")
@@ -229,13 +233,23 @@ class _ClaudeScanner:
             self.tally.prompt(SUMMARY, -1)
         results = [block.tool_use_id for block in line.blocks() if block.type == TOOL_RESULT]
         if not results:
-            if (place := classify(_load(text))) is not None:
+            record = _load(text)
+            if (place := classify(record)) is not None:
                 self.tally.prompt(place)
+                self._entitle(record, place)
             return
         self.tally.prompt(TOOL_RESULT)
         if isinstance(line.toolUseResult, ToolUseResult) and line.toolUseResult.agentId:
             for call in filter(None, results):
                 self.calls[line.toolUseResult.agentId] = call
+
+    def _entitle(self, record: dict[str, Any], place: str) -> None:
+        """Call a session that nobody gave a title after its first request; a sub-agent's is its parent's text."""
+        if self.counts.title or (place != HUMAN and record.get("isSidechain") is not True):
+            return
+        said = texts(record["message"]["content"])
+        asked = next((text for text in said if by_text(text) == HUMAN), "")
+        self.counts.title = " ".join(clean(asked[: TITLE_LENGTH * 4]).split())[:TITLE_LENGTH]
 
     def _note_system(self, line: ClaudeRecord) -> None:
         if line.subtype == BOUNDARY:
