@@ -86,14 +86,14 @@ _HOW = {
 def deliveries(index: Index, root: int) -> list[Heard]:
     """Everybody's hearing of one content, in file order; saying it is not hearing it."""
     return [
-        Heard(
-            agent_id=agent,
-            message_id=index.ids[at],
-            time=index.time_text(at),
-            content=index.texts[at],
-            hops=index.hops[at],
-            changed=is_changed(index, at),
-        )
+        {
+            "agent_id": agent,
+            "message_id": index.ids[at],
+            "time": index.time_text(at),
+            "content": index.texts[at],
+            "hops": index.hops[at],
+            "changed": is_changed(index, at),
+        }
         for at, agent in hearings(index, root)
     ]
 
@@ -132,7 +132,10 @@ def _speakers(index: Index, at: int) -> set[str] | None:
         at = index.source[at]
         agent = (index.authors[at] or index.holders[at]) if at >= 0 else None
         if agent is not None:
-            names |= {agent, index.name(agent)} | ({"root"} if _is_nameless_root(index, agent) else set())
+            names.add(agent)
+            names.add(index.name(agent))
+            if _is_nameless_root(index, agent):
+                names.add("root")
         if at < 0 or at == index.root[at]:
             break
     return names if at >= 0 and index.authors[at] is not None else None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 import harken.events as ev
-from harken.clock import format_instant, in_calendar
+from harken.clock import Timestamps
 from harken.events.edits import INSTRUCTIONS
 from harken.log import Registry
 
@@ -74,6 +74,7 @@ class Index(msgspec.Struct, kw_only=True):
     agents: dict[str, ViewedAgent]
     main: str | None
     """The root of the tree: the first agent without a parent."""
+    stamp: Timestamps = msgspec.field(default_factory=Timestamps)
 
     def name(self, agent_id: str | None) -> str:
         """What to call an agent: its name, else its id; what came from outside has none."""
@@ -92,8 +93,10 @@ class Index(msgspec.Struct, kw_only=True):
 
     def time_text(self, position: int) -> str | None:
         """The same as RFC 3339 text."""
-        instant = self.time(position)
-        return format_instant(instant) if instant is not None and in_calendar(instant) else None
+        try:
+            return None if (instant := self.time(position)) is None else self.stamp(instant)
+        except OverflowError:  # a hostile log may claim an instant that has no date
+            return None
 
     def find(self, message_id: str) -> int | None:
         """The position of an id, negative for one that is only named; None where nothing knows it."""

@@ -20,6 +20,8 @@ LABELS = {
     SYSTEM: "System",
 }
 
+_THINKING = frozenset({SAID, ACTION, THOUGHT})
+"""Records of an assistant, which alone may think."""
 
 UNREADABLE = "(a call that cannot be read)"
 
@@ -51,20 +53,20 @@ def perspective(index: Index, agent_ids: Iterable[str], *, system: bool = False)
 
 def _moments(index: Index, at: int) -> Iterator[Impression]:
     told, kind, root = index.records[at], index.kinds[at], index.root[at]
-    lines = [(THOUGHT, thought) for thought in thoughts(told)]
+    lines = [(THOUGHT, thought) for thought in thoughts(told)] if kind in _THINKING else []
     if kind == ACTION:
         lines += [(kind, action) for action in actions(told)]
     elif kind != THOUGHT:
         lines.append((kind, index.texts[at]))
     for label, content in lines:
-        yield Impression(
-            message_id=index.ids[at],
-            agent_id=index.holders[at] or "",
-            kind=label,
-            content=content,
-            speaker=index.authors[root] if root >= 0 else None,
-            time=index.time_text(at),
-        )
+        yield {  # as a display: calling the type takes twice as long, and a session has many of these
+            "message_id": index.ids[at],
+            "agent_id": index.holders[at] or "",
+            "kind": label,
+            "content": content,
+            "speaker": index.authors[root] if root >= 0 else None,
+            "time": index.time_text(at),
+        }
 
 
 def thoughts(told: Told) -> list[str]:

@@ -43,35 +43,30 @@ class Arrow(TypedDict):
 
 def timeline(index: Index, agent_ids: Collection[str] | None = None) -> list[Happening]:
     """Every event, in file order; with agents, only theirs."""
-    chosen = None if agent_ids is None else set(agent_ids)
-    wanted = (at for at in range(len(index.records)) if chosen is None or index.holders[at] in chosen)
-    return [happening(index, at) for at in wanted]
+    everything = range(len(index.records))
+    if agent_ids is None:
+        return [happening(index, at) for at in everything]
+    chosen = set(agent_ids)
+    return [happening(index, at) for at in everything if index.holders[at] in chosen]
 
 
 def happening(index: Index, at: int) -> Happening:
     """One event as a line of the timeline."""
-    return Happening(
-        message_id=index.ids[at],
-        time=index.time_text(at),
-        agent_id=index.holders[at],
-        kind=_kind(index, at),
-        content=_content(index, at),
-        links=list(index.parent_ids(at)),
-    )
-
-
-def _kind(index: Index, at: int) -> str:
-    kind = index.kinds[at]
-    first = index.records[at][0]
-    return first.kind if kind == OTHER and not is_entry(first) else kind
-
-
-def _content(index: Index, at: int) -> str:
-    if index.kinds[at] == ACTION:
-        return "\n".join(actions(index.records[at]))
-    if index.kinds[at] == CREATED:
-        return index.name(index.holders[at])
-    return index.texts[at]
+    kind, content = index.kinds[at], index.texts[at]
+    if kind == ACTION:
+        content = "\n".join(actions(index.records[at]))
+    elif kind == CREATED:
+        content = index.name(index.holders[at])
+    elif kind == OTHER and not is_entry(first := index.records[at][0]):
+        kind = first.kind
+    return {  # as a display: calling the type takes twice as long, and a session has many lines
+        "message_id": index.ids[at],
+        "time": index.time_text(at),
+        "agent_id": index.holders[at],
+        "kind": kind,
+        "content": content,
+        "links": list(index.parent_ids(at)),
+    }
 
 
 def sequence(index: Index, agent_ids: Collection[str] | None = None) -> list[Arrow]:
