@@ -171,12 +171,14 @@ def row_sums(table: str, rows: Iterable[tuple[Any, ...]]) -> list[bytes]:
 
 def _listed(fields: Iterable[str | None]) -> bytes:
     """The fields one after the other, each with its length, so that no two lists look alike."""
-    return b"".join([b"-;" if field is None else _item(field) for field in fields])
+    items = tuple(fields)
+    text = "".join(["-;" if field is None else f"{len(field)}:{field};" for field in items])
+    return text.encode() if text.isascii() else b"".join(map(_item, items))
 
 
-def _item(text: str) -> bytes:
-    if text.isascii():
-        return f"{len(text)}:{text};".encode()
+def _item(text: str | None) -> bytes:
+    if text is None:
+        return b"-;"
     data = text.encode("utf-8", "surrogatepass")
     return b"%d:%b;" % (len(data), data)
 

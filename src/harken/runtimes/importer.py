@@ -352,6 +352,8 @@ class Importer:
         late: set[str] = set()
         try:
             with self.store.write() as writer:
+                if self._pool is not None:
+                    writer.compress_beside()
                 for item, part in pending:
                     if item.path in late or not self._keeper.keep(writer, item, part, rows):
                         late.add(item.path)

@@ -101,6 +101,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         """The bytes from one offset of the content to another; in pieces where overlong lines are among them, which
         are read again and must be what they were."""
         first, last = start - self.offset, end - self.offset
+        if not self.gaps:
+            return self.segments[0][1][first:last]
         if not any(gap.start < last and first < gap.start + gap.size for gap in self.gaps):
             return b"".join(data[max(0, first - at) : max(0, last - at)] for at, data in self.segments)
         return self._pieces(first, last, path)

@@ -94,6 +94,10 @@ class BlobReader(Protocol):
 class BlobWriter(Protocol):
     """Artifacts, inside a transaction."""
 
+    def compress_beside(self) -> None:
+        """Use another core for what is put from now on: worth it for one who puts megabytes."""
+        ...
+
     def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
         """Keep the bytes; the answer is their full name. Writing twice is writing once.
 

@@ -22,12 +22,15 @@ from .db import checked
 from .values import CHANGES
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from .db import Database
     from .sqlite import SqliteStore
 
 LOOSE_LIMIT = 64 << 10
 """A frame below this is loose: it waits to be gathered with its neighbours."""
 _IN_ONE_ROW = 256
+_AHEAD = 3  # frames that may wait for the thread that compresses them
 
 
 class ChangeLog:
@@ -67,6 +70,7 @@ class SqliteBlobWriter:
         self._next: dict[str, int] = {}
         self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
         self._interned: dict[tuple[str, ...], int] = {}
+        self._ends: set[int] = set()  # commits of this transaction with nothing behind them yet
         self._bases: dict[int, int | None] = {}
         self._chain = 0
         self._changes = ChangeLog(self._db)
@@ -74,6 +78,8 @@ class SqliteBlobWriter:
         """Chain and size of each loose frame that was added."""
         self.ended: set[int] = set()
         """Chains that were closed."""
+        self._beside: Executor | None = None
+        self._sealing: list[tuple[int, Future[Frame]]] = []  # frames that are being compressed, with their numbers
         self._reset_buffer()
 
     def _reset_buffer(self) -> None:
@@ -84,13 +90,16 @@ class SqliteBlobWriter:
         self._noted: set[str] = set()  # those of them that have a row nevertheless
         self._scattered = False  # one of them was evicted before, so its row is not next to the others
 
-    def begin(self) -> None:
-        """Begin the transaction now, for one who must look before changing anything."""
-        self._begin()
+    def compress_beside(self) -> None:
+        """Have a thread of its own compress what is put from now on."""
+        from concurrent.futures import ThreadPoolExecutor  # not needed by a checkpoint
+
+        self._beside = ThreadPoolExecutor(1)
 
     # -- the transaction ---------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin the transaction, with the first change or for one who must look before changing anything."""
         if not self._begun:
             self._db.begin()
             self._begun = True
@@ -107,6 +116,7 @@ class SqliteBlobWriter:
         """Write what is left in the buffer and make everything durable."""
         if self._begun:
             self._flush()
+            self.add_sealed()
             self._changes.write()
             self._db.commit()
             self._begun = False
@@ -115,12 +125,15 @@ class SqliteBlobWriter:
     def end(self) -> None:
         """Take back what was not finished."""
         self._db.local.writer = None
+        if self._beside is not None:
+            self._beside.shutdown(cancel_futures=True)
         if self._begun:
             self._begun = False
             self._db.rollback()
 
     def pending(self, artifact: str) -> bytes | None:
         """Bytes that are still in the buffer."""
+        self.add_sealed()
         return self._buffer.get(artifact)
 
     # -- artifacts ---------------------------------------------------------------------------------------------
@@ -132,7 +145,7 @@ class SqliteBlobWriter:
         if len(data) > FRAME_SIZE:
             return self.put_stream((data,), policy=policy, expires=expires)
         name = ids.artifact_id(data)
-        self._begin()
+        self.begin()
         number, found = self._numbers.get(name), None
         if number is None:
             found = self._find_or_draw(name)
@@ -174,15 +187,20 @@ class SqliteBlobWriter:
         if not self._buffer:
             return
         small = self._size < LOOSE_LIMIT
-        prefix = None if self._prefix is None else self._store.frame(self._prefix)
-        frame = seal_frame(
-            b"".join(self._buffer.values()), level=live_level(self._size) if small else BULK, prefix=prefix
-        )
-        if small and prefix is None and not self._scattered:
-            number = -self._fill_slot(frame)
-        else:
+        content = b"".join(self._buffer.values())
+        if self._beside is not None and not small and self._prefix is None:
             number = self._draw("frame")
-            add_frame(self._db, number, frame, self._prefix)
+            self._sealing.append((number, self._beside.submit(seal_frame, content)))
+            self.add_sealed(but=_AHEAD)
+        else:
+            self.add_sealed()
+            prefix = None if self._prefix is None else self._store.frame(self._prefix)
+            frame = seal_frame(content, level=live_level(self._size) if small else BULK, prefix=prefix)
+            if small and prefix is None and not self._scattered:
+                number = -self._fill_slot(frame)
+            else:
+                number = self._draw("frame")
+                add_frame(self._db, number, frame, self._prefix)
         start, fresh = 0, []
         for name, data in self._buffer.items():
             if name in self._noted:
@@ -193,6 +211,12 @@ class SqliteBlobWriter:
             start += len(data)
         self._db.many(sql.ADD_ARTIFACT, fresh)
         self._reset_buffer()
+
+    def add_sealed(self, but: int = 0) -> None:
+        """Write the frames that were compressed beside, before anybody looks for them; of a few it need not be now."""
+        while len(self._sealing) > but:
+            number, frame = self._sealing.pop(0)
+            add_frame(self._db, number, frame.result())
 
     def _fill_slot(self, frame: Frame) -> int:
         """Put a small frame into a slot whose own has been packed, or into a new one."""
@@ -215,7 +239,7 @@ class SqliteBlobWriter:
 
     def put_name(self, artifact: str, size: int) -> None:
         """Note an artifact whose bytes were evicted before it came here."""
-        self._begin()
+        self.begin()
         self._add_artifact(self._draw("artifact"), artifact, size)
 
     def _add_artifact(self, number: int, name: str, size: int) -> None:
@@ -224,6 +248,7 @@ class SqliteBlobWriter:
 
     def _base(self, like: str) -> int | None:
         """The frame to compress against: the one that holds `like`, or the one that one was compressed against."""
+        self.add_sealed()
         found = self._store.find_artifact(like)
         if found is not None and (found[2] or 0) < 0:
             # A frame that others lean on must not be packed away, so what is loose is gathered for good first.
@@ -244,7 +269,7 @@ class SqliteBlobWriter:
     def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
         """`put` for content that need not fit into memory: every part is a frame of its own."""
         values.check_policy(policy, expires)
-        self._begin()
+        self.begin()
         hasher, first = ids.ArtifactHasher(), b""
         frames: list[tuple[int, int]] = []
         for part in _even(parts):
@@ -282,12 +307,12 @@ class SqliteBlobWriter:
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
         """How long the artifact must stay."""
         values.check_policy(policy, expires)
-        self._begin()
+        self.begin()
         self._set_policy(self._artifact(artifact), policy, expires)
 
     def evict(self, artifact: str) -> None:
         """Let the bytes go and keep the name; the room they took is gc's to give back."""
-        self._begin()
+        self.begin()
         self._flush()
         row = self._artifact(artifact)
         if row[5] == "pin":
@@ -296,14 +321,14 @@ class SqliteBlobWriter:
 
     def drop_bytes(self, row: tuple[Any, ...]) -> None:
         """Evict the artifact of this row, whatever its policy."""
-        self._begin()
+        self.begin()
         self._db.do(sql.DROP_PARTS, (row[0],))
         place_artifact(self._db, row, None, None)
         self._changes.add("eviction", row[0])
 
     def drop_artifact(self, number: int, id: bytes) -> None:
         """Remove an artifact, its name too. Its number is not given out again: the feed has spoken of it."""
-        self._begin()
+        self.begin()
         fact = ("artifacts", self._draw("artifact") - 1)
         self._next.pop("artifact")
         self._db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))

@@ -130,6 +130,8 @@ class SqliteBlobs:
     def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
         """The bytes of many, in the order asked, in few queries; neighbours in one frame cost one decompression."""
         name_of = ids.ArtifactNames()
+        if (writer := self._writer()) is not None:
+            writer.add_sealed()
         for at in range(0, len(artifacts), _TOGETHER):
             some = artifacts[at : at + _TOGETHER]
             places = self._places_of(some)

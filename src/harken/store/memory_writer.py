@@ -158,6 +158,9 @@ class MemoryWriter:
         self._tell("session", row.session)
         return saved
 
+    def compress_beside(self) -> None:
+        """Nothing is compressed here."""
+
     def rename_session(self, session: str, to: str) -> SessionRow:
         """Call a session something else."""
         sessions = self._store._sessions

@@ -21,7 +21,7 @@ class SqliteWriter(SqliteBlobWriter):
     def commit(self, draft: Draft) -> Commit:
         """Record a commit; the same commit twice is one commit."""
         values.check_draft(draft)
-        self._begin()
+        self.begin()
         if len(draft.parent) > values.FULL:  # a first commit may be named with its seal too
             draft = msgspec.structs.replace(draft, parent=self._store.get_commit(draft.parent).id)
         parent = self._parent(draft.parent)
@@ -52,9 +52,12 @@ class SqliteWriter(SqliteBlobWriter):
     def _insert(self, draft: Draft, full: str, seal: str, digits: int, parent: int | None, artifact: int) -> None:
         """Write the row: in the place after its parent if that is free, else as the first of a new chain."""
         number, fork = 0, parent
-        if parent is not None and self._db.one(sql.TAKEN, (parent + 1,)) is None:
+        # Nobody else writes meanwhile, so the place behind a commit of this transaction is known to be free.
+        if parent is not None and (parent in self._ends or self._db.one(sql.TAKEN, (parent + 1,)) is None):
             number, fork = parent + 1, None
+            self._ends.discard(parent)
         number = number or self._draw("chain") << 32
+        self._ends.add(number)
         row = (
             number,
             bytes.fromhex(full[: values.FULL]),
@@ -110,7 +113,7 @@ class SqliteWriter(SqliteBlobWriter):
 
     def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
         """Say something about a commit."""
-        self._begin()
+        self.begin()
         number = self._number(commit)
         row = (self._draw("annotations"), number, text(key), text(value), time, text(who))
         self._db.do(sql.ADD_ANNOTATION, (*row, ids.row_sum("annotations", row)))
@@ -134,7 +137,7 @@ class SqliteWriter(SqliteBlobWriter):
     ) -> None:
         """Point a name at a commit, by compare-and-set."""
         values.check_name(name)
-        self._begin()
+        self.begin()
         current = self._store.find_name(name)
         values.check_move(name, kind, current, to, expect)
         target = self._number(to) if to else None
@@ -157,7 +160,7 @@ class SqliteWriter(SqliteBlobWriter):
 
     def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
         """Insert the session or put this row in its place, by compare-and-set on its version."""
-        self._begin()
+        self.begin()
         session = text(row.session)
         known = self._db.one(sql.SESSION, (session,))
         number, _, version, *_ = checked("sessions", known) if known else (self._draw("sessions"), "", 0)
@@ -180,7 +183,7 @@ class SqliteWriter(SqliteBlobWriter):
 
     def rename_session(self, session: str, to: str) -> SessionRow:
         """Call a session something else; its row keeps its number."""
-        self._begin()
+        self.begin()
         known, taken = (self._db.one(sql.SESSION, (text(name),)) for name in (session, to))
         values.check_rename(session, to, known=known is not None, taken=taken is not None)
         number, _, version, *rest = checked("sessions", known or ())

@@ -452,6 +452,22 @@ class StoreContract:
         with store.write() as writer, pytest.raises(Conflict):
             writer.save_session(SessionRow(session="new", runtime="r"), expect=1)
 
+    def test_what_is_compressed_beside_is_there_at_once_and_the_same(self, store: Store) -> None:
+        made = [bytes([65 + n]) * 300_000 + str(n).encode() for n in range(12)]
+        with store.write() as writer:
+            writer.compress_beside()
+            names = [writer.put(data) for data in made]
+            assert made == list(store.get_many(names)), "inside the transaction"
+            names.append(writer.put(made[0] + b"!", like=names[0]))
+            again = [writer.put(data) for data in made]
+        assert names[:-1] == again
+        assert [*made, made[0] + b"!"] == [store.get(name) for name in names]
+        with pytest.raises(ZeroDivisionError), store.write() as writer:
+            writer.compress_beside()
+            gone = [writer.put(b"gone" + data) for data in made]
+            raise ZeroDivisionError
+        assert not any(map(store.has, gone))
+
     def test_a_session_that_is_renamed_keeps_everything_but_its_name(self, store: Store) -> None:
         tip = grow(store, 1)[0]
         with store.write() as writer:
