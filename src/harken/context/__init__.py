@@ -8,12 +8,12 @@ from .checkpoint import checkpoint, get_artifact, instant, measure
 from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
-from .materialize import Materialized, continued, empty, materialize
+from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_session
 from .session_events import all_versions, session_bytes, session_events
 from .session_tracker import SessionSettings, SessionTracker
 from .tracker import Tracker, TrackerSettings
-from .translate import TIERS
+from .translate import TIERS, continued
 
 __all__ = [
     "TIERS",

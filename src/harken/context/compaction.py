@@ -19,7 +19,8 @@ from harken.formats.base import Counts, count
 from harken.store.base import Commit, Draft, Store
 
 from . import refs, summary
-from .materialize import DEFAULT_FORMAT, is_linear, materialize
+from .materialize import DEFAULT_FORMAT, materialize
+from .walk import is_linear
 
 
 def foundation(store: Store, ref: refs.Ref) -> tuple[refs.Found, Commit]:

@@ -7,18 +7,18 @@ than reading it back: after a translation or a `context`, and for long chains of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 import msgspec
 
 from harken import __version__, ids
-from harken.errors import HarkenError, NotFound
-from harken.formats import Format, Loss, find, get
-from harken.formats.base import Counts, count, identity
+from harken.errors import HarkenError
+from harken.formats import Format, Loss, get
+from harken.formats.base import Counts, count
 from harken.store.base import Commit, Link, Store
 
 from . import walk
-from .translate import TIERS, Piece, Translation, Writer, raw, translate
+from .translate import TIERS, Translation, raw, translate
+from .walk import Piece
 
 Bytes = bytes
 """A second name, because a field of that name hides the first one."""
@@ -69,9 +69,9 @@ def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: s
     key = cache_key(tip, format, stop)
     if (kept := _recall(store, key)) is not None:
         return kept
-    commits, pieces, missing = _conversation(store, tip, stop)
+    commits, pieces, missing = walk.conversation(store, tip, stop)
     answer = _answer(pieces, target)
-    linear = stop != walk.COMPACTION or all(is_linear(piece.name) for piece in pieces)
+    linear = stop != walk.COMPACTION or all(walk.is_linear(piece.name) for piece in pieces)
     total = _count(answer, pieces, commits, plain=linear)
     made = Materialized(
         bytes=answer.data,
@@ -94,62 +94,6 @@ def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: s
     return made
 
 
-def continued(store: Store, tip: Commit, *, format: str, write: Writer) -> Translation:
-    """The conversation at `tip` for the runtime of that format, which writes it itself where it has to be translated.
-
-    The answer says and lacks what `materialize` in that format does; tier 4 means that there is no way."""
-    _, pieces, missing = _conversation(store, tip, walk.COMPACTION)
-    made = translate(pieces, get(format), write=write)
-    return msgspec.structs.replace(made, losses=(*made.losses, *missing))
-
-
-def _conversation(store: Store, tip: Commit, stop: str) -> tuple[list[Link], list[Piece], tuple[Loss, ...]]:
-    """The commits of an answer, what they hold joined by format, and what belongs before it and cannot be found."""
-    groups, missing = _groups(store, tip, stop)
-    commits = [commit for group in groups for commit in group]
-    return commits, _load(store, [walk.stretches(group) for group in groups], current=stop == walk.COMPACTION), missing
-
-
-def is_linear(format: str) -> bool:
-    """Whether the conversation as it stands is simply what follows the nearest compaction."""
-    found = find(format)
-    return found is None or found.context is identity
-
-
-def select(store: Store, tip: Commit, stop: str) -> list[Link]:
-    """The commits an answer is made of, newest first."""
-    if stop == walk.ROOT:
-        return walk.all_deltas(store.walk(tip.id))
-    if stop != walk.COMPACTION:
-        return walk.down_to(store.walk(tip.id), stop)
-    chain = store.walk(tip.id, stop=walk.RESETS)
-    if not is_linear(chain[-1].format) and (below := store.get_commit(chain[-1].id).parent):
-        chain = [*chain, *store.walk(below)]
-    return walk.current(chain, is_linear)
-
-
-def _load(store: Store, groups: Sequence[Sequence[walk.Stretch]], *, current: bool) -> list[Piece]:
-    parts = [part for group in groups for part in group]
-    artifacts = store.get_many([commit.artifact for part in parts for commit in part.commits])
-    pieces = []
-    for part in parts:
-        deltas = list(islice(artifacts, len(part.commits)))
-        pieces.append(_piece(part.format, deltas, current=current))
-    return pieces
-
-
-def _piece(name: str, deltas: list[Bytes], *, current: bool) -> Piece:
-    """The deltas joined; where their own format cannot do that, one behind the other with the reason."""
-    known = find(name)
-    if known is not None:
-        try:
-            data = walk.joined(known, deltas)
-            return Piece(name=name, format=known, data=known.context(data) if current else data, current=current)
-        except (HarkenError, ValueError, RecursionError) as problem:
-            return Piece(name=name, format=None, data=b"".join(deltas), problem=f"{name} cannot be joined: {problem}")
-    return Piece(name=name, format=None, data=b"".join(deltas), current=current)
-
-
 def _answer(pieces: Sequence[Piece], target: Format | None) -> Translation:
     if target is None:
         # The newest commit that is part of the answer says which format it is in.
@@ -170,42 +114,6 @@ def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link]
     if answer.events is not None:
         return count(answer.events)
     return Counts.total([piece.format.measure(piece.data) for piece in pieces if piece.format])
-
-
-# -- sub-agents that were given their parent's context ---------------------------------------------------------------
-
-
-def _groups(store: Store, tip: Commit, stop: str) -> tuple[list[list[Link]], tuple[Loss, ...]]:
-    """The commits of the answer, newest first; before them those of each context that was handed down.
-
-    Beside them what was handed down and cannot be found."""
-    groups = [select(store, tip, stop)]
-    seen = {tip.id}
-    while stop == walk.COMPACTION and groups[0] and (given := _inherited(store, store.get_commit(groups[0][-1].id))):
-        if isinstance(given, str):
-            return groups, (Loss(what="inherited context", count=1, why=given),)
-        if given.id in seen:
-            break
-        seen.add(given.id)
-        groups.insert(0, select(store, given, stop))
-    return groups, ()
-
-
-def _inherited(store: Store, first: Commit) -> Commit | str | None:
-    """The commit whose context a sub-agent was given, if it was given one; a text says why it cannot be found."""
-    origin = None if first.parent else first.spawned_from
-    if not origin or not origin.get("inherits"):
-        return None
-    from .spawned import spawn_points
-
-    session = origin.get("session") or "a session without a name"
-    if commit := spawn_points(store, [first]).get(first.id):
-        try:
-            return store.get_commit(commit)
-        except NotFound:
-            return f"{commit} of {session} is not in this store"
-    # What the parent knows now is more than it knew then, so nothing is said rather than too much.
-    return f"nobody wrote down at which commit of {session} it was handed over"
 
 
 # -- remembering -----------------------------------------------------------------------------------------------------

@@ -26,30 +26,14 @@ import msgspec
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.tally import ATTACHED
-from harken.formats import Format, Loss, Written, runtime_notices
+from harken.formats import Format, Loss, Written, get, runtime_notices
 from harken.formats.base import identity
+from harken.store.base import Commit, Store
+
+from .walk import COMPACTION, Piece, conversation
 
 Writer = Callable[[Sequence[Event]], Written]
 TIERS = {"1": "native", "2": "field", "2s": "structural", "3": "rendering", "4": "raw"}
-
-
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of a chain in one format, joined."""
-
-    name: str
-    format: Format | None
-    """None where nobody knows the format."""
-    data: bytes
-    current: bool = False
-    """Whether this is the conversation as it stands, not every record there is."""
-    problem: str = ""
-    """Why it is not joined but only put together, where that is so."""
-
-    def events(self) -> list[Event]:
-        """What the piece says: in the order the model reads it, where it is a conversation that stands."""
-        if self.format is None:
-            return []
-        return self.format.read_conversation(self.data) if self.current else self.format.read(self.data)
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +65,15 @@ def translate(pieces: Sequence[Piece], target: Format, *, write: Writer | None =
     if target.runtime or write is not None:
         return _adopted(pieces, target, write or target.adopt)
     return _structural(pieces, target)
+
+
+def continued(store: Store, tip: Commit, *, format: str, write: Writer) -> Translation:
+    """The conversation at `tip` for the runtime of that format, which writes it itself where it has to be translated.
+
+    The answer says and lacks what `materialize` in that format does; tier 4 means that there is no way."""
+    _, pieces, missing = conversation(store, tip, COMPACTION)
+    made = translate(pieces, get(format), write=write)
+    return msgspec.structs.replace(made, losses=(*made.losses, *missing))
 
 
 def _native(pieces: Sequence[Piece], target: Format) -> Translation:

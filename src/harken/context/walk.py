@@ -1,4 +1,4 @@
-"""Which commits of a chain make up an answer, and how their bytes are joined. Pure: values in, values out.
+"""Which commits of a chain make up a conversation, and how their bytes are joined.
 
 Two kinds of format stand against each other. In a *linear* one (events, messages) the conversation as it stands is
 the nearest compaction or snapshot and all that follows. In a runtime's own file the compaction is a record among the
@@ -9,15 +9,16 @@ commits that merely repeat or sum up what lies below them are passed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 
 import msgspec
 
-from harken.errors import BadRequest
-from harken.formats import Format
-from harken.formats.base import concatenate
-from harken.store.base import Link
+from harken.errors import BadRequest, HarkenError, NotFound
+from harken.events import Event
+from harken.formats import Format, Loss, find
+from harken.formats.base import concatenate, identity
+from harken.store.base import Commit, Link, Store
 
 DELTA = "delta"
 COMPACTION = "compaction"
@@ -82,6 +83,24 @@ def stretches(links: Iterable[Link]) -> list[Stretch]:
     ]
 
 
+def is_linear(format: str) -> bool:
+    """Whether the conversation as it stands is simply what follows the nearest compaction."""
+    found = find(format)
+    return found is None or found.context is identity
+
+
+def select(store: Store, tip: Commit, stop: str) -> list[Link]:
+    """The commits an answer is made of, newest first."""
+    if stop == ROOT:
+        return all_deltas(store.walk(tip.id))
+    if stop != COMPACTION:
+        return down_to(store.walk(tip.id), stop)
+    chain = store.walk(tip.id, stop=RESETS)
+    if not is_linear(chain[-1].format) and (below := store.get_commit(chain[-1].id).parent):
+        chain = [*chain, *store.walk(below)]
+    return current(chain, is_linear)
+
+
 # -- joining -----------------------------------------------------------------------------------------------------------
 
 LINES = ("application/jsonl", "application/x-ndjson")
@@ -102,3 +121,91 @@ def joined(format: Format, deltas: Sequence[bytes]) -> bytes:
     """The deltas as one conversation, as their format joins them."""
     closed = [delta + after if (after := gap(format, delta)) else delta for delta in deltas[:-1]]
     return format.join([*closed, *deltas[-1:]])
+
+
+# -- the conversation at a commit ------------------------------------------------------------------------------------
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of a chain in one format, joined."""
+
+    name: str
+    format: Format | None
+    """None where nobody knows the format."""
+    data: bytes
+    current: bool = False
+    """Whether this is the conversation as it stands, not every record there is."""
+    problem: str = ""
+    """Why it is not joined but only put together, where that is so."""
+
+    def events(self) -> list[Event]:
+        """What the piece says: in the order the model reads it, where it is a conversation that stands."""
+        if self.format is None:
+            return []
+        return self.format.read_conversation(self.data) if self.current else self.format.read(self.data)
+
+
+def conversation(store: Store, tip: Commit, stop: str) -> tuple[list[Link], list[Piece], tuple[Loss, ...]]:
+    """The commits of the conversation at `tip`, what they hold joined by format, and what belongs before it and cannot
+    be found; `stop` is `compaction`, `root` or the full name of an ancestor."""
+    groups, missing = _groups(store, tip, stop)
+    commits = [commit for group in groups for commit in group]
+    return commits, _load(store, [stretches(group) for group in groups], current=stop == COMPACTION), missing
+
+
+def _load(store: Store, groups: Sequence[Sequence[Stretch]], *, current: bool) -> list[Piece]:
+    parts = [part for group in groups for part in group]
+    artifacts = store.get_many([commit.artifact for part in parts for commit in part.commits])
+    pieces = []
+    for part in parts:
+        deltas = list(islice(artifacts, len(part.commits)))
+        pieces.append(_piece(part.format, deltas, current=current))
+    return pieces
+
+
+def _piece(name: str, deltas: list[bytes], *, current: bool) -> Piece:
+    """The deltas joined; where their own format cannot do that, one behind the other with the reason."""
+    known = find(name)
+    if known is not None:
+        try:
+            data = joined(known, deltas)
+            return Piece(name=name, format=known, data=known.context(data) if current else data, current=current)
+        except (HarkenError, ValueError, RecursionError) as problem:
+            return Piece(name=name, format=None, data=b"".join(deltas), problem=f"{name} cannot be joined: {problem}")
+    return Piece(name=name, format=None, data=b"".join(deltas), current=current)
+
+
+# -- sub-agents that were given their parent's context ---------------------------------------------------------------
+
+
+def _groups(store: Store, tip: Commit, stop: str) -> tuple[list[list[Link]], tuple[Loss, ...]]:
+    """The commits of the answer, newest first; before them those of each context that was handed down.
+
+    Beside them what was handed down and cannot be found."""
+    groups = [select(store, tip, stop)]
+    seen = {tip.id}
+    while stop == COMPACTION and groups[0] and (given := _inherited(store, store.get_commit(groups[0][-1].id))):
+        if isinstance(given, str):
+            return groups, (Loss(what="inherited context", count=1, why=given),)
+        if given.id in seen:
+            break
+        seen.add(given.id)
+        groups.insert(0, select(store, given, stop))
+    return groups, ()
+
+
+def _inherited(store: Store, first: Commit) -> Commit | str | None:
+    """The commit whose context a sub-agent was given, if it was given one; a text says why it cannot be found."""
+    origin = None if first.parent else first.spawned_from
+    if not origin or not origin.get("inherits"):
+        return None
+    from .spawned import spawn_points
+
+    session = origin.get("session") or "a session without a name"
+    if commit := spawn_points(store, [first]).get(first.id):
+        try:
+            return store.get_commit(commit)
+        except NotFound:
+            return f"{commit} of {session} is not in this store"
+    # What the parent knows now is more than it knew then, so nothing is said rather than too much.
+    return f"nobody wrote down at which commit of {session} it was handed over"

@@ -32,8 +32,6 @@ ATTACHED = "attachment:"
 BOUNDARY = "compact_boundary"
 TOOL_RESULT = "tool_result"
 MICROS = 1_000_000
-LARGEST = 1 << 53
-"""No count of tokens reaches this; beyond it programs that know only floating numbers lose count."""
 NO_TOKENS = Tokens(input=0, output=0, cache_read=0, cache_write=0)
 
 
@@ -222,9 +220,10 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             )
             self.request(metric.api_id, metric.request_id, usage)
 
-    def run(self, tokens: Tokens, cost_usd: float | None) -> None:
+    def run(self, tokens: Tokens | None, cost_usd: float | None) -> None:
         """A run's own total: its tokens are its own, its cost is that of the whole process so far."""
-        self.runs += tokens
+        if tokens is not None:
+            self.runs += tokens
         if cost_usd is None:
             return
         if self.process_cost is not None and cost_usd < self.process_cost:
@@ -352,11 +351,6 @@ def merge_requests(into: Requests, more: Requests) -> None:
         known = into.get(key)
         if known is None or usage.beats(known):
             into[key] = usage
-
-
-def figure(value: object) -> int | None:
-    """A count of tokens as a file tells it; None for what cannot be one."""
-    return value if type(value) is int and 0 <= value < LARGEST else None
 
 
 # Of a record that says several things: a result makes it a tool's, else a person's words make it a person's.

@@ -10,7 +10,7 @@ from typing import Any
 
 from harken.errors import BadRequest
 from harken.events import Tokens
-from harken.events.tally import figure
+from harken.formats.kit.jsonl import figure
 
 from .base import ModelError, Reply, Request, Usage, tool_call
 

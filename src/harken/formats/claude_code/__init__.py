@@ -4,6 +4,7 @@ records      the fields of a line that anything is decided by; who stands in the
 cut          where a file falls into commits (`cut-2`)
 scan         one pass for the importer: whose a file is, cuts, counts, usage, links
 branch       the conversation as it stands
+measure      how much a delta holds: messages and tokens
 read         events: of every record, of the conversation in the order the model reads it
 turns        the records that are sent to the model
 request      the message list that goes to the model
@@ -18,7 +19,8 @@ from collections.abc import Sequence
 from harken.formats.base import Delta, Format
 
 from .branch import context
-from .read import measure, read, read_conversation, side_chains
+from .measure import measure
+from .read import read, read_conversation, side_chains
 from .request import messages, write_request
 from .scan import claim, scan
 from .write import NOTICES, adopt, rewrite, write

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
-import msgspec
-
 from harken.clock import parse_instant
 from harken.events import (
     Error,
@@ -22,19 +20,17 @@ from harken.events import (
     Response,
     System,
     Thinking,
-    Tokens,
     ToolCall,
     ToolResult,
 )
-from harken.events.tally import NESTED, SYNTHETIC, figure
+from harken.events.tally import NESTED, SYNTHETIC
 from harken.events.text import clean
-from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count
 from harken.formats.kit.anthropic import assistant_event, user_events
-from harken.formats.kit.jsonl import encode, is_overlong, lines, take_apart
+from harken.formats.kit.jsonl import encode, figure, is_overlong, lines, take_apart
 
 from .attachments import render
 from .branch import Node, choose, survey
-from .records import CONVERSATION, UsageFields, by_fields, by_text, has_result, known_type, real, take, texts
+from .records import by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
 
 Record = dict[str, Any]
 RUNNING = "running"
@@ -161,25 +157,25 @@ def metric_of(record: Record, body: Record) -> Metric | None:
     usage = body.get("usage")
     cost = real(record.get("costUSD"))
     if isinstance(usage, dict):
-        return Metric(cost_usd=cost).with_tokens(_tokens(usage))
-    metric = Metric(cost_usd=cost).with_tokens(
-        Tokens(
-            input=figure(record.get("inputTokens")),
-            output=figure(record.get("outputTokens")),
-            cache_read=figure(record.get("cacheReadInputTokens")),
-            cache_write=figure(record.get("cacheCreationInputTokens")),
-        )
+        return _metric(usage, cost_usd=cost)
+    metric = Metric(
+        cost_usd=cost,
+        input_tokens=figure(record.get("inputTokens")),
+        output_tokens=figure(record.get("outputTokens")),
+        cache_read_tokens=figure(record.get("cacheReadInputTokens")),
+        cache_write_tokens=figure(record.get("cacheCreationInputTokens")),
     )
     return None if metric == Metric() else metric
 
 
-def _tokens(usage: Record) -> Tokens:
-    """The figures of a `usage` object."""
-    return Tokens(
-        input=figure(usage.get("input_tokens")),
-        output=figure(usage.get("output_tokens")),
-        cache_read=figure(usage.get("cache_read_input_tokens")),
-        cache_write=figure(usage.get("cache_creation_input_tokens")),
+def _metric(usage: Record, **rest: Any) -> Metric:
+    """A metric with the figures of a `usage` object."""
+    return Metric(
+        input_tokens=figure(usage.get("input_tokens")),
+        output_tokens=figure(usage.get("output_tokens")),
+        cache_read_tokens=figure(usage.get("cache_read_input_tokens")),
+        cache_write_tokens=figure(usage.get("cache_creation_input_tokens")),
+        **rest,
     )
 
 
@@ -243,17 +239,18 @@ def run_metric(record: Record) -> Metric:
     figures = usage if isinstance(usage, dict) else record
     seconds = real(record.get("duration_seconds")) or (real(record.get("duration_ms")) or 0.0) / 1000
     cost = real(record.get("total_cost_usd"))
-    return Metric(
+    return _metric(
+        figures,
         cost_usd=real(record.get("cost_usd")) if cost is None else cost,
         duration_seconds=seconds,
         turn_count=figure(record.get("num_turns")) or 0,
         status=clean(_text(record, "subtype")),
-    ).with_tokens(_tokens(figures))
+    )
 
 
 def _cost_state(record: Record, raw: bytes) -> Iterator[Event]:
     """What the session has cost so far, its sub-agents included; each of these records includes the ones before."""
-    cost = real(record.get("totalCostUSD"))
+    cost = cost_so_far(record)
     yield Output(raw=raw) if cost is None else Metric(cost_usd=cost, status=RUNNING)
 
 
@@ -348,57 +345,3 @@ def side_chains(data: bytes) -> dict[str, bytes]:
             owner[line.uuid] = agent
         agents.setdefault(agent, []).append(text)
     return {agent: b"".join(texts) for agent, texts in agents.items()}
-
-
-# -- how much a delta holds, without reading it ------------------------------------------------------------------------
-
-
-class _Weight(msgspec.Struct, gc=False):
-    """A message's content as it is written, and what the API counted."""
-
-    id: str | None = None
-    content: msgspec.Raw = msgspec.Raw(b"")
-    usage: UsageFields | None = None
-
-
-class _WeighedLine(msgspec.Struct, gc=False):
-    type: str | None = None
-    message: _Weight | None = None
-    requestId: str | None = None
-
-
-_weigh = msgspec.json.Decoder(_WeighedLine).decode
-
-
-def measure(data: bytes) -> Counts:
-    """Messages, and tokens: what the API counted for what the model wrote, a quarter of the rest's characters.
-
-    A checkpoint asks this of every delta, so content is measured as it is written and not taken apart. What the typed
-    decoder cannot take, and pictures, whose bytes say nothing of their tokens, are left to the reader."""
-    if b'"base64"' in data:
-        return count(read(data))
-    named: dict[str, int] = {}
-    unnamed = written = heard = 0
-    for start, end in lines(data):
-        if is_overlong(end - start):
-            continue
-        try:
-            line = _weigh(data[start:end])
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-            return count(read(data))
-        body = line.message
-        if body is None or line.type not in CONVERSATION:
-            continue
-        size = memoryview(body.content).nbytes
-        if line.type == "user":
-            heard += size
-            unnamed += 1
-            continue
-        written += size
-        key = f"{body.id} {line.requestId or ''}" if body.id else f"@{start}"
-        named[key] = max(named.get(key, 0), (figure(body.usage.output_tokens) or 0) if body.usage else 0)
-    counted = sum(named.values())
-    guessed = heard if counted else heard + written
-    return Counts(
-        messages=len(named) + unnamed, tokens=counted + guessed // CHARACTERS_PER_TOKEN, approximate=guessed > 0
-    )

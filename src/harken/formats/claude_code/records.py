@@ -176,6 +176,11 @@ def real(value: object) -> float | None:
     return amount if 0 <= amount < float("inf") else None
 
 
+def cost_so_far(record: dict[str, Any]) -> float | None:
+    """What a `cost-state` record says the session has cost; None where it does not say."""
+    return real(record.get("totalCostUSD"))
+
+
 def take(line: bytes) -> ClaudeRecord | None:
     """The record, if the line is exactly one JSON object within the limits; else None."""
     if len(line) > SHORT and refusal(line):

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 
 from harken.clock import parse_instant
-from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally, figure
+from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally
 from harken.events.text import clean
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 from harken.formats.kit.anthropic import CALL, HUMAN, RESPONSE, RESULT, says
 from harken.formats.kit.claims import NO_CLAIM, Claim
-from harken.formats.kit.jsonl import is_overlong, lines, parse, read_head, take_apart
+from harken.formats.kit.jsonl import figure, is_overlong, lines, parse, read_head, take_apart
 
 from .cut import CutState, Splitter
 from .read import API_ERROR, RECORDS
@@ -32,6 +32,7 @@ from .records import (
     UsageFields,
     by_text,
     classify,
+    cost_so_far,
     is_known,
     real,
     soften,
@@ -196,7 +197,10 @@ class _ClaudeScanner:
             if kind == "summary" and boundary:
                 now.summarized.append(boundary)
                 self.tally.prompt(SUMMARY)
-        elif kind in ("result", "cost-state") or (
+        elif kind == "cost-state":
+            if (cost := cost_so_far(_load(text))) is not None:
+                self.tally.run(None, cost)
+        elif kind == "result" or (
             kind == "attachment" and line.attachment is not None and line.attachment.type == "queued_command"
         ):
             # Seldom enough to have the reader say what it is.
