@@ -1,10 +1,14 @@
-"""What every request and answer has in common, and how times are written."""
+"""What requests and answers have in common: what they are, how times are written, and a session's figures."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 
 from harken import clock
+from harken.events import Tokens
+from harken.events.tally import Figures
 
 
 class ApiRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -18,3 +22,79 @@ class ApiAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def stamp(instant: int | None) -> str | None:
     """An instant as answers write it: RFC 3339, UTC, six digits; None where nobody knows it."""
     return None if instant is None or not clock.in_calendar(instant) else clock.format_instant(instant)
+
+
+# -- figures, which import and stats tell alike ------------------------------------------------------------------------
+
+
+class TokensAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """Tokens; null where nobody counted, which is not zero."""
+
+    input: int | None
+    """Put before the model, without what came from a cache or went into it."""
+    output: int | None
+    """Written by the model."""
+    cache_read: int | None
+    """Read from a cache."""
+    cache_write: int | None
+    """Written into a cache."""
+
+
+class PromptsAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """What stood in the user's place, by record."""
+
+    human: int
+    """A person wrote it."""
+    injected: int
+    """Another agent or the harness put it there."""
+    tool_result: int
+    """A tool answered."""
+
+
+class FiguresAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """The numbers of a session, or of several."""
+
+    usage: TokensAnswer
+    """Tokens, each request once."""
+    prompts: PromptsAnswer
+    """Prompts, by who made them."""
+    injected: dict[str, int]
+    """Injected prompts, by what they are."""
+    tools: dict[str, int]
+    """Calls, by the tool's name; the most frequent first."""
+    responses: int
+    """Messages of the model."""
+    errors: int
+    """Errors."""
+    compactions: int
+    """Compactions."""
+    requests: int
+    """Requests whose usage is known, each once."""
+    models: dict[str, TokensAnswer]
+    """Tokens by model, where they are known per request."""
+    cost_usd_micros: int | None
+    """What it cost in millionths of a dollar; null where nobody said."""
+    started: str | None
+    """When it began."""
+    ended: str | None
+    """When it ended."""
+
+
+def figures_fields(figures: Figures) -> dict[str, Any]:
+    """The fields of figures, as answers have them."""
+    prompts = figures.prompts
+    return {
+        **{name: getattr(figures, name) for name in Figures.__struct_fields__},
+        "usage": tokens_answer(figures.usage),
+        "prompts": PromptsAnswer(human=prompts.human, injected=prompts.injected, tool_result=prompts.tool_result),
+        "models": {model: tokens_answer(tokens) for model, tokens in figures.models.items()},
+        "started": stamp(figures.started),
+        "ended": stamp(figures.ended),
+    }
+
+
+def tokens_answer(tokens: Tokens) -> TokensAnswer:
+    """Tokens, as an answer."""
+    return TokensAnswer(
+        input=tokens.input, output=tokens.output, cache_read=tokens.cache_read, cache_write=tokens.cache_write
+    )

@@ -10,8 +10,7 @@ from harken import clock, ids
 from harken.repo import Repo
 from harken.runtimes.memory import ImportResult
 
-from .base import ApiAnswer, ApiRequest
-from .stats import FiguresAnswer, figures_fields
+from .base import ApiAnswer, ApiRequest, FiguresAnswer, figures_fields
 from .writing import LossAnswer
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from harken.events import Tokens
-from harken.events.tally import Figures
 from harken.repo import Repo
 from harken.repo.counting import SessionFigures, TotalFigures
 
-from .base import ApiAnswer, ApiRequest, stamp
+from .base import ApiAnswer, ApiRequest, FiguresAnswer, figures_fields
 
 
 class StatsRequest(ApiRequest, frozen=True, kw_only=True):
@@ -23,59 +20,6 @@ class StatsRequest(ApiRequest, frozen=True, kw_only=True):
     """Files of sessions that need not be in the store."""
     agents: bool = True
     """Whether to count sub-agents, too."""
-
-
-class TokensAnswer(ApiAnswer, frozen=True, kw_only=True):
-    """Tokens; null where nobody counted, which is not zero."""
-
-    input: int | None
-    """Put before the model, without what came from a cache or went into it."""
-    output: int | None
-    """Written by the model."""
-    cache_read: int | None
-    """Read from a cache."""
-    cache_write: int | None
-    """Written into a cache."""
-
-
-class PromptsAnswer(ApiAnswer, frozen=True, kw_only=True):
-    """What stood in the user's place, by record."""
-
-    human: int
-    """A person wrote it."""
-    injected: int
-    """Another agent or the harness put it there."""
-    tool_result: int
-    """A tool answered."""
-
-
-class FiguresAnswer(ApiAnswer, frozen=True, kw_only=True):
-    """The numbers of a session, or of several."""
-
-    usage: TokensAnswer
-    """Tokens, each request once."""
-    prompts: PromptsAnswer
-    """Prompts, by who made them."""
-    injected: dict[str, int]
-    """Injected prompts, by what they are."""
-    tools: dict[str, int]
-    """Calls, by the tool's name; the most frequent first."""
-    responses: int
-    """Messages of the model."""
-    errors: int
-    """Errors."""
-    compactions: int
-    """Compactions."""
-    requests: int
-    """Requests whose usage is known, each once."""
-    models: dict[str, TokensAnswer]
-    """Tokens by model, where they are known per request."""
-    cost_usd_micros: int | None
-    """What it cost in millionths of a dollar; null where nobody said."""
-    started: str | None
-    """When it began."""
-    ended: str | None
-    """When it ended."""
 
 
 class StatsAnswer(FiguresAnswer, frozen=True, kw_only=True):
@@ -132,24 +76,4 @@ def _answer(found: SessionFigures) -> StatsAnswer:
         parent=found.parent or None,
         agents=[_answer(agent) for agent in found.agents],
         with_agents=FiguresAnswer(**figures_fields(found.with_agents)) if found.with_agents else None,
-    )
-
-
-def figures_fields(figures: Figures) -> dict[str, Any]:
-    """The fields of figures, as answers have them."""
-    prompts = figures.prompts
-    return {
-        **{name: getattr(figures, name) for name in Figures.__struct_fields__},
-        "usage": tokens_answer(figures.usage),
-        "prompts": PromptsAnswer(human=prompts.human, injected=prompts.injected, tool_result=prompts.tool_result),
-        "models": {model: tokens_answer(tokens) for model, tokens in figures.models.items()},
-        "started": stamp(figures.started),
-        "ended": stamp(figures.ended),
-    }
-
-
-def tokens_answer(tokens: Tokens) -> TokensAnswer:
-    """Tokens, as an answer."""
-    return TokensAnswer(
-        input=tokens.input, output=tokens.output, cache_read=tokens.cache_read, cache_write=tokens.cache_write
     )

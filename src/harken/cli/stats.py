@@ -12,7 +12,8 @@ from . import completing, ui
 from .options import json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
-    from harken.api.stats import FiguresAnswer, StatsAnswer, StatsTotal
+    from harken.api.base import FiguresAnswer
+    from harken.api.stats import StatsAnswer, StatsTotal
     from harken.repo import Repo
 
 UNKNOWN = "?"

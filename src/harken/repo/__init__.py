@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .agents import SessionAgent
 from .checkpoint import CommitFacts
-from .opening import default_location, open
-from .repo import Repo
+from .repo import Repo, default_location, open
 
 __all__ = ["CommitFacts", "Repo", "SessionAgent", "default_location", "open"]

@@ -1,4 +1,6 @@
-"""A commit from what a caller says of it: bytes, events or an artifact, and any number of facts."""
+"""A commit from what a caller says of it: bytes, events or an artifact, and any number of facts; or from what a model
+says, where a compaction has its summary written by one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import Any, NamedTuple, TypedDict
 from harken import context
 from harken.context import Counts, Ref
 from harken.context.checkpoint import advance_session, check_content, check_count, check_origin, take_artifact
+from harken.context.compaction import events_at, foundation
 from harken.context.spawned import resolve_origin
+from harken.context.summary import request as summary_request
 from harken.errors import BadRequest
 from harken.events import Event
 from harken.events.cbor import encode_events
@@ -138,3 +142,11 @@ def _check_facts(facts: CommitFacts) -> None:
             f"a commit has no {', '.join(map(repr, sorted(unknown)))}",
             hint="it has: " + ", ".join(CommitFacts.__annotations__),
         )
+
+
+def ask_for_summary(store: Store, ref: Ref, model: str) -> str:
+    """What the model says to the conversation that a compaction of REF would fold."""
+    from harken.agents.models.ask import ask
+
+    _, base = foundation(store, ref)
+    return ask(model, summary_request(events_at(store, base)), purpose="compact")

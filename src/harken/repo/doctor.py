@@ -18,7 +18,7 @@ from harken import __version__, formats, runtimes
 from harken.errors import HarkenError
 from harken.store.opening import locate
 
-from .opening import default_location, open
+from .repo import default_location, open
 
 EXTRAS = {"agents": "litellm"}
 LOW_SPACE = 1 << 30

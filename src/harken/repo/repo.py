@@ -11,25 +11,22 @@ import platform
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from harken import clock as clocks
 from harken import context, ids
 from harken.context import Diff, Materialized, Ref, Shown, Tracker, TrackerSettings, listing, names
 from harken.context.checkpoint import Time
-from harken.context.compaction import events_at, foundation
 from harken.context.describe import delta_events, shorts
 from harken.context.family import Family, family
 from harken.context.materialize import Recipe, note_recipe, remake
-from harken.context.summary import request as summary_request
 from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
-from harken.store import Change, Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc
+from harken.store import Change, Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc, open_store
 
 from .agents import SessionAgent, agents_in_log, agents_in_store, view_of
-from .checkpoint import EVENTS, CommitFacts, NewCommit, make_commit
+from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
 
 if TYPE_CHECKING:
     from harken.runtimes import Environment
@@ -244,18 +241,12 @@ class Repo:
         if summary is not None and model:
             raise BadRequest("a compaction has a summary or a model, not both", hint="give one of the two")
         if model:
-            summary = self._ask_for_summary(ref, model)
+            summary = ask_for_summary(self.store, ref, model)
         return context.compact(self.store, ref, summary, time=context.instant(created_at, self.clock), who=who)
 
     def snapshot(self, ref: Ref, *, created_at: Time = None, who: str = "") -> Commit:
         """Store a commit's whole conversation, so that the walk is short."""
         return context.snapshot(self.store, ref, time=context.instant(created_at, self.clock), who=who)
-
-    def _ask_for_summary(self, ref: Ref, model: str) -> str:
-        from harken.agents.models.ask import ask
-
-        _, base = foundation(self.store, ref)
-        return ask(model, summary_request(events_at(self.store, base)), purpose="compact")
 
     # -- runtimes ----------------------------------------------------------------------------------------------
 
@@ -384,7 +375,23 @@ class Repo:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def default_location() -> Path:
+    """Where the store lies unless somebody says otherwise: in the user's data folder."""
+    data = os.environ.get("XDG_DATA_HOME", "")
+    # The specification of these folders has relative paths ignored.
+    base = Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
+    return base / "harken" / "store.db"
+
+
+def open(
+    path_or_url: str | os.PathLike[str] | None = None, *, create: bool = True, clock: clocks.Clock = clocks.now
+) -> Repo:
+    """Open the store at a path or URL; without one, the user's own.
+
+    One that is not there is made, or with `create=False` is `NotFound`."""
+    where = default_location() if path_or_url is None else path_or_url
+    return Repo(open_store(where, create=create), clock=clock)

@@ -64,8 +64,6 @@ class Packer:
 
     def after(self, writer: SqliteWriter) -> None:
         """After a transaction: pack what has become enough. The transaction is done, whatever happens here."""
-        if not writer.loosened and not writer.ended:
-            return
         with contextlib.suppress(HarkenError):
             counts = self._counts()
             chains = set(writer.ended)

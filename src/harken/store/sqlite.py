@@ -50,7 +50,8 @@ class _Transaction:
         if kind is None:
             if "bell" in self._store.__dict__:
                 self._store.bell.ring()
-            self._store.packer.after(self._writer)
+            if self._writer.loosened or self._writer.ended:
+                self._store.packer.after(self._writer)
 
 
 class SqliteStore(SqliteCommits):
@@ -61,8 +62,12 @@ class SqliteStore(SqliteCommits):
         self.path = Path(path).absolute()
         self.location = str(self.path)
         self.db = Database(self.path, steps=steps, timeout=timeout)
-        self.derived = Cache(f"{self.path}-cache")
         self._epoch = ""
+
+    @cached_property
+    def derived(self) -> Cache:
+        """What keeps derived bytes; made by the first who asks for some."""
+        return Cache(f"{self.path}-cache")
 
     @cached_property
     def packer(self) -> Packer:
@@ -266,4 +271,5 @@ class SqliteStore(SqliteCommits):
             with contextlib.suppress(HarkenError):  # nothing is lost if it cannot be gathered now
                 self.packer.at_close()
         self.db.close()
-        self.derived.close()
+        if "derived" in self.__dict__:
+            self.derived.close()
