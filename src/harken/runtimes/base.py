@@ -249,6 +249,9 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     claim: Callable[[bytes, Path], Claim]
     """How sure it is that a file is one of its own, from its first 64 KiB and its path."""
     read: SessionReader
+    keys: tuple[str, ...] = ()
+    """Keys of JSON objects: a file whose beginning has none of them is certainly not its own, and it is not asked.
+    Empty: it is asked about every file."""
     source: Literal["file", "document", "database"] = "file"
     """Whether a session is a file that grows, a document that is rewritten, or rows of a database."""
     environment: Callable[[Path], Mapping[str, str]] = no_environment

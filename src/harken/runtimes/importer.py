@@ -24,7 +24,7 @@ from harken import clock
 from harken.errors import Corrupt, HarkenError, Locked
 from harken.store import SessionRow, Store
 
-from . import is_registered, lineage, memory
+from . import is_registered, memory
 from .base import Identity, Runtime
 from .files import FileStamp, Unreadable, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
@@ -91,9 +91,9 @@ class Importer:
         """Sub-agents whose parents have not come yet; None when nobody is waited for any more."""
 
     @functools.cached_property
-    def _beginnings(self) -> lineage.Beginnings:
+    def _beginnings(self) -> memory.Beginnings:
         """Made when the first unknown file turns up: an import with nothing new need not look into any row."""
-        return lineage.Beginnings(self.rows.values())
+        return memory.Beginnings(self.rows.values())
 
     def _note(self, row: SessionRow) -> None:
         for source, stamp in memory.recall_stamps(row).items():
@@ -292,7 +292,7 @@ class Importer:
         facts, identity = part.facts, item.identity
         original = self.rows.get(self._beginnings.find(item.runtime.name, facts))
         beginning = part.segments[0][1]
-        origin = lineage.find_origin(self.store, original, identity, item.runtime, beginning)
+        origin = memory.find_origin(self.store, original, identity, item.runtime, beginning)
         if origin is not None:
             item.alike = origin.artifacts
             item.now = msgspec.structs.replace(item.now, forked_from=origin.commit)

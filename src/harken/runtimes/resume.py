@@ -21,8 +21,7 @@ from harken.formats import Loss, Written
 from harken.store import Commit, Store
 
 from .base import Environment, Place, ResumeWriter, Runtime, user_home
-from .lineage import RESUMED
-from .memory import recall
+from .memory import RESUMED, recall
 
 NATIVE, RAW = "1", "4"
 REMEMBERED = "instantiated"

@@ -345,13 +345,19 @@ class Restarted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 Reading = Iterator[Claimed | NotClaimed | Restarted | Part]
 
 
+def may_claim(runtime: Runtime, head: bytes) -> bool:
+    """Whether a file that begins like this can be the runtime's; to look for a key costs less than to parse."""
+    # A key may be written with escapes, which nobody does and anybody may.
+    return not runtime.keys or b"\\u00" in head or any(f'"{key}"'.encode() in head for key in runtime.keys)
+
+
 def read_source(
     path: Path, runtimes: Sequence[Runtime], since: Resumption | None = None, now: clock.Clock = clock.now
 ) -> Reading:
     """What there is to say of a file: whose it is, then its parts."""
     with OpenFile(path) as file:
         head = file.read(0, HEAD)
-        found = best((runtime, runtime.claim(head, path)) for runtime in runtimes)
+        found = best((runtime, runtime.claim(head, path)) for runtime in runtimes if may_claim(runtime, head))
         if found is None:
             yield NotClaimed(why="not a session of any runtime that can be imported", stamp=file.stamp)
             return

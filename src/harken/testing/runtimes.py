@@ -31,6 +31,7 @@ from harken.ids import is_safe_name
 from harken.repo import Repo
 from harken.runtimes import Launcher, ResumeWriter, Runtime, Template
 from harken.runtimes.resume import Destination, resume
+from harken.runtimes.sources import may_claim
 from harken.store import MemoryStore
 
 from .formats import conversations, damaged, said
@@ -111,6 +112,7 @@ class RuntimeContract:
 
             assert ENOUGH <= own.score <= 100, name
             assert own.reason, "a claim says why"
+            assert may_claim(self.runtime, data[:HEAD]), f"{name} has none of the keys {self.runtime.keys}"
             for other in others:
                 assert other.claim(data[:HEAD], path).score < own.score, other.name
 

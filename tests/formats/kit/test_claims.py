@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken import formats
+from harken import formats, runtimes
 from harken.formats.kit.claims import ENOUGH, HEAD, NO_CLAIM, Claim, best
 from harken.formats.kit.jsonl import parse_beginning, read_head
+from harken.runtimes.sources import may_claim
 from support.claude_lines import assistant, dump, user
 from support.recordings import CORPUS, FOLDER, corpus_files
 from support.rollouts import Rollout
@@ -374,3 +375,26 @@ def test_every_real_file_is_its_own_runtimes() -> None:
 
     assert [] == wrong
     assert len(FILES) > (400 if CORPUS else 60)
+
+
+ANY_KEY = sorted({key for name in runtimes.names() for key in runtimes.get(name).keys} | {"type", "id", "timestamp"})
+VALUES = st.none() | st.booleans() | st.just("s") | st.dictionaries(st.sampled_from(ANY_KEY), st.just("s"), max_size=3)
+RECORDS = st.dictionaries(st.sampled_from(ANY_KEY), VALUES, max_size=6)
+
+
+@given(st.lists(RECORDS | st.sampled_from([record for _, own in OWN.values() for record in own]), max_size=4))
+@settings(deadline=None)
+def test_a_runtime_that_need_not_be_asked_would_have_claimed_nothing(records: list[Any]) -> None:
+    head = b"\n".join(json.dumps(record).encode() for record in records)
+    for runtime in map(runtimes.get, runtimes.names()):
+        if not may_claim(runtime, head):
+            assert runtime.claim(head, Path("/home/ada/.claude/projects/p/rollout-s.jsonl")).score < ENOUGH
+
+
+def test_a_key_that_is_written_with_escapes_is_a_key() -> None:
+    record = {"parentUuid": None, "isSidechain": False, "type": "user", "message": SAID}
+    head = json.dumps(record).replace("Uuid", "\\u0055uid").encode()
+    claude = runtimes.get("claude-code")
+
+    assert claude.claim(head, Path("s.jsonl")).score >= ENOUGH
+    assert may_claim(claude, head)

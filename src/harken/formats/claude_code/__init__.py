@@ -22,10 +22,10 @@ from .branch import context
 from .measure import measure
 from .read import read, read_conversation, side_chains
 from .request import messages, write_request
-from .scan import claim, scan
+from .scan import CLAIMED_BY, claim, scan
 from .write import NOTICES, adopt, rewrite, write
 
-__all__ = ["FORMAT", "claim", "context", "messages", "rewrite", "scan", "side_chains", "split"]
+__all__ = ["CLAIMED_BY", "FORMAT", "claim", "context", "messages", "rewrite", "scan", "side_chains", "split"]
 
 
 def split(data: bytes) -> Sequence[Delta]:

@@ -331,6 +331,10 @@ _OTHERS = ("provenance", "systemPayload", "usageMetadata", "projectHash")
 _HOME = "/.claude/projects/"
 
 
+CLAIMED_BY = ("parentUuid", "uuid", "sessionId", "leafUuid", "messageId")
+"""A record without any of these keys is no reason to claim a file."""
+
+
 def claim(head: bytes, path: str = "") -> Claim:
     """How sure it is, and by which record."""
     home = _HOME in path.replace("\\", "/")

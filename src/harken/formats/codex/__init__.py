@@ -20,7 +20,7 @@ from .classify import NOTICES
 from .context import context
 from .cut import split
 from .read import read
-from .records import claim
+from .records import CLAIMED_BY, claim
 from .request import request_items
 from .scan import record_names, scan
 from .write import rewrite, with_base, write, write_session
@@ -39,6 +39,7 @@ FORMAT = Format(
 )
 
 __all__ = [
+    "CLAIMED_BY",
     "FORMAT",
     "claim",
     "context",

@@ -124,6 +124,10 @@ _OTHERS = ("uuid", "sessionId", "session_id", "message_id", "event_type", "paren
 """Fields of other runtimes' records that no line of Codex has."""
 
 
+CLAIMED_BY = ("payload", "record_type", "instructions", "git", "call_id")
+"""A record without any of these keys is no reason to claim a file."""
+
+
 def claim(head: bytes, path: str = "") -> Claim:
     """How sure it is, and by which record."""
     named = PurePath(path.replace("\\", "/")).name.startswith("rollout-")

@@ -43,6 +43,10 @@ def write(events: Sequence[Event]) -> Written:
     return Written(data=b"".join(encode(data) for data in records_of(events)))
 
 
+CLAIMED_BY = ("event_type",)
+"""A line without this key is no reason to claim a file."""
+
+
 def claim(head: bytes, path: str = "") -> Claim:
     """How sure it is: by the first line that is not blank."""
     first = next(iter(read_head(head, most=1)), None)
@@ -64,6 +68,7 @@ FORMAT = Format(
 
 __all__ = [
     "BLANK",
+    "CLAIMED_BY",
     "ENTRY",
     "FORMAT",
     "HEAD",

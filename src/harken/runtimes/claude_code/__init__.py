@@ -165,6 +165,7 @@ RUNTIME = Runtime(
     home=_home,
     roots=lambda home: (home / "projects",),
     claim=_claim,
+    keys=claude_code.CLAIMED_BY,
     environment=lambda home: {"CLAUDE_CONFIG_DIR": str(home)},
     read=SessionReader(
         scan=claude_code.scan,

@@ -71,6 +71,7 @@ RUNTIME = Runtime(
     home=_home,
     roots=lambda home: (home / "sessions", home / "archived_sessions"),
     claim=_claim,
+    keys=codex.CLAIMED_BY,
     environment=lambda home: {"CODEX_HOME": str(home)},
     read=SessionReader(
         scan=codex.scan,

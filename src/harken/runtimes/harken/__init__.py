@@ -39,6 +39,7 @@ RUNTIME = Runtime(
     home=_home,
     roots=lambda home: (home / "sessions",),
     claim=_claim,
+    keys=session_log.CLAIMED_BY,
     environment=lambda home: {"XDG_DATA_HOME": str(home.parent)} if home.name == "harken" else {},
     read=SessionReader(scan=session_log.scan, identify=_identify, side_chains=session_log.side_chains),
 )
