@@ -11,9 +11,9 @@ import msgspec
 
 from harken.errors import BadRequest
 from harken.events import Event
+from harken.events.base import excerpt
 from harken.events.cbor import encode_events
 from harken.events.edits import summary_prompt
-from harken.events.text import excerpt
 from harken.formats import find as find_format
 from harken.formats.base import Counts, count
 from harken.store.base import Commit, Draft, Store

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.text import clean, excerpt
+from harken.events.base import clean, excerpt
 from harken.formats.base import count
 
 LINE = 100

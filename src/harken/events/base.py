@@ -1,4 +1,4 @@
-"""The envelope every event carries.
+"""The envelope every event carries, and what is made of values from outside before they go into one.
 
 An event is a frozen value: it knows no clock, looks nothing up and does nothing. What several records have in
 common rides here; what a kind says for itself is in the file of its family.
@@ -6,13 +6,17 @@ common rides here; what a kind says for itself is in the file of its family.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+import re
+from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
 
 from harken.errors import BadRequest
 
 Cause = str | tuple[str, ...] | None
+LARGEST_COUNT = 1 << 53
+"""No count of tokens reaches this; beyond it programs that know only floating numbers lose count."""
+_SPACE = re.compile(r"\s+")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -80,3 +84,33 @@ class LoggedString(str):
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str | None]]:
         return type(self), (str(self), self.message_id)
+
+
+# -- values from outside: what cannot be is made visible or unknown, never fatal --------------------------------------
+
+
+def clean(text: str) -> str:
+    """The text with lone surrogates replaced by U+FFFD; the bytes they came from are kept elsewhere."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def excerpt(text: str, limit: int = 100) -> str:
+    """The beginning of a text on one line, with an ellipsis where something is missing."""
+    # The cut comes first: a text may be very long, and only its beginning matters.
+    short = _SPACE.sub(" ", text[: limit * 4]).strip()
+    return short if len(short) <= limit and len(text) <= limit * 4 else short[: limit - 1].rstrip() + "…"
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=LARGEST_COUNT)]
+"""A count of tokens, to a typed decoder."""
+
+
+def figure(value: object) -> int | None:
+    """A count of tokens as a file tells it; None for what cannot be one."""
+    return value if type(value) is int and 0 <= value < LARGEST_COUNT else None

@@ -16,11 +16,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .base import Event
+from .base import Event, clean
 from .messages import Prompt, Response, System
 from .runs import Error, Metric, Tokens
 from .session import TranscriptEdit
-from .text import clean
 from .tools import ToolCall, ToolResult
 
 SYNTHETIC = "<synthetic>"

@@ -15,8 +15,7 @@ from harken.clock import SECOND, format_instant, in_calendar, parse_instant
 from harken.errors import BadRecord
 
 from . import KINDS
-from .base import Event, Image
-from .text import clean
+from .base import Event, Image, clean
 from .upcasts import Wire, bring_up
 
 _ENVELOPE = frozenset(Event.__struct_fields__)

@@ -11,7 +11,7 @@ from typing import Any
 
 from harken.errors import BadRecord
 from harken.events import Event, Output, System
-from harken.events.text import clean
+from harken.events.base import clean
 
 from .base import Format, Written
 from .claude_code.records import by_text

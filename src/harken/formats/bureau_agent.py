@@ -14,8 +14,8 @@ from typing import Any
 
 from harken.errors import BadRecord
 from harken.events import Event, Output, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.events.base import clean
 from harken.events.cbor import CBOR, array_head, dumps, join_arrays, loads
-from harken.events.text import clean
 
 from .base import Format, Loss, Written
 from .kit.claims import NO_CLAIM, Claim

@@ -12,15 +12,15 @@ from typing import Any
 
 from harken.clock import parse_instant
 from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, Tokens, ToolCall
+from harken.events.base import clean, figure
 from harken.events.tally import SYNTHETIC
-from harken.events.text import clean
 
 from .base import Format
 from .claude_code.read import metric_of, run_metric
 from .claude_code.records import by_fields, by_text, has_result
 from .kit.anthropic import assistant_event, tool_result, user_events
 from .kit.claims import NO_CLAIM, Claim
-from .kit.jsonl import SPACE, NotJson, encode, figure, lines, parse_document, read_head, take_apart
+from .kit.jsonl import SPACE, NotJson, encode, lines, parse_document, read_head, take_apart
 
 Record = dict[str, Any]
 QUIET = frozenset(

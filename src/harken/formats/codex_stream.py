@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harken.events import Error, Event, Metric, Output, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.text import clean
+from harken.events.base import clean
 
 from .codex.usage import tokens_of, totals_of
 from .kit.jsonl import lines, parse, take_apart

@@ -12,10 +12,11 @@ from typing import Any
 from harken.clock import SECOND, in_calendar
 from harken.errors import BadRecord
 from harken.events import Event, Metric, Output, System
+from harken.events.base import figure
 
 from .base import Format, Written
 from .kit.claims import NO_CLAIM, Claim
-from .kit.jsonl import NotJson, encode, figure, parse_beginning, parse_document
+from .kit.jsonl import NotJson, encode, parse_beginning, parse_document
 from .kit.openai import ITEMS, Record, Speaker, item_events, text_of
 from .kit.openai_writing import to_items
 

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from harken.events import Event, Output, Prompt, Response, ToolCall, ToolResult
+from harken.events.base import clean
 from harken.events.tally import Tally
-from harken.events.text import clean
 from harken.formats import Delta
 from harken.formats.facts import FileFacts
 

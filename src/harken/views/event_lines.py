@@ -17,7 +17,7 @@ from harken.events import (
     ToolResult,
     TranscriptEdit,
 )
-from harken.events.text import excerpt
+from harken.events.base import excerpt
 
 WIDTH = 110
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from harken.errors import BadRequest
 from harken.events import Tokens
-from harken.formats.kit.jsonl import figure
+from harken.events.base import figure
 
 from .base import ModelError, Reply, Request, Usage, tool_call
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count
-from harken.formats.kit.jsonl import figure, is_overlong, lines
+from harken.formats.kit.jsonl import is_overlong, lines
 
 from .read import read
 from .records import CONVERSATION, UsageFields
@@ -54,7 +54,7 @@ def measure(data: bytes) -> Counts:
             continue
         written += size
         key = f"{body.id} {line.requestId or ''}" if body.id else f"@{start}"
-        named[key] = max(named.get(key, 0), (figure(body.usage.output_tokens) or 0) if body.usage else 0)
+        named[key] = max(named.get(key, 0), (body.usage.output_tokens or 0) if body.usage else 0)
     counted = sum(named.values())
     guessed = heard if counted else heard + written
     return Counts(

@@ -23,10 +23,10 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
+from harken.events.base import clean, figure
 from harken.events.tally import NESTED, SYNTHETIC
-from harken.events.text import clean
 from harken.formats.kit.anthropic import assistant_event, user_events
-from harken.formats.kit.jsonl import encode, figure, is_overlong, lines, take_apart
+from harken.formats.kit.jsonl import encode, is_overlong, lines, take_apart
 
 from .attachments import render
 from .branch import Node, choose, survey

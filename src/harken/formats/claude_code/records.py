@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from harken.events.base import Count, figure
 from harken.formats.kit.anthropic import BLOCKS, HUMAN, kind_of_block
 from harken.formats.kit.jsonl import SHORT, parse_slowly, refusal
 
@@ -46,10 +47,10 @@ class Block(msgspec.Struct, gc=False):
 class UsageFields(msgspec.Struct, gc=False):
     """The four figures of a `usage` object."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
 
 
 class Body(msgspec.Struct, gc=False):
@@ -131,10 +132,10 @@ class ClaudeRecord(msgspec.Struct, gc=False):
     attachment: Attached | None = None
     compactMetadata: Compacted | None = None
     leafUuid: str | None = None
-    inputTokens: int | None = None
-    outputTokens: int | None = None
-    cacheReadInputTokens: int | None = None
-    cacheCreationInputTokens: int | None = None
+    inputTokens: Count | None = None
+    outputTokens: Count | None = None
+    cacheReadInputTokens: Count | None = None
+    cacheCreationInputTokens: Count | None = None
     costUSD: float | None = None
     isApiErrorMessage: bool | None = None
     summary: str | None = None
@@ -234,7 +235,7 @@ def _fit_field(value: Any, shape: type, name: str) -> Any:
     if name == "uuids":
         return [item for item in value if isinstance(item, str)] if isinstance(value, list) else None
     if name in _INTEGERS:
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        return figure(value)
     if name == "costUSD":
         return real(value)
     if name in _FLAGS:

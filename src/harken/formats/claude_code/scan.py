@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 
 from harken.clock import parse_instant
+from harken.events.base import clean
 from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally
-from harken.events.text import clean
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 from harken.formats.kit.anthropic import CALL, HUMAN, RESPONSE, RESULT, says
 from harken.formats.kit.claims import NO_CLAIM, Claim
-from harken.formats.kit.jsonl import figure, is_overlong, lines, parse, read_head, take_apart
+from harken.formats.kit.jsonl import is_overlong, lines, parse, read_head, take_apart
 
 from .cut import CutState, Splitter
 from .read import API_ERROR, RECORDS
@@ -304,10 +304,10 @@ def count_nested(tally: Tally, line: ClaudeRecord) -> None:
 
 def _usage(fields: UsageFields, model: str | None, cost: float | None, *, nested: bool = False) -> RequestUsage:
     return RequestUsage(
-        figure(fields.input_tokens),
-        figure(fields.output_tokens),
-        figure(fields.cache_read_input_tokens),
-        figure(fields.cache_creation_input_tokens),
+        fields.input_tokens,
+        fields.output_tokens,
+        fields.cache_read_input_tokens,
+        fields.cache_creation_input_tokens,
         model or "",
         None if cost is None else real(cost),
         nested,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from harken.clock import parse_instant
 from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking
-from harken.events.text import clean
+from harken.events.base import clean
 from harken.formats.kit.jsonl import Unread, take_apart
 from harken.formats.kit.openai import SCREEN, Record, Speaker, dump, item_events, joined_text, text_of
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harken.events.text import clean
+from harken.events.base import clean
 from harken.formats.kit.openai import Record
 
 BYTES_PER_TOKEN = 4

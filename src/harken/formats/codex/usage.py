@@ -9,7 +9,7 @@ zero); the runs are added up, and each has keys of its own.
 from __future__ import annotations
 
 from harken.events import Tokens
-from harken.formats.kit.jsonl import figure
+from harken.events.base import figure
 from harken.formats.kit.openai import Record, text_of
 
 Key = tuple[str, str]

@@ -27,7 +27,7 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
-from harken.events.text import clean
+from harken.events.base import clean
 from harken.formats.base import Loss
 
 from .jsonl import encode

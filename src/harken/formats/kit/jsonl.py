@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from harken.events.text import clean
+from harken.events.base import clean
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of a line, its newline not counted."""
@@ -36,8 +36,6 @@ LARGE = 1024 * 1024
 MAX_VALUES = 500_000
 """Values on a large line, counted as `,`, `[` and `{` outside strings: `[{},{},…]` takes thirty times its size in
 memory when it is parsed."""
-LARGEST_COUNT = 1 << 53
-"""No count of tokens reaches this; beyond it programs that know only floating numbers lose count."""
 HEAD = 64 * 1024
 """How much of an overlong line an event carries."""
 BOM = b"\xef\xbb\xbf"
@@ -220,11 +218,6 @@ def take_apart(data: bytes, start: int, end: int) -> tuple[list[Placed], Unread 
         return objects, None
     why = "something stands behind the record" if objects else refusal(line) or "the line is not a JSON object"
     return objects, Unread(start + behind, rest, why)
-
-
-def figure(value: object) -> int | None:
-    """A count of tokens as a file tells it; None for what cannot be one."""
-    return value if type(value) is int and 0 <= value < LARGEST_COUNT else None
 
 
 def read_head(head: bytes, most: int = 40) -> list[Object]:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.text import clean
+from harken.events.base import clean
 from harken.formats.base import Loss
 
 from .jsonl import parse

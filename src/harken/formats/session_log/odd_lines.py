@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from harken.events.text import clean
+from harken.events.base import clean
 
 from .lines import (
     BLANK,

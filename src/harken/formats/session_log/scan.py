@@ -20,8 +20,8 @@ import orjson
 
 from harken import ids
 from harken.events import Event, Output
+from harken.events.base import clean, excerpt
 from harken.events.tally import Tally
-from harken.events.text import clean, excerpt
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 

@@ -23,7 +23,7 @@ import msgspec
 
 from harken.errors import HarkenError
 from harken.events import Event
-from harken.events.text import clean
+from harken.events.base import clean
 from harken.formats import Written, claude_code
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
