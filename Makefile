@@ -27,11 +27,12 @@ CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info 
 test: $(STAMP) ## The whole fast suite, and its coverage
 	COVERAGE_CORE=$(CORE) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report= --cov-fail-under=$(FLOOR)
 
-check: $(STAMP) ## Format, lint, strict types, documents in step with the code
+check: $(STAMP) ## Format, lint, strict types, documents in step with the code, short ways through it
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	PATH="$(abspath $(BIN)):$$PATH" scripts/docs --check
+	$(BIN)/python scripts/walk --check
 
 test-faults: $(STAMP) ## Kill, EIO and ENOSPC at every write-path system call
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m faults
