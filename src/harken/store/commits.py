@@ -43,28 +43,6 @@ Names = dict[int | None, str]
 """The full names of commits by their row numbers; None is no commit."""
 
 
-def ranges(prefix: str) -> list[tuple[str | bytes, str | bytes]]:
-    """The least text that begins like this and the least that comes after all of them, as text and as bytes.
-
-    Text that is not UTF-8 is kept as bytes, and SQLite sorts those apart."""
-    try:
-        found: list[tuple[str | bytes, str | bytes]] = [(prefix, _after(prefix))]
-    except UnicodeEncodeError:
-        found = []
-    data = prefix.encode("utf-8", "surrogatepass")
-    stripped = data.rstrip(b"\xff")
-    return [*found, (data, stripped[:-1] + bytes([stripped[-1] + 1]))]
-
-
-def _after(prefix: str) -> str | bytes:
-    prefix.encode()
-    cut = prefix.rstrip("\U0010ffff")
-    if not cut:
-        return b""  # bytes, even none, come after all text
-    following = ord(cut[-1]) + 1
-    return cut[:-1] + chr(0xE000 if following == 0xD800 else following)
-
-
 def full_name(id: bytes, seal: bytes, twin: int) -> str:
     """A commit's name as callers know it."""
     return id.hex() + seal.hex() if twin else id.hex()
@@ -384,7 +362,7 @@ class SqliteCommits(SqliteBlobs):
         if source is not None:
             raw = self.db.all(sql.SESSIONS_FROM, (text(source),))
         elif prefix:
-            raw = [row for ends in ranges(prefix) for row in self.db.all(sql.SESSIONS_BETWEEN, ends)]
+            raw = [row for ends in sql.ranges(prefix) for row in self.db.all(sql.SESSIONS_BETWEEN, ends)]
         else:
             raw = self.db.all(sql.SESSIONS)
         rows = sorted(checked("sessions", row) for row in raw)

@@ -1,4 +1,4 @@
-"""Every word of SQL the SQLite store speaks, and the versions of its schema.
+"""Every word of SQL the SQLite store speaks, the versions of its schema, and how a prefix is looked for.
 
 The tables are described for strangers in docs/FORMAT.md. A store is upgraded by the steps of `STEPS` that it has not
 seen, all in one transaction; which steps it has seen is written in its table `migrations`.
@@ -232,3 +232,28 @@ SET_SESSION = (
 LAST_CHANGE = "SELECT n, count, what, sum FROM changes ORDER BY n DESC LIMIT 1"
 ADD_CHANGES = "INSERT INTO changes (n, count, what, sum) VALUES (?, ?, ?, ?)"
 CHANGES_AFTER = "SELECT n, count, what, sum FROM changes WHERE n > ? ORDER BY n LIMIT ?"
+
+
+# -- prefixes --------------------------------------------------------------------------------------------------------
+
+
+def ranges(prefix: str) -> list[tuple[str | bytes, str | bytes]]:
+    """The least text that begins like this and the least that comes after all of them, as text and as bytes.
+
+    Text that is not UTF-8 is kept as bytes, and SQLite sorts those apart."""
+    try:
+        found: list[tuple[str | bytes, str | bytes]] = [(prefix, _after(prefix))]
+    except UnicodeEncodeError:
+        found = []
+    data = prefix.encode("utf-8", "surrogatepass")
+    stripped = data.rstrip(b"\xff")
+    return [*found, (data, stripped[:-1] + bytes([stripped[-1] + 1]))]
+
+
+def _after(prefix: str) -> str | bytes:
+    prefix.encode()
+    cut = prefix.rstrip("\U0010ffff")
+    if not cut:
+        return b""  # bytes, even none, come after all text
+    following = ord(cut[-1]) + 1
+    return cut[:-1] + chr(0xE000 if following == 0xD800 else following)

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 from harken.errors import Corrupt, HarkenError
 
@@ -21,11 +20,6 @@ from .opening import Steps
 from .packing import Packer
 from .sqlite_writer import SqliteWriter
 from .values import Annotation, Change, Commit, GcReport, Move, Name, Report, Sighting
-
-T = TypeVar("T")
-_KEPT = 200_000
-_STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
-_ASKED = 400  # names in one query
 
 
 class _Transaction:
