@@ -46,6 +46,22 @@ class Broken:
                 raise HarkenError("no space left")
 
 
+@pytest.mark.parametrize(
+    "metric", [Metric(cost_usd=1e30, status="success"), Metric(cost_usd=1e13), Metric(output_tokens=2**70)]
+)
+@pytest.mark.parametrize("where", [":memory:", "store.db"])
+def test_a_figure_that_cannot_be_stops_no_checkpoint(tmp_path: Path, where: str, metric: Metric) -> None:
+    with harken.open(where if where.startswith(":") else tmp_path / where) as repo:
+        live = tracker(repo)
+        live.feed([Prompt(content="go", message_id="m1"), metric])
+        live.checkpoint()
+        live.feed([Response(content="done", message_id="m2"), Metric(cost_usd=0.5, status="success")])
+
+        assert live.checkpoint() == repo.commit("live").short
+        assert 4 == len(heard(repo, "live"))
+        assert 500_000 == repo.store.find_session("live").cost_usd_micros
+
+
 class TestWhereTheAgentStands:
     def test_is_nowhere_before_the_first_checkpoint(self, repo: Repo) -> None:
         assert "" == tracker(repo).current

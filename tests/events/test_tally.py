@@ -167,6 +167,36 @@ def test_an_answer_that_nobody_counted_is_unknown_and_no_answer_costs_nothing() 
     assert NO_TOKENS == usage([])
 
 
+@pytest.mark.parametrize("cost", [1e13, 1e30, 1e308, float("inf"), float("nan"), -1.0])
+@pytest.mark.parametrize("status", ["", "success"])
+@pytest.mark.parametrize("api_id", ["", "m9"])
+def test_a_cost_that_cannot_be_is_unknown(cost: float, status: str, api_id: str) -> None:
+    odd = metric(api_id, 1, status=status, cost=cost)
+
+    assert Tally.of([odd]).cost_usd_micros is None
+    assert 250_000 == Tally.of([metric("m1", 1, cost=0.25), odd]).cost_usd_micros
+    assert 250_000 == Tally.merge([Tally.of([odd]), Tally.of([metric("m1", 1, cost=0.25)])]).cost_usd_micros
+
+
+@pytest.mark.parametrize("status", ["", "success"])
+@pytest.mark.parametrize("count", [2**53, 2**64, 2**200, -1])
+def test_a_count_that_cannot_be_is_unknown(count: int, status: str) -> None:
+    odd = metric("", count, status=status)
+
+    assert Tally.of([odd]).figures().usage.output is None
+    assert 3 == Tally.of([metric("", 3), odd]).figures().usage.output
+    assert msgspec.json.encode(Tally.of([odd]))
+
+
+def test_counts_that_add_up_to_more_than_can_be_are_unknown_in_any_order() -> None:
+    many = [*(metric("", 2**53 - 1) for _ in range(3000)), metric("", 5)]
+
+    for told in (many, many[::-1]):
+        assert Tally.of(told).figures().usage.output is None
+        assert msgspec.json.encode(Tally.of(told))
+        assert Tally.merge([Tally.of(told[:7]), Tally.of(told[7:])]).figures().usage.output is None
+
+
 def test_what_nobody_priced_has_no_cost() -> None:
     assert Tally.of([metric("m1", 1)]).cost_usd_micros is None
     assert 0 == Tally.of([metric("m1", 1, cost=0.0)]).cost_usd_micros

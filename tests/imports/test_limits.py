@@ -21,6 +21,48 @@ from .conftest import Import
 
 THREAD = "019b88e0-0000-7000-8000-000000000001"
 MEMORY = 400 << 20
+VECTOR = Path(__file__).parents[1] / "repo" / "vectors" / "jill.jsonl"
+
+
+class TestNumbersThatCannotBe:
+    """One number in a transcript is that number's affair: the file is kept, and so are the others."""
+
+    @pytest.mark.parametrize("cost", ["1e13", "1e30", "1e308", "-5", "9" * 400])
+    @pytest.mark.parametrize(
+        "line",
+        [
+            '{"type":"cost-state","totalCostUSD":%s}',
+            '{"type":"assistant","uuid":"u9","parentUuid":null,"isSidechain":false,"sessionId":"aaa",'
+            '"timestamp":"2026-02-22T10:30:00.000Z","costUSD":%s,'
+            '"message":{"id":"m9","role":"assistant","model":"m","content":[{"type":"text","text":"x"}]}}',
+            '{"type":"result","subtype":"success","total_cost_usd":%s,"num_turns":%s,"usage":{"output_tokens":%s}}',
+        ],
+    )
+    def test_a_cost_stops_no_import_and_is_unknown(
+        self, repo: Any, take_in: Import, tmp_path: Path, cost: str, line: str
+    ) -> None:
+        odd = line.replace("%s", cost).encode() + b"\n"
+        for name in ("aaa", "bbb", "ccc"):
+            data = b"".join(conversation(name, 4).lines) + (odd if name == "aaa" else b"")
+            (tmp_path / f"{name}.jsonl").write_bytes(data)
+
+        found = take_in(tmp_path)
+
+        assert {"new"} == {found[name].status for name in ("aaa", "bbb", "ccc")}
+        assert (tmp_path / "aaa.jsonl").read_bytes() == repo.materialize("aaa", stop="root").bytes
+        assert repo.store.find_session("aaa").cost_usd_micros is None
+        assert list(repo.events("aaa"))
+        assert repo.fsck().ok
+
+    @pytest.mark.parametrize("cost", ["1e13", "1e30", '"inf"'])
+    def test_a_session_log_is_kept_with_it(self, repo: Any, take_in: Import, tmp_path: Path, cost: str) -> None:
+        line = '{"message_id":"msg_900","event_type":"metric","agent_id":"agent_001","status":"success","cost_usd":%s}'
+        (tmp_path / "log.jsonl").write_bytes(VECTOR.read_bytes() + (line % cost).encode() + b"\n")
+
+        found = take_in(tmp_path)
+
+        assert {"new"} == {result.status for result in found.values()}
+        assert {None} == {row.cost_usd_micros for row in repo.store.sessions()}
 
 
 class TestOverlongLines:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
-from .base import Event
+from .base import LARGEST_COUNT, Event, figure
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -23,8 +23,20 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """What was put before the model, from the cache or not, as far as anybody told."""
         return sum(count or 0 for count in (self.input, self.cache_read, self.cache_write))
 
+    @property
+    def possible(self) -> Tokens:
+        """The counts that can be; the others are unknown."""
+        return Tokens(
+            input=figure(self.input),
+            output=figure(self.output),
+            cache_read=figure(self.cache_read),
+            cache_write=figure(self.cache_write),
+        )
+
     def __add__(self, other: Tokens) -> Tokens:
-        """The sum of what is known: unknown and unknown is unknown, unknown and three is three."""
+        """The sum of what is known: unknown and unknown is unknown, unknown and three is three.
+
+        It goes up to `LARGEST_COUNT`, which stands for more than can be, in whatever order the parts come."""
         return Tokens(
             input=_plus(self.input, other.input),
             output=_plus(self.output, other.output),
@@ -34,7 +46,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def _plus(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else one + other
+    return other if one is None else one if other is None else min(one + other, LARGEST_COUNT)
 
 
 class Metric(Event, frozen=True, kw_only=True, gc=False):

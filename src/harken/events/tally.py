@@ -7,6 +7,7 @@ Rule 1: unknown is not zero. A figure that nobody told is None, and stays None u
 Rule 2: usage belongs to a request (the API's message id and the request's id) and counts once, over lines, files,
         forks and sub-agents; of several reports of one request the one with the largest output stands.
 Rule 3: money is added up first and rounded last, to whole millionths of a dollar.
+Rule 4: a figure that cannot be (2**53 tokens or millionths of a dollar or more, less than nothing) is unknown.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .base import Event, clean
+from .base import LARGEST_COUNT, Event, clean
 from .messages import Prompt, Response, System
 from .runs import Error, Metric, Tokens
 from .session import TranscriptEdit
@@ -193,6 +194,8 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         """A report of what a request used; without an id it is added up, with one the largest output stands."""
         if usage.model == SYNTHETIC:
             return
+        if usage.cost_usd is not None and money(usage.cost_usd) is None:
+            usage = msgspec.structs.replace(usage, cost_usd=None)
         if not api_id:
             if not usage.nested:
                 self.unnamed += usage.tokens
@@ -208,21 +211,16 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         if metric.status and metric.status != NESTED:
             self.run(metric.tokens, metric.cost_usd)
         else:
-            usage = RequestUsage(
-                metric.input_tokens,
-                metric.output_tokens,
-                metric.cache_read_tokens,
-                metric.cache_write_tokens,
-                metric.model,
-                metric.cost_usd,
-                metric.status == NESTED,
-            )
+            told = metric.tokens.possible
+            counts = (told.input, told.output, told.cache_read, told.cache_write)
+            usage = RequestUsage(*counts, metric.model, metric.cost_usd, metric.status == NESTED)
             self.request(metric.api_id, metric.request_id, usage)
 
     def run(self, tokens: Tokens | None, cost_usd: float | None) -> None:
         """A run's own total: its tokens are its own, its cost is that of the whole process so far."""
         if tokens is not None:
-            self.runs += tokens
+            self.runs += tokens.possible
+        cost_usd = money(cost_usd)
         if cost_usd is None:
             return
         if self.process_cost is not None and cost_usd < self.process_cost:
@@ -287,17 +285,17 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     def tokens(self) -> Tokens:
         """All tokens; zero where no model was asked, unknown where one answered and nobody counted."""
         if self._run_stands():
-            return self.runs
-        total = self._by_request()
-        if total == Tokens() and not (self.responses or self.tools or self.requests):
+            return self.runs.possible
+        total = self._by_request().possible
+        if total == self.runs == Tokens() and not (self.responses or self.tools or self.requests):
             return NO_TOKENS
         return total
 
     @property
     def cost_usd_micros(self) -> int | None:
         """What all of it cost in millionths of a dollar; None where nobody said."""
-        cost = self._cost()
-        return None if cost is None or not math.isfinite(cost) else round(cost * MICROS)
+        cost = money(self._cost())
+        return None if cost is None else round(cost * MICROS)
 
     def figures(self) -> Figures:
         """The numbers as they are handed out."""
@@ -314,7 +312,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             errors=self.errors,
             compactions=self.compactions,
             requests=len(counted),
-            models={model: _total(models[model]) for model in sorted(models)},
+            models={model: _total(models[model]).possible for model in sorted(models)},
             cost_usd_micros=self.cost_usd_micros,
             started=self.started,
             ended=self.ended,
@@ -352,6 +350,11 @@ def merge_requests(into: Requests, more: Requests) -> None:
             into[key] = usage
 
 
+def money(value: float | None) -> float | None:
+    """A cost in dollars as a file tells it; None for what cannot be one, as an infinite one."""
+    return value if value is not None and 0 <= value * MICROS < LARGEST_COUNT else None
+
+
 # Of a record that says several things: a result makes it a tool's, else a person's words make it a person's.
 _INJECTED, _HUMAN, _RESULT = 0, 1, 2
 
@@ -377,7 +380,7 @@ def _total(rows: Sequence[Tokens | RequestUsage]) -> Tokens:
 
 def _sum(counts: Sequence[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    return min(sum(known), LARGEST_COUNT) if known else None
 
 
 def _plain(text: str) -> str:

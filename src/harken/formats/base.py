@@ -15,6 +15,7 @@ import msgspec
 
 from harken.errors import BadRequest, NotFound
 from harken.events import Error, Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.base import figure
 
 from .kit.claims import Claim
 
@@ -44,7 +45,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         tokens = [part.tokens for part in parts if part.tokens is not None]
         return cls(
             messages=sum(messages) if len(messages) == len(parts) else None,
-            tokens=sum(tokens) if tokens or not parts else None,
+            tokens=figure(sum(tokens)) if tokens or not parts else None,
             approximate=any(part.approximate for part in parts) or len(tokens) < len(parts),
         )
 
@@ -226,7 +227,7 @@ def count(events: Iterable[Event]) -> Counts:
         if isinstance(event, Metric):
             # One message may be reported several times while it grows; the largest report is the last.
             key = (event.api_id, event.request_id) if event.api_id or event.request_id else (str(len(usage)), "@")
-            usage[key] = max(usage.get(key, 0), event.output_tokens or 0)
+            usage[key] = max(usage.get(key, 0), figure(event.output_tokens) or 0)
         if not isinstance(event, CONVERSATION):
             continue
         if key_of := message_key(event):
@@ -241,7 +242,7 @@ def count(events: Iterable[Event]) -> Counts:
     guessed = heard if counted else heard + written
     return Counts(
         messages=len(named) + unnamed,
-        tokens=counted + guessed // CHARACTERS_PER_TOKEN,
+        tokens=figure(counted + guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
     )
 

@@ -31,12 +31,14 @@ _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-# A damaged file can hold text that is no text, or a number too large to be one.
+# A damaged file can hold text that is no text; a number too large for SQLite is the caller's.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 
 
 def explain(error: Exception, path: str) -> HarkenError:
     """What an error of SQLite means to whoever called us."""
+    if isinstance(error, OverflowError):
+        return BadRequest("a number does not fit into 64 bits", hint="leave out what is not known")
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _CORRUPT:
         return Corrupt(f"{path} is damaged: {error}", hint="`harken fsck` says what is left; a backup restores it")

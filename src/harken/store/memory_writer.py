@@ -107,6 +107,7 @@ class MemoryWriter:
 
     def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
         """Say something about a commit."""
+        values.check_numbers(time=time)
         name = self._store.get_commit(commit).id
         said = self._store._annotations.setdefault(name, [])
         self._append(said, Annotation(commit=name, key=key, value=value, time=time, who=who))
@@ -125,6 +126,7 @@ class MemoryWriter:
         record: bool = True,
     ) -> None:
         """Point a name at a commit, by compare-and-set."""
+        values.check_numbers(time=time)
         store = self._store
         current = store.find_name(name)
         values.check_move(name, kind, current, to, expect)
@@ -144,6 +146,7 @@ class MemoryWriter:
 
     def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
         """Insert the session or put this row in its place, by compare-and-set on its version."""
+        values.check_numbers(**{name: getattr(row, name) for name in values.SESSION_NUMBERS})
         store, known = self._store, self._store._sessions.get(row.session)
         version = known.version if known else 0
         values.check_version(row.session, version, expect)

@@ -113,6 +113,7 @@ class SqliteWriter(SqliteBlobWriter):
 
     def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
         """Say something about a commit."""
+        values.check_numbers(time=time)
         self.begin()
         number = self._number(commit)
         row = (self._draw("annotations"), number, text(key), text(value), time, text(who))
@@ -136,6 +137,7 @@ class SqliteWriter(SqliteBlobWriter):
         record: bool = True,
     ) -> None:
         """Point a name at a commit, by compare-and-set."""
+        values.check_numbers(time=time)
         values.check_name(name)
         self.begin()
         current = self._store.find_name(name)
@@ -160,7 +162,10 @@ class SqliteWriter(SqliteBlobWriter):
 
     def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
         """Insert the session or put this row in its place, by compare-and-set on its version."""
+        values.check_numbers(**{name: getattr(row, name) for name in values.SESSION_NUMBERS})
         self.begin()
+        if any(len(commit) > values.FULL for commit in (row.tip, row.live, *row.older)):
+            row = self._full_names(row)
         session = text(row.session)
         known = self._db.one(sql.SESSION, (session,))
         number, _, version, *_ = checked("sessions", known) if known else (self._draw("sessions"), "", 0)
@@ -193,6 +198,12 @@ class SqliteWriter(SqliteBlobWriter):
         found = self._store.find_session(to)
         assert found is not None
         return found
+
+    def _full_names(self, row: SessionRow) -> SessionRow:
+        """The row with the names its commits are kept by: a first commit may be named with its seal too."""
+        tip, live = (self._store.get_commit(name).id if name else "" for name in (row.tip, row.live))
+        older = tuple(commit.id for commit in self._store.get_commits(row.older))
+        return msgspec.structs.replace(row, tip=tip, live=live, older=older)
 
 
 def _near(name: str) -> tuple[bytes, bytes]:

@@ -248,6 +248,8 @@ FULL = 64
 
 NAME_LIMIT = 512
 # A policy is weaker the further left it stands; bytes stored twice keep the stronger.
+SESSION_NUMBERS = ("started", "ended", "messages", "cost_usd_micros")
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _STRENGTH = {"ephemeral": 0, "default": 1, "replicate": 2, "pin": 3}
 
 
@@ -262,7 +264,8 @@ def check_draft(draft: Draft) -> Draft:
     if not clock.in_calendar(draft.time):
         raise BadRequest(f"no calendar has the instant {draft.time}")
     if (draft.message_count or 0) < 0 or (draft.token_count or 0) < 0:
-        raise BadRequest("a commit cannot count fewer than no messages or tokens")
+        raise BadRequest("a commit cannot count fewer than no messages or tokens", hint="leave out what is not known")
+    check_numbers(message_count=draft.message_count, token_count=draft.token_count)
     if not (draft.format.isascii() and draft.template.isascii()):
         _encodable(draft.format + draft.template)
     return draft
@@ -329,6 +332,13 @@ def to_commit(draft: Draft, *, id: str, seal: str, short: str, created_at: str) 
     return Commit(**msgspec.structs.asdict(draft), id=id, seal=seal, short=short, created_at=created_at)
 
 
+def check_numbers(**numbers: int | None) -> None:
+    """Whether every store can keep these: SQLite's integers have 64 bits."""
+    for name, number in numbers.items():
+        if number is not None and not _LEAST <= number <= _MOST:
+            raise BadRequest(f"`{name}` does not fit into 64 bits", hint="leave out what is not known")
+
+
 def check_version(session: str, version: int, expect: int | None) -> None:
     """Whether a session's row may be replaced: `Conflict` where it is not the one the caller has seen."""
     if expect is not None and expect != version:
@@ -349,7 +359,9 @@ def check_policy(policy: str, expires: int | None) -> None:
     if policy not in POLICIES:
         raise BadRequest(f"no policy {policy!r}", hint=f"one of {', '.join(POLICIES)}")
     if (policy == "ephemeral") != (expires is not None):
-        raise BadRequest("an ephemeral artifact has an expiry, and no other has one")
+        hint = "give an instant in microseconds with `ephemeral`, and none with the others"
+        raise BadRequest("an ephemeral artifact has an expiry, and no other has one", hint=hint)
+    check_numbers(expires=expires)
 
 
 def stronger(a: tuple[str, int | None], b: tuple[str, int | None]) -> tuple[str, int | None]:

@@ -265,6 +265,36 @@ class StoreContract:
             with pytest.raises(BadRequest), store.write() as writer:
                 writer.commit(Draft(artifact=base.artifact, **facts))
 
+    @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 1 << 70, -(1 << 70)])
+    def test_a_number_of_more_than_64_bits_is_refused_wherever_it_stands(self, store: Store, number: int) -> None:
+        base = grow(store, 1)[0]
+        row = SessionRow(session="s", runtime="r")
+        draft = Draft(artifact=base.artifact, format="x", time=T0)
+        calls: list[Callable[[Any], object]] = [
+            *(
+                lambda writer, changed={name: value}: writer.commit(replace(draft, **changed))
+                for name, value in (
+                    ("time", number),
+                    ("message_count", number),
+                    ("token_count", number),
+                )
+            ),
+            *(
+                lambda writer, name=name: writer.save_session(replace(row, **{name: number}))
+                for name in ("started", "ended", "messages", "cost_usd_micros")
+            ),
+            lambda writer: writer.annotate(base.id, "summary", "s", time=number),
+            lambda writer: writer.move("main", kind="branch", to=base.id, expect="", time=number),
+            lambda writer: writer.put(b"x", policy="ephemeral", expires=number),
+            lambda writer: writer.put_stream([b"x"], policy="ephemeral", expires=number),
+            lambda writer: writer.set_policy(base.artifact, "ephemeral", expires=number),
+        ]
+        for call in calls:
+            with pytest.raises(BadRequest), store.write() as writer:
+                call(writer)
+        assert 2 == store.last_change()
+        assert store.fsck(read_data=True).ok
+
     def test_a_chain_is_walked_to_its_root(self, store: Store) -> None:
         chain = grow(store, 30)
         fork = grow(store, 5, parent=chain[9].id, start=100)
@@ -483,6 +513,17 @@ class StoreContract:
             with pytest.raises(problem), store.write() as writer:
                 writer.rename_session(session, to)
         assert ["new", "other"] == sorted(row.session for row in store.sessions())
+
+    def test_a_session_that_was_saved_has_the_names_it_is_found_with(self, store: Store) -> None:
+        """A commit may be named with its seal; the row says the name the commit is kept by."""
+        first = grow(store, 1)[0]
+        twin = grow(store, 1, checkpoint="session_end")[0]
+        both = first.id + first.seal
+        row = SessionRow(session="s", runtime="r", tip=both, live=twin.id, older=(both, twin.id))
+        with store.write() as writer:
+            saved = writer.save_session(row)
+        assert replace(row, version=1, tip=first.id, older=(first.id, twin.id)) == saved
+        assert saved == store.find_session("s")
 
     def test_many_are_answered_as_one_by_one(self, store: Store) -> None:
         made = [*grow(store, 5, principal="a"), *grow(store, 3, start=20, principal="b")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from harken.events.base import figure
 from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count
 from harken.formats.kit.jsonl import is_overlong, lines
 
@@ -58,5 +59,7 @@ def measure(data: bytes) -> Counts:
     counted = sum(named.values())
     guessed = heard if counted else heard + written
     return Counts(
-        messages=len(named) + unnamed, tokens=counted + guessed // CHARACTERS_PER_TOKEN, approximate=guessed > 0
+        messages=len(named) + unnamed,
+        tokens=figure(counted + guessed // CHARACTERS_PER_TOKEN),
+        approximate=guessed > 0,
     )
