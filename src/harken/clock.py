@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 Clock = Callable[[], int]
 """Answers with the present instant."""
@@ -53,12 +54,24 @@ def from_datetime(moment: datetime) -> int:
 
 def format_instant(instant: int) -> str:
     """RFC 3339 in UTC with six digits, the form Harken writes everywhere."""
-    return to_datetime(instant).isoformat(timespec="microseconds")[:26] + "Z"
+    seconds, micros = divmod(instant, SECOND)
+    return f"{_to_the_second(seconds)}.{micros:06d}Z"
 
 
 def format_seconds(instant: int) -> str:
     """RFC 3339 in UTC in whole seconds, the form a commit's name is made from."""
-    return to_datetime(instant).isoformat(timespec="seconds")[:19] + "Z"
+    return _to_the_second(instant // SECOND) + "Z"
+
+
+def _to_the_second(seconds: int) -> str:
+    days, second = divmod(seconds, 86_400)
+    return f"{_date(days)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+
+
+@lru_cache(maxsize=1024)
+def _date(days: int) -> str:
+    """The date so many days after 1970 began; kept, since lists are long and their days are few."""
+    return (_EPOCH + timedelta(days=days)).date().isoformat()
 
 
 def parse_instant(text: object) -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from harken import ids
 from harken.context import Shown
 from harken.repo import Repo
@@ -116,16 +118,15 @@ def commit_answer(commit: Commit) -> CommitAnswer:
 
 def shown_fields(shown: Shown) -> dict[str, Any]:
     """The fields of a commit with what was said about it."""
-    return commit_fields(shown) | {
-        "summary": shown.summary,
-        "derived": shown.derived,
-        "names": list(shown.names),
-        "superseded": shown.superseded,
-        "annotations": [
-            NoteAnswer(key=note.key, value=note.value, time=stamp(note.time), who=note.who)
-            for note in shown.annotations
-        ],
-    }
+    fields = msgspec.structs.asdict(shown)  # all at once, since lists are long
+    fields["time"] = stamp(shown.time)
+    fields["artifact_ref"] = ids.artifact_ref(shown.artifact)
+    fields["names"] = list(shown.names)
+    fields["superseded"] = shown.superseded
+    fields["annotations"] = [
+        NoteAnswer(key=note.key, value=note.value, time=stamp(note.time), who=note.who) for note in shown.annotations
+    ]
+    return fields
 
 
 def shown_commit(shown: Shown) -> ShownCommit:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from harken import ids
-from harken.errors import BadRequest, Evicted, HarkenError
+from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.formats import find as find_format
-from harken.store.base import Annotation, Commit, Store
+from harken.store.base import Annotation, ArtifactInfo, Commit, Store
 
 from . import summary
 
@@ -62,6 +62,7 @@ def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
     readers = {commit.format: find_format(commit.format) for commit in commits}
     read = [commit for commit in commits if (known := readers[commit.format]) and "read" in known.can]
     contents = _contents(store, read)
+    sizes = store.infos([commit.artifact for commit in commits if commit.artifact not in contents])
     lines: dict[str, str] = {}
     for commit in commits:
         known = readers[commit.format]
@@ -69,7 +70,7 @@ def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
             if commit.artifact in contents and known is not None:
                 lines[commit.id] = summary.line(known.read(contents[commit.artifact]))
             elif known is None or "read" not in known.can:
-                lines[commit.id] = _sized(store, commit)
+                lines[commit.id] = _sized(commit, sizes.get(commit.artifact))
             else:
                 store.get(commit.artifact)
         except Evicted:
@@ -92,9 +93,10 @@ def _contents(store: Store, commits: Sequence[Commit]) -> dict[str, bytes]:
         return found
 
 
-def _sized(store: Store, commit: Commit) -> str:
+def _sized(commit: Commit, info: ArtifactInfo | None) -> str:
     """A line about bytes that nobody can read, which are not read for it."""
-    info = store.info(commit.artifact)
+    if info is None:
+        raise NotFound(f"no artifact {ids.artifact_ref(commit.artifact)}")
     if info.evicted:
         raise Evicted(f"the bytes of {commit.short} were evicted")
     return f"{commit.commit_type} in {commit.format}, {info.size} bytes"

@@ -86,6 +86,10 @@ class BlobReader(Protocol):
         """What is known of it without reading it."""
         ...
 
+    def infos(self, artifacts: Sequence[str]) -> dict[str, ArtifactInfo]:
+        """`info` of many, by their names; those that are not here are left out."""
+        ...
+
     def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Full names that begin with these hex digits."""
         ...

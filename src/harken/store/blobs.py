@@ -187,10 +187,24 @@ class SqliteBlobs:
 
     def info(self, artifact: str) -> ArtifactInfo:
         """What is known of it without reading it."""
+        found = self.infos([artifact])
+        if not found:
+            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}")
+        return found[artifact]
+
+    def infos(self, artifacts: Sequence[str]) -> dict[str, ArtifactInfo]:
+        """`info` of many, by their names; those that are not here are left out."""
         self._see_own_writes()
-        _, _, frame, _, size, policy, expires = self._locate(artifact)
-        evicted = frame is None and not self.has(artifact)
-        return ArtifactInfo(id=artifact, size=size, policy=policy or "default", expires=expires, evicted=evicted)
+        asked = {name for name in artifacts if ids.is_hex(name) and len(name) == 64}
+        names, found = list(asked), {}
+        for at in range(0, len(names), _TOGETHER):
+            for _, id, frame, _, size, policy, expires in self._artifact_rows(names[at : at + _TOGETHER]):
+                name = id.hex()
+                if name in asked:
+                    evicted = frame is None and not self.has(name)
+                    policy = policy or "default"
+                    found[name] = ArtifactInfo(id=name, size=size, policy=policy, expires=expires, evicted=evicted)
+        return found
 
     def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Full names that begin with these hex digits."""

@@ -27,17 +27,9 @@ T = TypeVar("T")
 _KEPT = 200_000
 _STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
 _ASKED = 400  # names in one query
-SESSION_WORDS = (
-    "parent",
-    "agent",
-    "title",
-    "source",
-    "template",
-    "principal",
-    "machine",
-    "ticket_id",
-    "thread_id",
-)
+# fmt: off
+SESSION_WORDS = ("parent", "agent", "title", "source", "template", "principal", "machine", "ticket_id", "thread_id")
+# fmt: on
 """Texts of a session's row, in the order of its columns."""
 Names = dict[int | None, str]
 """The full names of commits by their row numbers; None is no commit."""

@@ -129,6 +129,10 @@ class MemoryStore:
         policy, expires = found.policy
         return ArtifactInfo(id=artifact, size=found.size, policy=policy, expires=expires, evicted=found.data is None)
 
+    def infos(self, artifacts: Sequence[str]) -> dict[str, ArtifactInfo]:
+        """`info` of many, by their names; those that are not here are left out."""
+        return {name: self.info(name) for name in artifacts if name in self._artifacts}
+
     @_reading
     def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Full names that begin with these hex digits."""

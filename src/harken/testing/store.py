@@ -56,6 +56,7 @@ class StoreContract:
         assert data == b"".join(store.iter_parts(name))
         assert store.has(name)
         assert len(data) == store.info(name).size
+        assert {name: store.info(name)} == store.infos([name, "0" * 64, "no name"])
 
     def test_content_that_arrives_in_parts_has_the_same_name(self, store: Store) -> None:
         parts = [random.Random(n).randbytes(700_000) for n in range(5)]  # noqa: S311
