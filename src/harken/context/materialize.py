@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harken import __version__, ids
+from harken import ids
 from harken.errors import HarkenError
 from harken.formats import Format, Loss, get
-from harken.formats.base import Counts, count
+from harken.formats.base import Counts, count, revision
 from harken.store.base import Commit, Link, Store
 
 from . import walk
@@ -89,7 +89,8 @@ def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: s
     costly = answer.tier != "1" or len(commits) >= CACHE_CHAIN or not linear
     # Raw bytes, or what lacks something, may be better tomorrow: with a reader installed, or a session imported.
     if costly and answer.tier != "4" and not missing:
-        facts = msgspec.msgpack.encode(msgspec.structs.replace(made, bytes=b""))
+        used = {name: revision(name) for name in (answer.format, *(piece.name for piece in pieces))}
+        facts = msgspec.msgpack.encode((used, msgspec.structs.replace(made, bytes=b"")))
         _keep(store, key, facts, made.artifact, made.bytes)
     return made
 
@@ -139,8 +140,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 def cache_key(tip: Commit, format: str | None, stop: str) -> str:
-    """Under which an answer is remembered; a newer Harken may read better, so its version is part of it."""
-    return f"materialize/{__version__}/{tip.seal}/{format or ''}/{stop}"
+    """Under which an answer is remembered; a newer Harken may read better, so what tells its code is part of it."""
+    return f"materialize/{revision(DEFAULT_FORMAT)}/{tip.seal}/{format or ''}/{stop}"
 
 
 def bytes_key(artifact: str) -> str:
@@ -203,9 +204,11 @@ def _recall(store: Store, key: str) -> Materialized | None:
     if (facts := store.cached(key)) is None:
         return None
     try:
-        kept = msgspec.msgpack.decode(facts, type=Materialized)
+        used, kept = msgspec.msgpack.decode(facts, type=tuple[dict[str, str], Materialized])
     except msgspec.DecodeError:
         return None
+    if any(code != revision(name) for name, code in used.items()):
+        return None  # a format reads or writes otherwise since
     data = recall_bytes(store, kept.artifact)
     return None if data is None else msgspec.structs.replace(kept, bytes=data)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from functools import cache
 
-from .base import Delta, Format, Loss, Written, find, get, names
+from .base import Delta, Format, Loss, Written, find, get, names, problem
 from .kit.claims import HEAD, NO_CLAIM, Claim, best
 
 
@@ -44,4 +44,17 @@ def detect(head: bytes, path: str = "") -> Format | None:
     return None if found is None else get(found[0])
 
 
-__all__ = ["Claim", "Delta", "Format", "Loss", "Written", "claims", "detect", "find", "get", "names", "runtime_notices"]
+__all__ = [
+    "Claim",
+    "Delta",
+    "Format",
+    "Loss",
+    "Written",
+    "claims",
+    "detect",
+    "find",
+    "get",
+    "names",
+    "problem",
+    "runtime_notices",
+]

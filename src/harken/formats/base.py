@@ -7,14 +7,18 @@ the function out, and `can` says so as data, so that tables and errors need no s
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from harken.errors import BadRequest, NotFound
-from harken.events import Error, Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken import __version__, ids
+from harken.errors import BadRecord, BadRequest, HarkenError, NotFound
+from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import figure
 
 from .kit.claims import Claim
@@ -101,6 +105,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str = "application/octet-stream"
     description: str = ""
     """A sentence for whoever gets these bytes raw and has to make sense of them."""
+    revision: str = ""
+    """Say another one whenever it reads or writes otherwise: answers that were kept are then made again."""
     empty: bytes = b""
     """The empty conversation in this format."""
     join: Callable[[Iterable[bytes]], bytes] = concatenate
@@ -190,17 +196,131 @@ def find(name: str) -> Format | None:
     if module := _OURS.get(name):
         found: Format = importlib.import_module(f"harken.formats.{module}").FORMAT
         return found
-    if point := _installed().get(name):
-        loaded: Format = point.load()
-        return loaded
-    return None
+    loaded = _loaded(point) if (point := _installed().get(name)) else None
+    return loaded if isinstance(loaded, Format) else None
+
+
+def problem(name: str) -> str:
+    """Why a format that somebody installed cannot be used; empty where it can, or is not there."""
+    loaded = _loaded(point) if name not in _OURS and (point := _installed().get(name)) else None
+    return loaded if isinstance(loaded, str) else ""
 
 
 def get(name: str) -> Format:
     """The format of that name; `NotFound` lists what there is."""
     if (found := find(name)) is None:
+        if why := problem(name):
+            raise NotFound(f"the format {name!r} cannot be used: {why}", hint="install it again, or remove it")
         raise NotFound(f"no format is called {name!r}", hint="there are: " + ", ".join(names()))
     return found
+
+
+# -- formats of others: whatever they do, it costs only what they were asked for --------------------------------------
+
+
+@cache
+def _loaded(point: EntryPoint) -> Format | str:
+    """The format behind an entry point, or why there is none; that is told once."""
+    try:
+        found = point.load()
+    except (Exception, SystemExit) as problem:  # noqa: BLE001  a plug-in may break in any way
+        why = f"{type(problem).__name__}: {problem}"
+    else:
+        if isinstance(found, Format) and found.name == point.name:
+            return _guarded(found)
+        why = f"{point.value} is no harken.formats.Format of that name"
+    package = point.dist.name if point.dist else "(unknown)"
+    logging.getLogger("harken").warning("the format %r of the package %s cannot be used: %s", point.name, package, why)
+    return why
+
+
+def _guarded(found: Format) -> Format:
+    """The format, each function of which answers or raises a `HarkenError`; a reader that fails gives its bytes."""
+
+    def told(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*given: Any) -> Any:
+            try:
+                return function(*given)
+            except HarkenError:
+                raise
+            except Exception as problem:
+                hint = "the plug-in is broken: install another version of it, or remove it"
+                raise BadRecord(_failed(found, problem), hint=hint) from problem
+
+        return call
+
+    def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def read(data: bytes) -> list[Event]:
+            try:
+                return list(function(data))
+            except Exception as problem:  # noqa: BLE001
+                return [Output(raw=data, why=_failed(found, problem), media_type=found.media_type)]
+
+        return read
+
+    def estimated(data: bytes) -> Counts:
+        try:
+            return found.measurer(data) if found.measurer is not None else weigh(len(data))
+        except Exception:  # noqa: BLE001
+            return weigh(len(data))
+
+    wrapped: dict[str, Any] = {"direct": {name: told(write) for name, write in found.direct.items()}}
+    for names, wrap in ((("join", "split", "context", "writer", "adopter"), told), (_READERS, opaque)):
+        for name in names:
+            function = getattr(found, name)
+            if function not in (None, concatenate, whole, identity):
+                wrapped[name] = wrap(function)
+    if found.measurer is not None:
+        wrapped["measurer"] = estimated
+    return msgspec.structs.replace(found, **wrapped)
+
+
+_READERS = ("reader", "conversation_reader")
+
+
+def _failed(found: Format, problem: Exception) -> str:
+    return f"the format {found.name} failed: {type(problem).__name__}: {problem}"
+
+
+# -- which code made an answer -----------------------------------------------------------------------------------------
+
+
+def revision(name: str) -> str:
+    """What changes with the code of a format, so that an answer which older code made is not taken for today's."""
+    if name in _OURS:
+        return _own_code()
+    point = _installed().get(name)
+    return _plugin_code(point) if point is not None else ""
+
+
+@cache
+def _own_code() -> str:
+    home = Path(__file__).parents[1]
+    return _stamps([home / "events", home / "formats", home / "context"], __version__)
+
+
+@cache
+def _plugin_code(point: EntryPoint) -> str:
+    """The distribution's version, what the format says of itself, and its files."""
+    found = _loaded(point)
+    if not isinstance(found, Format):
+        return ""
+    dist = f"{point.dist.name} {point.dist.version}" if point.dist else ""
+    package = importlib.import_module(point.module.partition(".")[0])
+    places = getattr(package, "__path__", None) or [getattr(package, "__file__", None)]
+    return _stamps([Path(place) for place in places if place], f"{dist} {found.revision}")
+
+
+def _stamps(places: Iterable[Path], said: str) -> str:
+    """A digest of what is said and of the sizes and times of code files, which is cheaper than reading them."""
+    seen = [said]
+    for place in places:
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else filter(Path.exists, [place]):
+            facts = file.stat()
+            seen.append(f"{file.name} {facts.st_size} {facts.st_mtime_ns}")
+    return ids.artifact_id("\n".join(seen).encode())[:16]
 
 
 # -- how much a stretch of conversation holds --------------------------------------------------------------------------

@@ -54,12 +54,10 @@ def _installation() -> Iterator[Check]:
 
 def _formats() -> Iterator[Check]:
     for name in formats.names():
-        try:
-            found = formats.find(name)
-        except Exception as problem:  # noqa: BLE001  a format of somebody else may break in any way
-            why = f"{type(problem).__name__}: {problem}"
+        if why := formats.problem(name):
             yield Check(check=f"format {name}", status="failure", detail=why, hint="install it again, or remove it")
             continue
+        found = formats.find(name)
         can = ", ".join(sorted(found.can)) if found else "missing"
         yield Check(check=f"format {name}", detail=can or "neither read nor write")
 
