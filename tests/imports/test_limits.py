@@ -14,10 +14,11 @@ import pytest
 import zstandard
 
 from harken import runtimes
+from harken.runtimes.files import OpenFile
 from harken.runtimes.importer import Importer
 from support.sessions import conversation, rollout
 
-from .conftest import Import
+from .conftest import Import, age
 
 THREAD = "019b88e0-0000-7000-8000-000000000001"
 MEMORY = 400 << 20
@@ -240,3 +241,51 @@ def test_what_is_too_much_costs_at_most_400_mb(tmp_path: Path, kind: str) -> Non
     statuses = {line.get("session", "") or "failed": line["status"] for line in lines if "status" in line}
     assert "new" == statuses.pop("good")
     assert {"failed": "failed"} == statuses if "bomb" in kind else {"aaa": "new"} == statuses
+
+
+class TestWhatFailedBefore:
+    """A file that cannot be taken in is not opened again until it changes, and is told every time."""
+
+    @pytest.fixture
+    def opened(self, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+        opened: list[Path] = []
+        original = OpenFile.__init__
+
+        def init(self: OpenFile, path: Path, *, unpack: bool = True) -> None:
+            opened.append(path)
+            original(self, path, unpack=unpack)
+
+        monkeypatch.setattr(OpenFile, "__init__", init)
+        return opened
+
+    def test_is_told_again_without_a_look(self, repo: Any, take_in: Import, tmp_path: Path, opened: list[Path]) -> None:
+        path = tmp_path / "files" / "x.jsonl.zst"
+        path.parent.mkdir()
+        path.write_bytes(b"no archive")
+        age(path)
+
+        first, second = take_in(path.parent), take_in(path.parent)
+
+        assert "failed" == first[str(path)].status
+        assert first == second
+        assert [path] == opened
+
+    @pytest.mark.parametrize("change", ["content", "verify", "named", "just written"])
+    def test_is_looked_at_again_where_the_answer_may_differ(
+        self, repo: Any, take_in: Import, tmp_path: Path, opened: list[Path], change: str
+    ) -> None:
+        path = tmp_path / "files" / "x.jsonl.zst"
+        path.parent.mkdir()
+        path.write_bytes(b"no archive")
+        if change != "just written":
+            age(path)
+        take_in(path.parent)
+        if change == "content":
+            path.write_bytes(zstandard.compress(conversation("aaa").data))
+        if change == "named":
+            list(Importer(repo.store, [runtimes.get("claude-code")]).run([path], named=True))
+        else:
+            found = take_in(path.parent, verify=change == "verify")
+            assert (["aaa"] if change == "content" else [str(path)]) == list(found)
+
+        assert len(opened) > 1

@@ -111,6 +111,10 @@ def _stamp(info: os.stat_result, path: Path | str) -> FileStamp:
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
+class Unfit(HarkenError):
+    """What the file holds cannot be taken in; as long as it does not change, trying again gives the same answer."""
+
+
 class OpenFile:
     """A file's content as it was when it was opened: a writer may be adding to it. Compressed content is unpacked."""
 
@@ -190,15 +194,15 @@ class OpenFile:
                         frame = None if frame.eof else frame
                         size += len(content)
                         if size > limit:
-                            raise HarkenError(
+                            raise Unfit(
                                 f"{self.path}: unpacks to more than {limit >> 20} MiB",
                                 hint="unpack it yourself and import the result, if you trust it",
                             )
                         yield content
         except zstandard.ZstdError as problem:
-            raise HarkenError(f"{self.path}: not a zstd file ({problem})") from None
+            raise Unfit(f"{self.path}: not a zstd file ({problem})") from None
         if frame is not None:
-            raise HarkenError(f"{self.path}: the zstd file is cut short")
+            raise Unfit(f"{self.path}: the zstd file is cut short")
 
 
 # -- databases -------------------------------------------------------------------------------------------------------

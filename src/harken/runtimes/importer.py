@@ -26,7 +26,7 @@ from harken.store import SessionRow, Store
 
 from . import is_registered, memory
 from .base import Identity, Runtime
-from .files import FileStamp, Unreadable, database_stamp, stamp_of
+from .files import FileStamp, Unfit, Unreadable, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
 from .memory import ImportResult, SourceMemory
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
@@ -70,6 +70,7 @@ class Importer:
         self._details = details
         """Whether the result of a source that has not changed tells how much there is of it."""
         self._not_claimed: dict[str, FileStamp] = {}
+        self._failures = memory.FailureMemory(store, self.runtimes)
         self._keeper = PartKeeper(store, now=now, principal=principal, settle_tails=settle_tails, verify=verify)
         self._read = read or (lambda path, since: read_source(path, tuple(self.runtimes.values()), since, self.now))
         self._jobs = jobs
@@ -150,7 +151,9 @@ class Importer:
             if not isinstance(problem, SourceChanged):
                 break
         assert problem is not None
-        self._done.append(_failure(str(path), problem))
+        self._done.append(memory.failure_of(str(path), problem))
+        if isinstance(problem, Unfit) and not self.dry_run:
+            self._failures.note(path, self._done[-1], self.now())
 
     @contextlib.contextmanager
     def _looking_ahead(self, paths: Iterable[Path | Unreadable]) -> Iterator[Iterable[Path | Unreadable]]:
@@ -208,6 +211,9 @@ class Importer:
         """Read a file and queue its parts; every answer says whether what is queued should land now."""
         file = str(path)
         if not self.verify and self._is_settled(path, file):
+            return
+        if not self.verify and not named and (failed := self._failures.find(path)) is not None:
+            self._done.append(failed)
             return
         known = self._known(file)
         runtime: Runtime | None = None
@@ -339,7 +345,7 @@ class Importer:
             except Exception as problem:
                 if _is_the_stores(problem):
                     raise
-                done.append(_failure(item.path, problem))
+                done.append(memory.failure_of(item.path, problem))
         return done
 
     def _keep_all(self, pending: list[tuple[SourceImport, Part]]) -> list[ImportResult]:
@@ -384,14 +390,6 @@ class Importer:
         path = Path(file if source in self._inside.get(file, ()) else source)
         if path not in self._again:
             self._again.append(path)
-
-
-def _failure(source: str, problem: Exception) -> ImportResult:
-    if isinstance(problem, HarkenError):
-        return memory.failed(source, str(problem), problem.hint)
-    if isinstance(problem, MemoryError):
-        return memory.failed(source, f"{source}: not enough memory to take it in")
-    return memory.failed(source, f"{source}: could not be taken in ({type(problem).__name__}: {problem})")
 
 
 def _is_the_stores(problem: Exception) -> bool:

@@ -10,21 +10,26 @@ in which order they came.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import msgspec
 import zstandard
 
+from harken import __version__
 from harken.context import all_versions
 from harken.context.chains import ChainState
+from harken.errors import HarkenError
 from harken.events.tally import Figures, Tally, merge_requests
 from harken.formats.facts import FileFacts
 from harken.store import SessionRow, Store
 
 from .base import Identity, Runtime
-from .files import FileStamp
+from .files import FileStamp, stamp_of
 
 VERSION = 2
 LONG = 2 << 10
+LARGE = 64 << 20
+"""A file that is smaller, and no archive, is quickly tried again."""
 LARGEST = 1 << 30
 UNREAD = FileStamp(-1, 0, 0)
 """The stamp of a source that was not read to its end: none has it, so the next look reads on."""
@@ -280,6 +285,41 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 def failed(source: str, why: str, hint: str | None = None) -> ImportResult:
     """The source could not be taken in."""
     return ImportResult(session="", runtime="", source=source, status="failed", error=why, hint=hint or "")
+
+
+def failure_of(source: str, problem: Exception) -> ImportResult:
+    """The source failed, and how."""
+    if isinstance(problem, HarkenError):
+        return failed(source, str(problem), problem.hint)
+    if isinstance(problem, MemoryError):
+        return failed(source, f"{source}: not enough memory to take it in")
+    return failed(source, f"{source}: could not be taken in ({type(problem).__name__}: {problem})")
+
+
+class FailureMemory:
+    """What could not be taken in and would cost much to try again (an archive, a large file), in the store's cache: as
+    long as the file is the same, the failure is told again without a look into it. `--verify`, a file that is asked
+    for by name and another version of Harken look again."""
+
+    def __init__(self, store: Store, runtimes: Iterable[str]) -> None:
+        self._store = store
+        self._of = f"import-failure/{__version__}/{','.join(sorted(runtimes))}"
+
+    def find(self, path: Path) -> ImportResult | None:
+        """How the file failed, where it did and has not changed since."""
+        stamp = stamp_of(path)
+        if path.suffix != ".zst" and stamp.size < LARGE:
+            return None
+        found = self._store.cached(self._key(path, stamp))
+        return None if found is None else msgspec.json.decode(found, type=ImportResult)
+
+    def note(self, path: Path, result: ImportResult, now: int) -> None:
+        """Remember a failure, unless the file may be changing within a tick of its clock."""
+        if not (stamp := stamp_of(path)).is_recent(now):
+            self._store.cache(self._key(path, stamp), msgspec.json.encode(result))
+
+    def _key(self, path: Path, stamp: FileStamp) -> str:
+        return f"{self._of}/{stamp.size}-{stamp.modified}-{stamp.inode}{path}"
 
 
 def skipped(source: str, why: str) -> ImportResult:

@@ -20,7 +20,7 @@ from harken.formats.kit.claims import best
 from harken.formats.kit.jsonl import MAX_LINE
 
 from .base import Runtime
-from .files import HEAD, FileStamp, OpenFile, database_stamp, open_snapshot
+from .files import HEAD, FileStamp, OpenFile, Unfit, database_stamp, open_snapshot
 
 PART = 8 << 20
 """How much of a file is scanned at once; more only where no cut falls."""
@@ -273,7 +273,7 @@ def read_parts(file: OpenFile, scan: Scan, since: Resumption, now: clock.Clock =
         facts = scan(data, state)
         if not stream.ended and facts.offset == stream.offset:
             if stream.held > UNCUT_LIMIT:
-                raise HarkenError(f"{file.path}: {UNCUT_LIMIT >> 20} MiB without a record to cut at")
+                raise Unfit(f"{file.path}: {UNCUT_LIMIT >> 20} MiB without a record to cut at")
             size = 2 * stream.held
             continue
         stream.confirm(now())
@@ -317,7 +317,7 @@ def read_document(file: OpenFile, scan: Scan, now: clock.Clock = clock.now) -> P
     stream = _Stream(file, 0, 0, "")
     stream.fill(DOCUMENT_LIMIT + 1)
     if not stream.ended or stream.content()[1]:
-        raise HarkenError(f"{file.path}: a document of more than {DOCUMENT_LIMIT >> 20} MiB")
+        raise Unfit(f"{file.path}: a document of more than {DOCUMENT_LIMIT >> 20} MiB")
     stream.confirm(now())
     return whole_part(stream.content()[0][0][1], scan, file.stamp)
 

@@ -23,6 +23,7 @@ import msgspec
 from harken.errors import HarkenError
 
 from .base import Runtime
+from .files import Unfit
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
 
 AHEAD = 2
@@ -45,8 +46,10 @@ class ReadFailed(msgspec.Struct, frozen=True, tag=True):
 
     message: str
     hint: str | None
-    changed: bool
+    changed: bool = False
     """Whether it was rewritten meanwhile."""
+    unfit: bool = False
+    """Whether it cannot be taken in as it is."""
 
 
 class ReadEnded(msgspec.Struct, frozen=True, tag=True):
@@ -98,11 +101,11 @@ def main(names: Sequence[str]) -> None:
             except BrokenPipeError:
                 return
             except HarkenError as problem:
-                changed = isinstance(problem, SourceChanged)
-                _send(sys.stdout.buffer, ReadFailed(str(problem), problem.hint, changed))
+                changed, unfit = isinstance(problem, SourceChanged), isinstance(problem, Unfit)
+                _send(sys.stdout.buffer, ReadFailed(str(problem), problem.hint, changed, unfit))
             except Exception as problem:  # noqa: BLE001  whatever is wrong with one file, the others are read
                 message = f"{task.path}: could not be taken in ({type(problem).__name__}: {problem})"
-                _send(sys.stdout.buffer, ReadFailed(message, None, False))
+                _send(sys.stdout.buffer, ReadFailed(message, None))
 
 
 # -- in whoever asks -------------------------------------------------------------------------------------------------
@@ -184,7 +187,8 @@ class WorkerPool:
                 if said is None:
                     raise HarkenError(f"{path}: no process is left to read it", hint="import it again with --jobs 1")
                 if isinstance(said, ReadFailed):
-                    raise (SourceChanged if said.changed else HarkenError)(said.message, hint=said.hint)
+                    kind = SourceChanged if said.changed else Unfit if said.unfit else HarkenError
+                    raise kind(said.message, hint=said.hint)
                 begun = True
                 yield said
         finally:
@@ -253,7 +257,7 @@ class WorkerPool:
             if data is not None
             else f"the process that read it died ({_how(code)})"
         )
-        pending.put(ReadFailed(f"{pending.task.path}: {why}", None, False))
+        pending.put(ReadFailed(f"{pending.task.path}: {why}", None))
         return False
 
 
