@@ -69,12 +69,21 @@ def _json(value: Any) -> str:
         text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
     except TypeError:
         # A lone surrogate (an argument that was not UTF-8) or a number beyond 64 bits; this way says them all.
-        text = json.dumps(value, default=_plain)
+        text = _json_slowly(value)
     # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
     text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not speaks_unicode():
         text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
     return text
+
+
+def _json_slowly(value: Any) -> str:
+    try:
+        return json.dumps(value, default=_plain)
+    except RecursionError:  # a line of a log may be a thousand levels deep
+        from harken.formats.kit.jsonl import encode_slowly
+
+        return encode_slowly(value).decode()
 
 
 def speaks_unicode() -> bool:

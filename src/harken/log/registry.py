@@ -7,14 +7,13 @@ exactly what the one that wrote it knew.
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 import orjson
 
-from harken.formats.session_log import BLANK, ENTRY, HEAD, KINDS, ROLES, Group, Record, as_id
+from harken.formats.session_log import BLANK, ENTRY, HEAD, KINDS, ROLES, Group, Record, as_id, shown
 
 from .base import AgentInfo, LogProblem, OpenCall
 
@@ -172,7 +171,7 @@ class Registry:
             elif role == "tool":
                 self._result(agent_id, data)
             elif type(role) is not str or role not in _ROLES:
-                self.note("unknown role", _shown(role))
+                self.note("unknown role", shown(role))
         else:
             self._other(kind, info, data, message_id, met)
 
@@ -186,10 +185,10 @@ class Registry:
             # v1 does not say who made it: whoever made the call that caused it.
             self.messages[message_id] = self.messages.get(as_id(data.get("cause")) or "", "")
         elif type(kind) is not str or kind not in KINDS:
-            self.note("unknown event type", _shown(kind))
+            self.note("unknown event type", shown(kind))
 
     def _unnamed(self, message_id: Any) -> str:
-        self.note("no message id", "" if message_id is None else _shown(message_id))
+        self.note("no message id", "" if message_id is None else shown(message_id))
         return as_id(message_id) or f"@{self._here()[1]}"
 
     def _meet(self, agent_id: str) -> AgentInfo:
@@ -208,7 +207,7 @@ class Registry:
             if target is None:
                 continue
             if (name := as_id(target)) is None:
-                self.note("a link that is not an id", _shown(target))
+                self.note("a link that is not an id", shown(target))
             elif name not in self.messages:
                 self._dangling.append((self._here(), message_id, name))
 
@@ -367,18 +366,6 @@ class Registry:
 def _open_call(key: tuple[str, str], call: tuple[str, Data]) -> OpenCall:
     (agent_id, call_id), (message_id, function) = key, call
     return OpenCall(agent_id, message_id, call_id, _text(function.get("name")), function.get("arguments"))
-
-
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 80
-
-
-def _shown(value: Any) -> str:
-    """A value in a few words, however large or deep it is."""
-    try:
-        return _REPR.repr(value)[:80]
-    except ValueError:  # a number of more digits than Python writes
-        return type(value).__name__
 
 
 def _text(value: Any) -> str:

@@ -36,6 +36,8 @@ LARGE = 1024 * 1024
 MAX_VALUES = 500_000
 """Values on a large line, counted as `,`, `[` and `{` outside strings: `[{},{},…]` takes thirty times its size in
 memory when it is parsed."""
+TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
+CROWDED = f"more than {MAX_VALUES} values on one line"
 HEAD = 64 * 1024
 """How much of an overlong line an event carries."""
 BOM = b"\xef\xbb\xbf"
@@ -118,8 +120,8 @@ def _excess(line: bytes, crowded: bool) -> str:
     """What there is too much of outside the strings of a line, or of its beginning."""
     bare = _TEXT.sub(b"", line)
     if crowded and bare.count(b"[") + bare.count(b"{") + bare.count(b",") > MAX_VALUES:
-        return f"more than {MAX_VALUES} values on one line"
-    return f"nested more than {MAX_DEPTH} deep" if _nests_too_deep(bare) else ""
+        return CROWDED
+    return TOO_DEEP if _nests_too_deep(bare) else ""
 
 
 def _nests_too_deep(bare: bytes) -> bool:
@@ -186,7 +188,7 @@ def parse_document(data: bytes) -> Any:
     A document has no limit but the depth: whoever takes one in limits its size.
     """
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _nests_too_deep(_TEXT.sub(b"", data)):
-        raise NotJson(f"nested more than {MAX_DEPTH} deep")
+        raise NotJson(TOO_DEEP)
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -351,10 +353,11 @@ def encode(value: Any) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except (orjson.JSONEncodeError, RecursionError):
-        return _encode_slowly(value)
+        return encode_slowly(value)
 
 
-def _encode_slowly(value: Any) -> bytes:
+def encode_slowly(value: Any) -> bytes:
+    """The same without a library, all of which have a limit of their own: orjson writes 254 levels."""
     parts: list[str] = []
     # Values still to be written, and text that goes between them.
     waiting: list[tuple[bool, Any]] = [(True, value)]

@@ -1,7 +1,7 @@
 """`session-log-v2`: the multi-agent session log, one JSON object per line.
 
 Reads v2, the older v1 and the dialect that smallchat shipped, line by line; writes v2. The layout of every line is in
-`docs/FORMAT.md`. Everything here is a pure function of bytes; files are the business of the room `log`.
+`docs/FORMAT.md`. Everything here is a pure function of bytes; files are the business of the package `log`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,22 @@ from collections.abc import Iterator, Sequence
 from harken.events import Event, Output
 from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
-from harken.formats.kit.jsonl import read_head
+from harken.formats.kit.jsonl import HEAD, MAX_LINE, read_head
 
-from .lines import BLANK, HEAD, MAX_LINE, Group, Record, data_of, read_groups, read_records
-from .reading import ENTRY, PLAIN, ROLES, as_cause, as_id, content_text, dialect, events_of, instant_of, normalise
+from .lines import BLANK, Group, Record, data_of, read_groups, read_records
+from .reading import (
+    ENTRY,
+    PLAIN,
+    ROLES,
+    as_cause,
+    as_id,
+    content_text,
+    dialect,
+    events_of,
+    instant_of,
+    normalise,
+    shown,
+)
 from .scan import LogScanner, first_digits, main_agent, scan, told_records
 from .transcripts import context, continues, owner, side_chains
 from .writing import encode, record_of, records_of, runs
@@ -100,6 +112,7 @@ __all__ = [
     "records_of",
     "runs",
     "scan",
+    "shown",
     "side_chains",
     "told_records",
     "write",

@@ -1,14 +1,14 @@
 """Lines of a session log: bytes in, one `Record` per object out, and nothing a file may hold stops the reading.
 
-Memory is bounded, whatever the file: a line beyond the limit is counted, its head is kept and the rest is passed over,
-and a long line of very many small values, each of which costs more than its bytes, is kept as bytes. Well-formed
-lines take orjson's road; what orjson refuses (a lone surrogate, a NaN, two objects on a line) gets a second, slower
-look, and only what survives neither is given up as data. It is still there as bytes.
+Limits and grammar are those of every line format (`kit.jsonl`), so memory is bounded, whatever the file: of a line that
+is too long the head is kept and the rest passed over. What is different here: lines come from a stream, plain ones are
+decoded together, and each oddity is named, since a log says what is odd about it. Well-formed lines take orjson's road;
+what orjson refuses (a lone surrogate, a NaN, two objects on a line) gets a second, slower look, and only what survives
+neither is given up as data. It is still there as bytes.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Any
@@ -16,43 +16,28 @@ from typing import Any
 import msgspec
 import orjson
 
-from .reading import is_current, normalise
+from harken.formats.kit.jsonl import HEAD, LARGE, MAX_LINE, SHORT, refusal
 
-MAX_LINE = 16 * 1024 * 1024
-"""Longer lines are kept in the file and reported, not read."""
-MAX_DEPTH = 200
-"""Nesting beyond this is not read: common JSON writers could not write it again."""
-MAX_OBJECTS = 1000
-"""So many objects on one line are read one by one; a line with more is kept whole."""
-LARGE = 1024 * 1024
-"""The values on a line longer than this are counted before it is read."""
-MAX_VALUES = 500_000
-"""A long line with more values than this is not read: `[{},{},…]` would take thirty times its size in memory."""
-HEAD = 64 * 1024
-"""How much of an overlong line is kept in its record."""
+from .reading import is_current, normalise
 
 BLANK = "blank line"
 TORN = "no newline at the end"
 BROKEN = "not JSON"
 OVERLONG = "line too long"
 SEVERAL = "several objects on one line"
-DEEP = "nested too deeply"
 NOT_OBJECT = "not an object"
 NOT_UTF8 = "not UTF-8"
 SURROGATE = "lone surrogate"
 NUMBER = "number beyond 64 bits"
 NOT_FINITE = "NaN or infinity"
-CROWDED = "too many values"
 MARKED = "byte order mark"
+ODD_AND_DEEP = "an oddity in a deep value"
 
 # A run of twenty digits may be a number that orjson would round; a shorter one cannot. Looking at every fifth byte
 # finds four digits in a row wherever there is such a run (and hardly ever otherwise), for a fraction of the time.
 _LONG_NUMBER = b"0" * 20
 _STRIDE = 5
 _DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte & 0x5F for byte in range(256))
-BOM = b"\xef\xbb\xbf"
-# A JSON string; possessive, so that no text makes it try twice.
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
@@ -121,12 +106,12 @@ class Group(msgspec.Struct, gc=False):
             offset += len(raw) + self.longer + 1
 
     def _look(self, raw: bytes) -> list[Reading]:
-        if not (self.longer or self.wide) and self.ended and not is_crowded(raw):
+        if not (self.longer or self.wide) and self.ended and not refusal(raw):
             try:
                 data = orjson.loads(raw)
             except orjson.JSONDecodeError:
                 data = None
-            if type(data) is dict and not nests_deeper(data, MAX_DEPTH):
+            if type(data) is dict:
                 return [(data if is_current(data) else normalise(data), None, 0, len(raw))]
         return _second_look(raw, self.longer, self.ended)
 
@@ -147,8 +132,8 @@ def read_groups(chunks: Iterable[bytes], *, offset: int = 0, line: int = 1) -> I
 
 
 def _decode_together(raws: list[bytes]) -> list[dict[str, Any]] | None:
-    """The objects on these lines, where each line is exactly one, in today's dialect and not deep; else None."""
-    if any(map(is_crowded, raws)):
+    """The objects on these lines, where each line is exactly one, in v2 and within the limits; else None."""
+    if any(len(raw) > SHORT and refusal(raw) for raw in raws):
         return None
     loads = orjson.loads
     try:
@@ -157,10 +142,6 @@ def _decode_together(raws: list[bytes]) -> list[dict[str, Any]] | None:
         return None
     if not {dict}.issuperset(map(type, found)) or not all(map(is_current, found)):
         return None
-    # Few brackets cannot nest deeply; many may simply stand in a text.
-    for raw in raws:
-        if len(raw) > 2 * MAX_DEPTH and raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
-            return None if any(nests_deeper(data, MAX_DEPTH) for data in found) else found
     return found
 
 
@@ -239,36 +220,3 @@ def _may_hold_long_number(chunk: bytes) -> bool:
 
 def _holds_long_number(raw: bytes) -> bool:
     return _LONG_NUMBER in raw.translate(_DIGITS)
-
-
-def is_crowded(raw: bytes) -> bool:
-    """Whether a long line holds more values than are read; what merely stands in a text does not count."""
-    if len(raw) <= LARGE or _separators(raw) <= MAX_VALUES:
-        return False
-    count = kept = 0
-    for text in _STRING.finditer(raw):
-        count += _separators(raw[kept : text.start()])
-        kept = text.end()
-        if count > MAX_VALUES:
-            return True
-    return count + _separators(raw[kept:]) > MAX_VALUES
-
-
-def _separators(raw: bytes) -> int:
-    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
-
-
-def nests_deeper(value: Any, limit: int) -> bool:
-    """Whether lists and objects stand inside each other more than so many deep."""
-    level = [value]
-    for _ in range(limit + 1):
-        below: list[Any] = []
-        for item in level:
-            if type(item) is dict:
-                below.extend(item.values())
-            elif type(item) is list:
-                below.extend(item)
-        if not below:
-            return False
-        level = below
-    return True

@@ -8,29 +8,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from harken.events.base import clean
+from harken.formats.kit.jsonl import BOM, MAX_OBJECTS, SPACE, refusal, take_apart
 
 from .lines import (
     BLANK,
-    BOM,
     BROKEN,
-    CROWDED,
-    DEEP,
     MARKED,
-    MAX_DEPTH,
-    MAX_OBJECTS,
     NOT_FINITE,
     NOT_OBJECT,
     NOT_UTF8,
     NUMBER,
+    ODD_AND_DEEP,
     SEVERAL,
     SURROGATE,
     Reading,
-    is_crowded,
-    nests_deeper,
 )
 from .reading import is_current, normalise
 
-_SPACE = " \t\r\n"
+_SPACE = SPACE.decode()
 _MAX_DIGITS = 4000
 
 
@@ -51,17 +46,31 @@ def _marked(reading: Reading) -> Reading:
 def _look_closer(raw: bytes) -> list[Reading]:
     if not raw.strip():
         return [(None, BLANK, 0, len(raw))]
-    if is_crowded(raw):
-        return [(None, CROWDED, 0, len(raw))]
+    if why := refusal(raw):
+        return [(None, why, 0, len(raw))]
+    try:
+        return _look_at_each(raw)
+    except RecursionError:
+        return _look_at_depth(raw)
+
+
+def _look_at_depth(raw: bytes) -> list[Reading]:
+    """What is odd and so deep that only the kit's own parser follows it, which does not say what it met."""
+    objects, unread = take_apart(raw, 0, len(raw))
+    if unread is not None or not objects:
+        return [(None, BROKEN, 0, len(raw))]
+    if len(objects) == 1:
+        return [(_current(objects[0][0]), ODD_AND_DEEP, 0, len(raw))]
+    return [(_current(value), f"{SEVERAL}; {ODD_AND_DEEP}", start, end) for value, start, end in objects]
+
+
+def _look_at_each(raw: bytes) -> list[Reading]:
     problem = None
     try:
         text = raw.decode()
     except UnicodeDecodeError:
         text, problem = raw.decode(errors="replace"), NOT_UTF8
-    try:
-        found = _decode_all(text)
-    except RecursionError:
-        return [(None, DEEP, 0, len(raw))]
+    found = _decode_all(text)
     if found is None:
         return [(None, problem or BROKEN, 0, len(raw))]
     if len(found) == 1:
@@ -139,13 +148,15 @@ def _accept(found: tuple[Any, str | None], problem: str | None) -> tuple[dict[st
     problems = [text for text in (problem, odd) if text]
     if type(value) is not dict:
         return None, "; ".join([*problems, NOT_OBJECT])
-    if nests_deeper(value, MAX_DEPTH):
-        return None, "; ".join([*problems, DEEP])
     cleaned = _clean(value)
     if cleaned is not value:
         problems.append(SURROGATE)
-    data = cleaned if is_current(cleaned) else normalise(cleaned)
-    return data, "; ".join(problems) or None
+    return _current(cleaned), "; ".join(problems) or None
+
+
+def _current(data: dict[str, Any]) -> dict[str, Any]:
+    """With the keys of v2."""
+    return data if is_current(data) else normalise(data)
 
 
 def _clean(value: Any) -> Any:

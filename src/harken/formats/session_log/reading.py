@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
+from harken.formats.kit.jsonl import encode_slowly
 
 Data = dict[str, Any]
 Envelope = dict[str, Any]
@@ -59,12 +61,12 @@ def events_of(data: Data, raw: bytes | None = None) -> list[Event]:
         role = data.get("role")
         read = _BY_ROLE.get(role) if isinstance(role, str) else None
         if read is None:
-            return [_opaque(data, raw, envelope, f"unknown role {_shown(role)}")]
+            return [_opaque(data, raw, envelope, f"unknown role {shown(role)}")]
         return read(data, envelope)
     if kind == "output":
         return [_output(data, envelope)]
     if not isinstance(kind, str) or kind not in PLAIN:
-        return [_opaque(data, raw, envelope, f"unknown event type {_shown(kind)}")]
+        return [_opaque(data, raw, envelope, f"unknown event type {shown(kind)}")]
     try:
         return [_plain(kind, data, envelope)]
     except (msgspec.ValidationError, OverflowError, ValueError) as problem:
@@ -310,7 +312,11 @@ def as_json(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
+        pass
+    try:
         return json.dumps(value, separators=(",", ":")).encode()
+    except RecursionError:
+        return encode_slowly(value)
 
 
 def _unbase64(text: str) -> bytes:
@@ -320,8 +326,16 @@ def _unbase64(text: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def _shown(value: Any) -> str:
-    return repr(value)[:80]
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 80
+
+
+def shown(value: Any) -> str:
+    """A value in a few words, however large or deep it is."""
+    try:
+        return _REPR.repr(value)[:80]
+    except ValueError:  # a number of more digits than Python writes
+        return type(value).__name__
 
 
 USER = "user"

@@ -20,8 +20,8 @@ import orjson
 from harken.clock import format_instant, in_calendar
 from harken.errors import BadRequest
 from harken.events import KINDS, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.formats.kit.jsonl import MAX_DEPTH, MAX_LINE, encode_slowly, refusal
 
-from .lines import MAX_DEPTH, MAX_LINE, MAX_VALUES, is_crowded, nests_deeper
 from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN, ROLES
 
 Data = dict[str, Any]
@@ -212,9 +212,10 @@ def _plain(data: Data, event: Event) -> None:
 def embedded(text: bytes) -> Any:
     """JSON text as the object it is where that gives back the same bytes and a reader follows it, else as text."""
     try:
-        value = None if is_crowded(text) else orjson.loads(text)
+        value = None if refusal(text) else orjson.loads(text)
+        # What is deeper than orjson writes (254 levels) is text, too.
         if isinstance(value, (dict, list)) and orjson.dumps(value) == text and not _looks_encoded(value):
-            return text.decode() if nests_deeper(value, MAX_DEPTH - 1) else value
+            return value
     except (orjson.JSONDecodeError, TypeError):
         pass
     try:
@@ -233,17 +234,12 @@ def encode(data: Data) -> bytes:
         line = orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
         line = _encode_oddities(data)
-    if len(line) > MAX_LINE:
+    if len(line) > MAX_LINE + 1:
         raise BadRequest(
             f"a line of {len(line)} bytes is too long for a session log (at most {MAX_LINE})", hint=_ELSEWHERE
         )
-    if is_crowded(line):
-        raise BadRequest(f"more than {MAX_VALUES} values are too many for a line of a session log", hint=_ELSEWHERE)
-    if len(line) > 2 * MAX_DEPTH and line.count(b"[") + line.count(b"{") > MAX_DEPTH and _is_deep(line):
-        raise BadRequest(
-            f"nested more than {MAX_DEPTH} deep, which no reader of a session log follows",
-            hint="log a deep value as JSON text",
-        )
+    if why := refusal(line):
+        raise BadRequest(f"{why}, which no reader of a session log follows", hint=_ELSEWHERE)
     if b"null" in line and _holds_not_finite(data):
         raise BadRequest("JSON has no NaN and no infinity", hint="log such a number as text, or leave it out")
     return line
@@ -255,13 +251,21 @@ _ELSEWHERE = "keep large content in a file or in the store and log a reference t
 def _encode_oddities(data: Data) -> bytes:
     """Lone surrogates and whole numbers beyond 64 bits: no business of orjson's, but not to be lost either."""
     try:
-        text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as problem:
+        return _without_orjson(data) + b"\n"
+    except (TypeError, ValueError) as problem:
         raise BadRequest(
             f"cannot be written as JSON: {problem}",
             hint="log text, finite numbers, true, false, and lists and objects of them",
         ) from None
-    return text.encode() + b"\n"
+
+
+def _without_orjson(data: Data) -> bytes:
+    try:
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    except RecursionError:
+        if _nests_deeper(data, MAX_DEPTH):
+            raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
+        return encode_slowly(data)
 
 
 def _holds_not_finite(data: Data) -> bool:
@@ -278,15 +282,19 @@ def _holds_not_finite(data: Data) -> bool:
     return False
 
 
-def _is_deep(line: bytes) -> bool:
-    try:
-        return nests_deeper(orjson.loads(line), MAX_DEPTH)
-    except orjson.JSONDecodeError:
-        pass  # deeper than orjson goes, or with the oddities that it does not read
-    try:
-        return nests_deeper(json.loads(line), MAX_DEPTH)
-    except RecursionError:
-        return True
+def _nests_deeper(value: Any, limit: int) -> bool:
+    """Whether lists and objects stand inside each other more than so many deep."""
+    level = [value]
+    for _ in range(limit):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, (dict, list, tuple))
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return False
+    return any(isinstance(item, (dict, list, tuple)) for item in level)
 
 
 def check_agent(agent_id: Any) -> None:
