@@ -433,3 +433,32 @@ class TestThePool:
     def test_nobody_can_be_asked_for_who_does_not_exist(self, tmp_path: Path) -> None:
         with Session(tmp_path / "log") as session, pytest.raises(NotFound):
             AgentPool.of(session).get("nobody")
+
+
+class TestWhereLivingAgentsAreKept:
+    def test_whoever_asks_the_same_session_gets_the_same_agents(self, tmp_path: Path) -> None:
+        with Session(tmp_path / "log") as session:
+            assert {} == session.extensions, "a log without agents in memory has none"
+            made = Agent(session, "Be brief.", name="Ann")
+            made.create()
+            first, _ = load_session(session)
+            second, _ = load_session(session)
+
+        assert made is first is second
+        assert ["agents"] == list(session.extensions)
+
+    def test_two_sessions_on_one_file_have_agents_of_their_own(self, tmp_path: Path) -> None:
+        root, session = load_session(tmp_path / "log", name="Ann")
+        with session:
+            with pytest.raises(Locked):
+                load_session(tmp_path / "log")
+            other, reading = load_session(tmp_path / "log", readonly=True)
+
+        assert (root.agent_id, root.name) == (other.agent_id, other.name)
+        assert root is not other
+        assert session.extensions["agents"] is not reading.extensions["agents"]
+
+    def test_the_log_never_looks_at_them(self) -> None:
+        files = Path(harken.__file__).parent.joinpath("log").glob("*.py")
+
+        assert 1 == sum(file.read_text("utf-8").count("extensions") for file in files), "where it is made"

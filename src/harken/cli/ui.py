@@ -80,10 +80,16 @@ def _json(value: Any) -> str:
 def _json_slowly(value: Any) -> str:
     try:
         return json.dumps(value, default=_plain)
-    except RecursionError:  # a line of a log may be a thousand levels deep
-        from harken.formats.kit.jsonl import encode_slowly
+    except RecursionError:  # a line of a log may be a thousand levels deep, and each is a call of the encoder
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + _LEVELS)
+        try:
+            return json.dumps(value, default=_plain)
+        finally:
+            sys.setrecursionlimit(limit)
 
-        return encode_slowly(value).decode()
+
+_LEVELS = 4000
 
 
 def speaks_unicode() -> bool:

@@ -2,6 +2,10 @@
 
 The same fold runs over a file that is loaded and over each line as it is logged, so a session that was loaded knows
 exactly what the one that wrote it knew.
+
+It folds lines and not events: making the events of a log takes three times as long as decoding it, and loading one must
+not. What it says of a file is what it says of the lines of the file's events (a property in tests/views/test_laws.py);
+it says more where a line is no event, such as an agent whose name is not text, and of what is odd about the line.
 """
 
 from __future__ import annotations

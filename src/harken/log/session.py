@@ -56,7 +56,8 @@ class Session:
         self.path = Path(os.path.realpath(path))
         self.observers: list[Observer] = list(observers)
         self.extensions: dict[str, Any] = {}
-        """What other packages keep beside a session, by a name of theirs; the log never looks at it."""
+        """What other packages keep beside a session while it is open, each under its own name (the living agents under
+        `agents`); the log never looks at it."""
         self.registry = Registry()
         self._next_message = 0  # looked for when the first one is needed
         self._next_agent = 0
