@@ -127,7 +127,11 @@ class SessionTracker:
         own = self._chain(agent) if root is not None and agent and agent != root else None
         main.take(record, text, ended)
         if own is not None:
-            own.take(record, record.raw + b"\n" if ended else record.raw, ended)
+            text = record.raw + b"\n" if ended else record.raw
+            # In the agent's own lines the record stands alone: what was odd about its line (a second object on it) is
+            # not odd there, and an import, which reads those lines, would cut.
+            alone = record if record.problem is None else next(iter(told_records(text)))[0]
+            own.take(alone, text, ended)
 
     def _chain(self, agent: str) -> LogChain:
         if agent not in self._chains:
