@@ -718,3 +718,32 @@ def test_an_answer_in_the_cache_does_not_outlive_the_epoch_it_was_made_in(path, 
     os.replace(path.parent / "copy.db", path)
     with contextlib.closing(open_store(path)) as again:
         assert again.cached("k") is None
+
+
+class TestClosing:
+    def test_a_chain_that_begins_meanwhile_does_not_keep_it_from_closing(self, store, monkeypatch):
+        for _ in range(2):
+            grow(store, 12, session_id=f"s{_}", start=100 * _)
+        packer = store.packer
+        pack = packer.pack
+
+        def pack_while_others_write(chain):
+            packer._touched.add(max(packer._touched) + 1)
+            return pack(chain)
+
+        monkeypatch.setattr(packer, "pack", pack_while_others_write)
+        store.close()
+
+        assert store.db.closed
+
+    def test_it_is_closed_whatever_packing_raises(self, store, monkeypatch):
+        grow(store, 1)
+
+        def fail():
+            raise RuntimeError("anything")
+
+        monkeypatch.setattr(store.packer, "at_close", fail)
+        with pytest.raises(RuntimeError):
+            store.close()
+
+        assert store.db.closed

@@ -28,9 +28,9 @@ def instant(value: Time, now: clock.Clock = clock.now) -> int:
         return now()
     if isinstance(value, datetime):
         return clock.from_datetime(value)
-    if isinstance(value, int):
+    if type(value) is int:
         return value
-    found = clock.parse_instant(value)
+    found = clock.parse_instant(value) if isinstance(value, str) else None
     if found is None:
         raise BadRequest(f"{value!r} is no time", hint="write it like 2026-11-15T10:30:00Z")
     return found
@@ -82,7 +82,7 @@ LARGEST = (1 << 63) - 1
 
 def check_count(what: str, value: int | None) -> int | None:
     """A count that a store can keep."""
-    if value is not None and (not isinstance(value, int) or not 0 <= value <= LARGEST):
+    if value is not None and (type(value) is not int or not 0 <= value <= LARGEST):
         raise BadRequest(f"{value!r} is no number of {what}", hint="a whole number from 0 to 2**63 - 1, or none")
     return value
 

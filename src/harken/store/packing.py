@@ -8,6 +8,7 @@ is free when no artifact points at it any more; nothing is written to say so, an
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,6 +60,7 @@ class Packer:
         self._loose: dict[int, list[int]] | None = None  # chain -> [bytes, frames]
         self._total = 0
         self._touched: set[int] = set()
+        self._touching = threading.Lock()
         self.free: list[int] = []
         """Slots that were free when we last looked; whoever takes one looks again."""
 
@@ -73,7 +75,8 @@ class Packer:
                 count[1] += 1
                 self._total += size
                 chains.add(chain)
-            self._touched |= chains
+            with self._touching:
+                self._touched |= chains
             for chain in chains:
                 held, frames = counts.get(chain, (0, 0))
                 if held >= FRAME_SIZE or (frames >= FEW and chain in writer.ended):
@@ -82,14 +85,15 @@ class Packer:
                 self.pack(None)
 
     def _counts(self) -> dict[int, list[int]]:
-        if self._loose is None:
+        known = self._loose  # another thread may forget it at any moment
+        if known is None:
             rows = self._store.db.all(sql.LOOSE_SUMS, (SMALL,))
             # Called after the transaction, so its own frames are among the rows; they are added again by the caller,
             # which makes the count a little high once, and the packing a little early.
-            self._loose = {chain: [size, count] for chain, size, count, _ in rows}
+            self._loose = known = {chain: [size, count] for chain, size, count, _ in rows}
             self._total = sum(small for *_, small in rows)
             self.free = [slot for slot, *_ in free_slots(self._store)]
-        return self._loose
+        return known
 
     def pack(self, chain: int | None) -> int:
         """Gather a chain's loose frames, or everybody's; the answer is how many small frames went."""
@@ -162,12 +166,14 @@ class Packer:
 
     def at_close(self) -> None:
         """Gather the chains this store wrote to where it is worth it, and give the room back to the disk."""
-        counts = self._counts() if self._touched else {}
-        for chain in self._touched:
+        with self._touching:  # other threads may still be writing
+            touched = sorted(self._touched)
+        counts = self._counts() if touched else {}
+        for chain in touched:
             if counts.get(chain, (0, 0))[1] >= FEW:
                 self.pack(chain)
                 counts = self._counts()
-        if self._touched:
+        if touched:
             release_room(self._store)
 
 

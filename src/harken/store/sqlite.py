@@ -261,9 +261,11 @@ class SqliteStore(SqliteCommits):
         """Gather what this store left loose, and let go of the file; closing twice is closing once."""
         if self.db.closed:
             return
-        if "packer" in self.__dict__:
-            with contextlib.suppress(HarkenError):  # nothing is lost if it cannot be gathered now
-                self.packer.at_close()
-        self.db.close()
-        if "derived" in self.__dict__:
-            self.derived.close()
+        try:
+            if "packer" in self.__dict__:
+                with contextlib.suppress(HarkenError):  # nothing is lost if it cannot be gathered now
+                    self.packer.at_close()
+        finally:  # whatever else goes wrong there: a store that was closed is closed
+            self.db.close()
+            if "derived" in self.__dict__:
+                self.derived.close()

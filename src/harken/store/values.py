@@ -261,11 +261,11 @@ def check_draft(draft: Draft) -> Draft:
         raise BadRequest(f"no checkpoint trigger {draft.checkpoint!r}", hint=f"one of {', '.join(CHECKPOINTS)}")
     if not draft.format:
         raise BadRequest("a commit needs the name of its format")
+    check_numbers(time=draft.time, message_count=draft.message_count, token_count=draft.token_count)
     if not clock.in_calendar(draft.time):
         raise BadRequest(f"no calendar has the instant {draft.time}")
     if (draft.message_count or 0) < 0 or (draft.token_count or 0) < 0:
         raise BadRequest("a commit cannot count fewer than no messages or tokens", hint="leave out what is not known")
-    check_numbers(message_count=draft.message_count, token_count=draft.token_count)
     if not (draft.format.isascii() and draft.template.isascii()):
         _encodable(draft.format + draft.template)
     return draft
@@ -333,10 +333,10 @@ def to_commit(draft: Draft, *, id: str, seal: str, short: str, created_at: str) 
 
 
 def check_numbers(**numbers: int | None) -> None:
-    """Whether every store can keep these: SQLite's integers have 64 bits."""
+    """Whether every store can keep these: SQLite's integers have 64 bits, and it gives True back as 1."""
     for name, number in numbers.items():
-        if number is not None and not _LEAST <= number <= _MOST:
-            raise BadRequest(f"`{name}` does not fit into 64 bits", hint="leave out what is not known")
+        if number is not None and (type(number) is not int or not _LEAST <= number <= _MOST):
+            raise BadRequest(f"`{name}` is no whole number of 64 bits", hint="leave out what is not known")
 
 
 def check_version(session: str, version: int, expect: int | None) -> None:

@@ -266,8 +266,8 @@ class StoreContract:
             with pytest.raises(BadRequest), store.write() as writer:
                 writer.commit(Draft(artifact=base.artifact, **facts))
 
-    @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 1 << 70, -(1 << 70)])
-    def test_a_number_of_more_than_64_bits_is_refused_wherever_it_stands(self, store: Store, number: int) -> None:
+    @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 1 << 70, -(1 << 70), True, False, 1.0, "1"])
+    def test_what_is_no_number_of_64_bits_is_refused_wherever_it_stands(self, store: Store, number: int) -> None:
         base = grow(store, 1)[0]
         row = SessionRow(session="s", runtime="r")
         draft = Draft(artifact=base.artifact, format="x", time=T0)
