@@ -106,3 +106,47 @@ class TestGoingBack:
 
         assert seen[0] == seen[1]
         assert 2 == len(seen)
+
+
+class TestGrowing:
+    """A thread that was imported while it grew says of where it comes from what a fresh import of it says."""
+
+    def make(self, folder: Path) -> dict[str, Path]:
+        folder.mkdir()
+        base = Rollout(id=PARENT).turn("one")
+        position = {"thread_id": PARENT, "end_ordinal_exclusive": 7, "end_byte_offset": len(base.data)}
+        base.turn("go").call("c7", "spawn_agent")
+        base.event("collab_agent_spawn_end", call_id="c7", new_thread_id=CHILD).output("c7")
+        threads = {
+            PARENT: base,
+            CHILD: Rollout(id=CHILD, parent_thread_id=PARENT, source={"subagent": "x"}).turn("look").turn("again"),
+            FORK: Rollout(id=FORK, forked_from_id=PARENT, history_base=position).turn("three").turn("four"),
+        }
+        paths = {name: folder / f"rollout-2026-01-02T00-00-0{n}-{name}.jsonl" for n, name in enumerate(threads)}
+        for name, path in paths.items():
+            path.write_bytes(threads[name].data)
+        return paths
+
+    @pytest.mark.parametrize("session", [CHILD, FORK])
+    @pytest.mark.parametrize("seen", ["torn", "first", "most"])
+    def test_it_is_what_a_fresh_import_of_it_is(self, tmp_path: Path, session: str, seen: str) -> None:
+        files = tmp_path / "files"
+        path = self.make(files)[session]
+        whole = path.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        path.write_bytes({"torn": lines[0][:-5], "first": lines[0], "most": b"".join(lines[:3])}[seen])
+        with harken.open(tmp_path / "grown.db") as grown, harken.open(tmp_path / "fresh.db") as fresh:
+            import_all(grown, files)
+            path.write_bytes(whole)
+            import_all(grown, files)
+            import_all(fresh, files)
+
+            assert first_commit(fresh, session) == first_commit(grown, session)
+            assert fresh.materialize(session) == grown.materialize(session)
+            assert told(fresh) == told(grown)
+
+
+def told(repo: Any) -> list[Any]:
+    """What the rows say, without what only an import needs."""
+    rows = sorted(repo.sessions(), key=lambda row: row.session)
+    return [msgspec.structs.replace(row, state=b"", version=0) for row in rows]

@@ -240,13 +240,15 @@ class Importer:
                             item.start_over()
                     else:
                         item = new_source(source, runtime, path, said.facts)
-                        if self._waits_for(item, said):
-                            yield True
-                        if self._orphans is not None and item.identity.parent not in {"", *self.rows}:
-                            self._orphans.append(path)
-                            return
-                        self._link(item, said)
-                if item.now.unnamed and said.facts.session:
+                if not said.offset and item.is_open:
+                    item.identify(path, said.facts)
+                    if self._waits_for(item, said):
+                        yield True
+                    if self._orphans is not None and item.identity.parent not in {"", *self.rows}:
+                        self._orphans.append(path)
+                        return
+                    self._link(item, said)
+                elif item.now.unnamed and said.facts.session:
                     item.identity = runtime.read.identify(path, said.facts)
                 self._pending.append((item, said))
                 self._pending_size += sum(len(data) for _, data in said.segments)
@@ -294,7 +296,8 @@ class Importer:
         )
 
     def _link(self, item: SourceImport, part: Part) -> None:
-        """Where a source that is new comes from: a copy, a session that was written by a resume, a sub-agent."""
+        """Where a source comes from: a copy, a session that was written by a resume, a sub-agent. Asked as long as
+        nothing of it has closed, since what closes first makes the commit that says so."""
         facts, identity = part.facts, item.identity
         original = self.rows.get(self._beginnings.find(item.runtime.name, facts))
         beginning = part.segments[0][1]
@@ -302,21 +305,8 @@ class Importer:
         if origin is not None:
             item.alike = origin.artifacts
             item.now = msgspec.structs.replace(item.now, forked_from=origin.commit)
-        if identity.agent:
-            call = self._call_of(identity.parent, identity.agent) or identity.call_id
-            item.spawned = {"session": identity.parent, "call_id": call, "inherits": False}
-        elif identity.parent:
-            call = self._call_of(identity.parent, identity.session)
-            item.spawned = {"session": identity.parent, "call_id": call, "inherits": False}
-        elif facts.fork_base is not None:
-            # Which commit that is depends on what else has been imported; whoever reads the chain finds it.
-            base = facts.forked_from or identity.session
-            item.spawned = {"session": base, "call_id": "", "inherits": True, "offset": facts.fork_base}
-
-    def _call_of(self, session: str, agent: str) -> str:
-        """The call that started a sub-agent, as the parent's sources tell it."""
-        known = memory.recall(self.rows.get(session)).values()
-        return next((source.calls[agent] for source in known if agent in source.calls), "")
+        spawned = memory.spawned_from(self.rows.get(identity.parent), identity, facts)
+        item.now = msgspec.structs.replace(item.now, spawned_from=spawned)
 
     def _drop(self, path: Path) -> None:
         """Forget the parts of a file that failed half-way; those that have landed stay, and the next import goes on."""

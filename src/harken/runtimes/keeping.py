@@ -58,8 +58,25 @@ class SourceImport:
         self.commits = 0
         self.alike: list[str] = []
         """Artifacts of the source this one copies, in order; the copy's deltas are kept as differences to them."""
-        self.spawned: dict[str, Any] | None = None
-        """What the first commit says of the session it comes from, where the source itself names one."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing of it had closed before this import: what its beginning says is then decided anew, as it may
+        have been cut off in the middle of its first line."""
+        return self.before is None or not self.before.chain.closed
+
+    def identify(self, path: Path, facts: FileFacts) -> None:
+        """Decide anew which session it is. Where no record names it, it is called after the file and where that lies:
+        other folders may have a file of the same name."""
+        identity = self.runtime.read.identify(path, facts)
+        stem = identity.session
+        name = "" if facts.session or not path.name.startswith(stem) else path_name(path.with_name(stem))
+        unnamed = name not in ("", stem)
+        if unnamed:
+            parent = name if identity.parent == stem else identity.parent
+            identity = msgspec.structs.replace(identity, session=name, parent=parent)
+        self.identity = identity
+        self.now = msgspec.structs.replace(self.now, unnamed=unnamed)
 
     def start_over(self) -> None:
         """All of the source is read again. Equal bytes give equal commits, so the chain leaves the old one where they
@@ -70,6 +87,7 @@ class SourceImport:
         self.now = SourceMemory(
             old_tips=tips,
             forked_from=old.forked_from,
+            spawned_from=old.spawned_from,
             side_files=old.side_files,
             session=old.session,
             unnamed=old.unnamed,
@@ -108,15 +126,10 @@ class SourceImport:
 
 
 def new_source(source: str, runtime: Runtime, path: Path, facts: FileFacts) -> SourceImport:
-    """A source that is seen for the first time. Where no record names its session it gets a row of its own, called
-    after the file and where that lies: other folders may have a file of the same name."""
-    identity = runtime.read.identify(path, facts)
-    stem = identity.session
-    if facts.session or not path.name.startswith(stem) or (name := path_name(path.with_name(stem))) == stem:
-        return SourceImport(source, runtime, identity, None)
-    parent = name if identity.parent == stem else identity.parent
-    item = SourceImport(source, runtime, msgspec.structs.replace(identity, session=name, parent=parent), None)
-    item.now = SourceMemory(unnamed=True)
+    """A source that is seen for the first time."""
+    item = SourceImport(source, runtime, runtime.read.identify(path, facts), None)
+    item.identify(path, facts)
+    item.name = item.identity.name
     return item
 
 
@@ -202,8 +215,11 @@ class PartKeeper:
         item.name = name
         if name != identity.name and not identity.parent:
             item.now = msgspec.structs.replace(item.now, session=identity.session)
-        found = self._find(name, rows)
-        return found or SessionRow(session=name, runtime=runtime, parent=parent, agent=identity.agent)
+        found = self._find(name, rows) or SessionRow(session=name, runtime=runtime)
+        if found.version and (found.parent or not parent):
+            return found
+        # New, or seen before its first line was whole: that line may say whose sub-agent it is.
+        return msgspec.structs.replace(found, parent=parent, agent=identity.agent)
 
     def _find(self, name: str, rows: dict[str, SessionRow]) -> SessionRow | None:
         return rows.get(name) or self._store.find_session(name)
@@ -270,7 +286,7 @@ class PartKeeper:
             template=runtime.name,
             principal=self._principal or f"{runtime.name}:{owner}{agent}",
             session_id=named,
-            spawned_from=item.spawned,
+            spawned_from=item.now.spawned_from,
             forked_from=item.now.forked_from,
         )
 
@@ -339,8 +355,8 @@ class PartKeeper:
             side = SourceImport(path, item.runtime, identity, known, name)
             side.is_inside = True
             side.start_over()
-            side.now = msgspec.structs.replace(side.now, unnamed=item.now.unnamed)
-            side.spawned = {"session": above, "call_id": item.now.calls.get(agent, ""), "inherits": False}
+            spawned = {"session": above, "call_id": item.now.calls.get(agent, ""), "inherits": False}
+            side.now = msgspec.structs.replace(side.now, unnamed=item.now.unnamed, spawned_from=spawned)
             alone = whole_part(lines, reader.scan, part.stamp)
             facts = msgspec.structs.replace(alone.facts, side_chains=False)
             self.keep(writer, side, msgspec.structs.replace(alone, facts=facts), rows)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import zstandard
@@ -78,6 +79,8 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The name of the first record, which a copy shares."""
     forked_from: str = ""
     """The commit this source goes on from, in another session."""
+    spawned_from: dict[str, Any] | None = None
+    """What its first commit says of the session it comes from, where the source itself names one."""
     side_files: dict[str, SideFile] = {}
 
     def with_facts(self, facts: FileFacts) -> SourceMemory:
@@ -235,6 +238,20 @@ def find_origin(
         return None
     commit = _last_shared(store, original.tip, runtime, beginning)
     return Origin(commit=commit or original.tip, artifacts=_deltas(store, original.tip))
+
+
+def spawned_from(parent: SessionRow | None, identity: Identity, facts: FileFacts) -> dict[str, Any] | None:
+    """The session a source itself says it comes from; `parent` is that of a sub-agent, as far as it is known."""
+    if identity.parent:
+        agent = identity.agent or identity.session
+        told = (source.calls[agent] for source in recall(parent).values() if agent in source.calls)
+        call = next(told, identity.call_id if identity.agent else "")
+        return {"session": identity.parent, "call_id": call, "inherits": False}
+    if facts.fork_base is None:
+        return None
+    # Which commit that is depends on what else has been imported; whoever reads the chain finds it.
+    base = facts.forked_from or identity.session
+    return {"session": base, "call_id": "", "inherits": True, "offset": facts.fork_base}
 
 
 def _deltas(store: Store, tip: str) -> list[str]:
