@@ -18,8 +18,9 @@ from harken.events.cbor import decode_events, encode_events
 from harken.formats import bureau_agent
 from harken.log import Session
 from harken.repo import Repo
-from harken.store import Commit, SqliteStore
+from harken.store import Commit, Draft, SqliteStore
 from support.contexts import START, chain, flat, heard, keep, turn
+from support.sessions import conversation
 
 if TYPE_CHECKING:
     Run = Any
@@ -328,6 +329,48 @@ class TestNames:
 
         assert first.id[:8] == twin.id[:8]
         assert [twin.short] * 5 == printed
+
+    def test_an_import_names_the_tip_as_every_other_command_does(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        """Two commits may share eight digits; each is named by as many as it takes."""
+        path = tmp_path / "s" / "aaa.jsonl"
+        path.parent.mkdir()
+        path.write_bytes(conversation("aaa").data)
+        parent = ""
+        with harken.open(tmp_path / "other.db") as other, repo.store.write() as writer:
+            list(other.import_sessions([path]))
+            for commit in reversed(list(other.history("aaa"))):
+                facts = {name: getattr(commit, name) for name in Draft.__struct_fields__}
+                writer.put(other.store.get(commit.artifact))
+                parent = writer.commit(Draft(**facts | {"session_id": "bbb", "parent": parent})).id
+
+        line = run("import", str(path), "--json").json[0]
+
+        assert parent[:8] == line["tip_id"][:8]
+        assert parent != line["tip_id"] == repo.commit(line["tip"]).id
+
+    def test_the_moves_of_a_name_that_never_was_are_an_error(self, repo: Repo, run: Run) -> None:
+        repo.fork(chain(repo, [1]), "b")
+
+        done = run("moves", "nosuchname")
+
+        assert (3, b"") == (done.code, done.data)
+        assert "hint" in done.err
+        assert 0 == run("moves", "b").code
+
+    def test_branches_that_harken_keeps_for_itself_are_listed_where_they_are_asked_for(
+        self, repo: Repo, run: Run
+    ) -> None:
+        tip = chain(repo, [1])
+        for name in ("mine", "live/abc", "resumed/abc"):
+            repo.fork(tip, name)
+
+        assert ["mine"] == [line.split()[-1] for line in run("branch").lines]
+        assert 3 == len(run("branch", "--all").lines)
+        for wrong in ("live/abd", "resumed/abd", "zzzz"):
+            hint = run("show", wrong).err
+            assert "live/" not in hint.replace(wrong, "")
+            assert "resumed/" not in hint.replace(wrong, "")
+        assert 0 == run("show", "live/abc").code
 
     def test_undo_takes_back_the_move_of_a_number(self, repo: Repo, run: Run) -> None:
         first = chain(repo, range(1))

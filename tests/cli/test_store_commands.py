@@ -153,3 +153,21 @@ def test_an_empty_word_is_no_store(run: Run, tmp_path: Path, monkeypatch: pytest
 
     assert 2 == run("--store", "", command).code
     assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_doctor_does_not_advise_to_shut_a_folder_that_others_use(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: bool
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    if others:
+        (folder / "somebody-elses").touch()
+    monkeypatch.setenv("HARKEN_STORE", str(folder / "store.db"))
+    with harken.open(folder / "store.db"):
+        pass
+
+    done = run("doctor")
+
+    assert others is (f"chmod 700 {folder}" not in done.out + done.err)

@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from harken.errors import BadRecord, BadRequest, Conflict, NotFound
 from harken.events import Metric, Prompt, Response
 from harken.events.cbor import encode_events
 from harken.repo import Repo, default_location
-from support.contexts import SECOND, START, Ticking, chain, flat, heard, keep, turn
+from support.contexts import SECOND, START, Ticking, chain, flat, heard, keep, memory_repo, turn
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -452,3 +453,22 @@ def test_history_goes_to_the_root_and_past_compactions(repo: Repo) -> None:
     assert [tip.id] == [commit.id for commit in repo.history(tip, limit=1)]
     with pytest.raises(BadRequest):
         repo.history(tip, limit=-1)
+
+
+@pytest.mark.parametrize(
+    ("call", "options"),
+    [
+        ("track", {"session_id": "s", "sesion": "x"}),
+        ("track", {}),
+        ("import_sessions", {"dryrun": True}),
+        ("session", {"path": "log.jsonl", "principle": "x"}),
+    ],
+)
+def test_a_keyword_that_a_call_does_not_know_is_a_bad_request(call: str, options: dict[str, Any]) -> None:
+    repo = memory_repo()
+
+    with pytest.raises(BadRequest) as refused:
+        getattr(repo, call)(**options)
+
+    assert call in str(refused.value)
+    assert (refused.value.hint or "").startswith("it takes: ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harken.context.names import is_own
 from harken.errors import BadRequest, NotFound
 from harken.repo import Repo
 from harken.store import Name
@@ -20,11 +21,14 @@ class NamesRequest(ApiRequest, frozen=True, kw_only=True):
 
     kind: str = ""
     """`branch` or `tag`; empty for both."""
+    all: bool = False
+    """Those too that Harken keeps for itself: `live/SESSION`, `resumed/SESSION`."""
 
 
 def names(repo: Repo, request: NamesRequest) -> Iterator[NameAnswer]:
     """The branches and tags, by name."""
-    return iter(name_answers(repo, repo.names(request.kind or None)))
+    found = repo.names(request.kind or None)
+    return iter(name_answers(repo, found if request.all else [name for name in found if not is_own(name)]))
 
 
 class ForkRequest(ApiRequest, frozen=True, kw_only=True):
@@ -134,6 +138,10 @@ class MoveAnswer(ApiAnswer, frozen=True, kw_only=True):
 def moves(repo: Repo, request: MovesRequest) -> Iterator[MoveAnswer]:
     """Where branches and tags were moved on purpose, newest first."""
     found = repo.moves(request.name or None, limit=request.limit)
+    if request.name and not found and repo.find_name(request.name) is None and not repo.moves(request.name, limit=1):
+        raise NotFound(
+            f"there is no branch or tag {request.name!r}, and there was none", hint="`harken moves` lists all moves"
+        )
     shorts = repo.shorts({end for move in found for end in (move.before, move.after) if end})
     for move in found:
         yield MoveAnswer(

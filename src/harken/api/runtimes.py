@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from harken import clock, ids
+from harken import clock
 from harken.repo import Repo
 from harken.runtimes.memory import ImportResult
 
@@ -139,7 +139,7 @@ def import_sessions(
         principal=request.principal,
         on_files=on_files,
     )
-    return _reported(found)
+    return _reported(repo, found)
 
 
 class WatchRequest(ApiRequest, frozen=True, kw_only=True):
@@ -169,10 +169,10 @@ def watch(
         principal=request.principal,
         stop=stop,
     )
-    return _reported(found)
+    return _reported(repo, found)
 
 
-def _reported(outcomes: Iterator[ImportResult]) -> Iterator[ImportAnswer | ImportReport]:
+def _reported(repo: Repo, outcomes: Iterator[ImportResult]) -> Iterator[ImportAnswer | ImportReport]:
     started = clock.monotonic()
     counts = dict.fromkeys(COUNTED, 0)
     passed: list[PassedOver] = []
@@ -181,7 +181,7 @@ def _reported(outcomes: Iterator[ImportResult]) -> Iterator[ImportAnswer | Impor
         if outcome.status == "skipped":
             passed.append(PassedOver(source=outcome.source, why=outcome.error))
         else:
-            yield _answer(outcome)
+            yield _answer(repo, outcome)
     seconds = round(clock.monotonic() - started, 3)
     yield ImportReport(report=ImportCounts(**counts, seconds=seconds, passed_over=passed))
 
@@ -196,7 +196,8 @@ def _count(counts: dict[str, int], outcome: ImportResult) -> None:
         counts[name] += getattr(outcome, name)
 
 
-def _answer(outcome: ImportResult) -> ImportAnswer:
+def _answer(repo: Repo, outcome: ImportResult) -> ImportAnswer:
+    shorts = repo.shorts({commit for commit in (outcome.tip, outcome.forked_from) if commit})
     same = ("session", "runtime", "source", "commits", "records", "opaque", "bytes")
     totals = ("total_commits", "total_records", "total_opaque", "total_bytes")
     rewritten = outcome.status == "rewritten"
@@ -206,11 +207,11 @@ def _answer(outcome: ImportResult) -> ImportAnswer:
         # To a program that waits for changes a rewritten file has grown.
         status="grown" if rewritten else outcome.status,
         rewritten=rewritten,
-        tip=ids.commit_ref(outcome.tip) if outcome.tip else "",
+        tip=shorts.get(outcome.tip, ""),
         tip_id=outcome.tip,
         parent=outcome.parent or None,
         agents=list(outcome.agents),
-        forked_from=ids.commit_ref(outcome.forked_from) if outcome.forked_from else None,
+        forked_from=shorts.get(outcome.forked_from),
         error=outcome.error or None,
         hint=outcome.hint or None,
     )

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 @click.command("branch")
 @name_options
+@click.option("-a", "--all", "all_", is_flag=True, help="List those too that Harken keeps for itself")
 @json_option
 @pass_repo
 def branch_command(
-    repo: Repo, name: str | None, ref: str | None, move: bool, delete: bool, why: str, as_json: bool
+    repo: Repo, name: str | None, ref: str | None, move: bool, delete: bool, why: str, all_: bool, as_json: bool
 ) -> None:
     """List, make, move or remove branches
 
@@ -29,4 +30,4 @@ def branch_command(
 
         harken branch --move retry ctx-1f0c2d3e --why "the summary was better"
     """
-    run(repo, "branch", name, ref, move=move, delete=delete, why=why, as_json=as_json)
+    run(repo, "branch", name, ref, move=move, delete=delete, why=why, as_json=as_json, all=all_)

@@ -30,7 +30,16 @@ def name_options(function: F) -> F:
 
 
 def run(
-    repo: Repo, kind: str, name: str | None, ref: str | None, *, move: bool, delete: bool, why: str, as_json: bool
+    repo: Repo,
+    kind: str,
+    name: str | None,
+    ref: str | None,
+    *,
+    move: bool,
+    delete: bool,
+    why: str,
+    as_json: bool,
+    all: bool = False,
 ) -> None:
     """Do what the arguments say."""
     from harken.api.names import DeleteNameRequest, NamesRequest, SetNameRequest, delete_name, names, set_name
@@ -38,7 +47,7 @@ def run(
     if name is None:
         if move or delete:
             raise click.UsageError(f"which {kind}? Give its NAME.")
-        print_names(names(repo, NamesRequest(kind=kind)), as_json=as_json)
+        print_names(names(repo, NamesRequest(kind=kind, all=all)), as_json=as_json)
         return
     if delete:
         if move or ref:

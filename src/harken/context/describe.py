@@ -114,7 +114,7 @@ def delta_events(store: Store, commit: Commit) -> list[Event]:
 
 
 def shorts(store: Store, commits: Sequence[str]) -> dict[str, str]:
-    """The shown names of commits given by their full names; of one that is not here, its usual short form."""
+    """The shown names of commits given by their full names; of one that is not here, all of its name."""
     try:
         return {commit.id: commit.short for commit in store.get_commits(commits)}
     except HarkenError:  # one of them is gone or damaged: that must not hide the others
@@ -125,4 +125,4 @@ def _short(store: Store, commit: str) -> str:
     try:
         return store.get_commit(commit).short
     except HarkenError:
-        return ids.commit_ref(commit)
+        return ids.commit_ref(commit, len(commit))  # fewer digits may be another's name

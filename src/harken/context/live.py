@@ -16,9 +16,8 @@ from harken.formats import find as find_format
 from harken.store.base import Commit, Draft, Store, Writer
 
 from .materialize import DEFAULT_FORMAT
+from .names import LIVE_BRANCH
 from .walk import DELTA
-
-LIVE_BRANCH = "live/"
 
 
 def keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> str:

@@ -6,6 +6,16 @@ from harken.errors import Conflict, NotFound
 from harken.store import undo as undo_move
 from harken.store.base import Commit, Move, Name, Store
 
+LIVE_BRANCH = "live/"
+"""Before a session's name: where the recording of its run stands."""
+RESUMED_BRANCH = "resumed/"
+"""Before the name of a session that Harken wrote: the commit it continues."""
+
+
+def is_own(name: Name) -> bool:
+    """Whether Harken keeps this branch for itself; people are not shown it unless they ask."""
+    return name.kind == "branch" and name.name.startswith((LIVE_BRANCH, RESUMED_BRANCH))
+
 
 def undo(store: Store, name: str | None, number: int | None, *, time: int, who: str = "") -> Name:
     """Take back the newest deliberate move of a name (or of any), or the move of that number. It is one more move."""

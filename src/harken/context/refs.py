@@ -16,6 +16,7 @@ from harken.formats import find as find_format
 from harken.store.base import Commit, Link, Name, SessionRow, Store
 
 from . import walk
+from .names import is_own
 
 Ref = str | Commit | Name
 CANDIDATES = 8
@@ -184,7 +185,7 @@ def _listing(names: list[str]) -> str:
 
 
 def _hint(store: Store, ref: str) -> str:
-    known = [name.name for name in store.names()] + [row.session for row in store.sessions()]
+    known = [name.name for name in store.names() if not is_own(name)] + [row.session for row in store.sessions()]
     commits = [commit.short for commit in store.commits(limit=200)]
     digits = ref.removeprefix(ids.COMMIT_PREFIX)
     if len(digits) < FEWEST_DIGITS and ids.is_hex(digits.lower()):

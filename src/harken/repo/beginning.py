@@ -15,6 +15,7 @@ import msgspec
 
 from harken import formats
 from harken.context import materialize
+from harken.context.names import RESUMED_BRANCH
 from harken.errors import BadRequest, Conflict, HarkenError
 from harken.events import AgentCreated, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events
@@ -23,8 +24,6 @@ from harken.store import Commit, Store
 
 ROOT = "agent_001"
 LOG_FORMAT = "session-log-v2"
-RESUMED = "resumed/"
-"""Branches of this prefix name a session that Harken wrote, and point at the commit it continues."""
 REMEMBERED = "instantiated"
 """The key of the annotation that remembers what was written."""
 CARRIED = (Prompt, Response, Thinking, ToolCall, ToolResult)
@@ -84,10 +83,10 @@ def remember(store: Store, source: Commit, session: str, begun: LogBeginning, *,
     kept = {"runtime": runtime, "session": session, "prefix": len(begun.data), "tier": "2s", "losses": begun.losses}
     with store.write() as writer:
         writer.annotate(source.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=time)
-        writer.move(RESUMED + session, kind="branch", to=source.id, expect="", time=time, record=False)
+        writer.move(RESUMED_BRANCH + session, kind="branch", to=source.id, expect="", time=time, record=False)
 
 
 def source_of(store: Store, session: str) -> str:
     """The commit that a session goes on from, where Harken wrote its beginning; empty otherwise."""
-    name = store.find_name(RESUMED + session)
+    name = store.find_name(RESUMED_BRANCH + session)
     return name.target if name is not None else ""

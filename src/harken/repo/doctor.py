@@ -93,11 +93,23 @@ def _modes(path: Path) -> Iterator[Check]:
     files = sorted(path.parent.glob(glob.escape(path.name) + "*"))
     for each, wanted in ((path.parent, 0o700), *((file, 0o600) for file in files)):
         mode = stat.S_IMODE(each.stat().st_mode)
+        if each == path.parent and not _is_ours(each, path):
+            # Others need it as it is, and the files' own modes keep them out.
+            yield Check(check="permissions", detail=f"{each} has mode {mode:04o} and is not the store's alone")
+            continue
         if mode & ~wanted:
             detail = f"{each} has mode {mode:04o}: others on this machine may read what agents knew"
             yield Check(check="permissions", status="warning", detail=detail, hint=f"chmod {wanted:o} {each}")
         else:
             yield Check(check="permissions", detail=f"{each} has mode {mode:04o}")
+
+
+def _is_ours(folder: Path, store: Path) -> bool:
+    """Whether a folder is there for the store: its owner's, without the sticky bit of /tmp, with nothing else in it."""
+    facts = folder.stat()
+    if facts.st_uid != store.stat().st_uid or facts.st_mode & stat.S_ISVTX or folder == Path.home():
+        return False
+    return all(each.name.startswith(store.name) for each in folder.iterdir())
 
 
 def _space(path: Path) -> Iterator[Check]:

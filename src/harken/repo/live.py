@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,13 @@ class KeptSession(Session):
             settings=self._settings,
             forked_from=lambda: source_of(self._repo.store, name),
         )
+
+
+SETTINGS = (
+    *("session_id", "frequency", "principal", "on_warning"),
+    *(name for name in signature(Session).parameters if name != "path"),
+)
+"""The keywords that a kept session takes beside where it starts."""
 
 
 def session_name(path: Path, lines: bytes) -> str:

@@ -26,7 +26,7 @@ from harken.events.cbor import decode_events
 from harken.store import Change, Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc, open_store
 
 from .agents import SessionAgent, agents_in_log, agents_in_store, view_of
-from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
+from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, check_keywords, make_commit
 
 if TYPE_CHECKING:
     from harken.runtimes import Environment
@@ -264,6 +264,7 @@ class Repo:
         from .importing import ImportOptions, ImportPlaces, import_sessions
 
         places = ImportPlaces(paths, runtimes, environ, principal)
+        check_keywords("import_sessions", options, ImportOptions._fields)
         return import_sessions(self.store, places, ImportOptions(**options), now=self.clock)
 
     def watch(
@@ -360,12 +361,14 @@ class Repo:
         """A session log whose agents are checkpointed as they speak. With `start` it is a new log that begins with the
         conversation at that commit. `settings` are `session_id`, `frequency`, `principal`, `on_warning`, and those of
         `Session`."""
-        from .live import KeptSession
+        from .live import SETTINGS, KeptSession
 
+        check_keywords("session", settings, SETTINGS)
         return KeptSession(path, repo=self, start=None if start is None else self.commit(start), **settings)
 
     def track(self, **settings: Any) -> Tracker:
         """A tracker that makes commits of a live agent's events as they are fed to it; see `Tracker` for settings."""
+        check_keywords("track", settings, TrackerSettings.__struct_fields__, needed=("session_id",))
         return Tracker(self, TrackerSettings(**settings))
 
     def close(self) -> None:

@@ -14,7 +14,8 @@ import msgspec
 
 from harken import clock
 from harken.context import chains
-from harken.context.live import LIVE_BRANCH, keep_live_rest
+from harken.context.live import keep_live_rest
+from harken.context.names import LIVE_BRANCH
 from harken.errors import HarkenError
 from harken.formats import Delta
 from harken.formats.facts import FileFacts

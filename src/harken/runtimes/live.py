@@ -13,11 +13,10 @@ import msgspec
 
 from harken import clock
 from harken.context import Tracker, TrackerSettings, find_session, get_commit
+from harken.context.names import LIVE_BRANCH
 from harken.store import SessionRow, Store
 
 from .recorder import Opening
-
-BRANCH = "live/"
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +73,7 @@ def track(
                 parent=opening.session if opening.agent else "",
                 agent=opening.agent,
             ),
-            branch=BRANCH + opening.name,
+            branch=LIVE_BRANCH + opening.name,
         ),
     )
 

@@ -20,6 +20,7 @@ import zstandard
 from harken import __version__
 from harken.context import all_versions
 from harken.context.chains import ChainState
+from harken.context.names import RESUMED_BRANCH
 from harken.errors import HarkenError
 from harken.events.tally import Figures, Tally, merge_requests
 from harken.formats.facts import FileFacts
@@ -193,9 +194,6 @@ def row_of(row: SessionRow, sources: Sources) -> SessionRow:
 # -- where a session comes from: a fork copies another's records, a resumed one was written by Harken, a thread may say.
 # The link is found when the file is first seen, and is outside names and seals: a chain never depends on it.
 
-RESUMED = "resumed/"
-"""Branches of this prefix name a session that Harken wrote, and point at the commit it continues."""
-
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """The commit a session goes on from, and the artifacts its first records repeat, in order."""
@@ -232,7 +230,7 @@ def find_origin(
     first megabytes."""
     if identity.parent:
         return None
-    if (name := store.find_name(RESUMED + identity.session)) is not None:
+    if (name := store.find_name(RESUMED_BRANCH + identity.session)) is not None:
         return Origin(commit=name.target, artifacts=_deltas(store, name.target))
     if original is None or not original.tip or original.session == identity.name:
         return None

@@ -16,12 +16,13 @@ import msgspec
 
 from harken import clock
 from harken.context import continued, find_session
+from harken.context.names import RESUMED_BRANCH
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.formats import Loss, Written
 from harken.store import Commit, Store
 
 from .base import Environment, Place, ResumeWriter, Runtime, user_home
-from .memory import RESUMED, recall
+from .memory import recall
 
 NATIVE, RAW = "1", "4"
 REMEMBERED = "instantiated"
@@ -86,7 +87,9 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     )
     with store.write() as change:
         change.annotate(commit.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=place.time)
-        change.move(RESUMED + place.session, kind="branch", to=commit.id, expect="", time=place.time, record=False)
+        change.move(
+            RESUMED_BRANCH + place.session, kind="branch", to=commit.id, expect="", time=place.time, record=False
+        )
     return Resumed(
         runtime=to.runtime.name,
         session=place.session,

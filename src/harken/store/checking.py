@@ -240,12 +240,16 @@ class _Checker:
         for number, row in sorted(rows.items()):  # a fork comes after what it forks from: its chain is younger
             above = parent_of(number, row[5])
             if (row[5] is not None and number & 0xFFFFFFFF) or above not in names:
-                self.corrupt("commit", ids.commit_ref(names[number]), "its parent is not there")
+                self.corrupt(
+                    "commit", ids.commit_ref(names[number], row[4] or ids.COMMIT_SHORT), "its parent is not there"
+                )
                 continue
             try:
                 commit = commit_of(row, names[above], known[0][row[8]], known[1][row[9]])
             except _UNREADABLE as error:
-                self.corrupt("commit", ids.commit_ref(names[number]), f"cannot be read: {error!r}")
+                self.corrupt(
+                    "commit", ids.commit_ref(names[number], row[4] or ids.COMMIT_SHORT), f"cannot be read: {error!r}"
+                )
                 continue
             self._commit(commit, rows[above][2].hex() if above is not None else "")
             groups.setdefault(commit.id[:8], []).append(commit)
@@ -304,6 +308,8 @@ _ONE = {"loose": "frame"}
 
 def _key(table: str, row: Row) -> object:
     """How a person would call a row."""
-    if table in {"artifacts", "commits"} and isinstance(row[1], bytes):
-        return (ids.artifact_ref if table == "artifacts" else ids.commit_ref)(row[1].hex())
+    if table == "artifacts" and isinstance(row[1], bytes):
+        return ids.artifact_ref(row[1].hex())
+    if table == "commits" and isinstance(row[1], bytes):
+        return ids.commit_ref(row[1].hex(), values.FULL if row[4] else ids.COMMIT_SHORT)
     return -row[0] if table == "loose" else row[0]

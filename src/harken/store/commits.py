@@ -171,7 +171,9 @@ class SqliteCommits(SqliteBlobs):
                         found[name] = row
         for name in commits:
             if name not in found:
-                raise NotFound(f"no commit {ids.commit_ref(name)}", hint="`harken log --all` lists every commit")
+                raise NotFound(
+                    f"no commit {ids.commit_ref(name, values.FULL)}", hint="`harken log --all` lists every commit"
+                )
         return found
 
     def number(self, commit: str) -> int:

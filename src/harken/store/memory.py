@@ -151,7 +151,9 @@ class MemoryStore:
         """The commit of that full name."""
         found = self._commits.get(commit) or self._by_seal(commit)
         if found is None:
-            raise NotFound(f"no commit {ids.commit_ref(commit)}", hint="`harken log --all` lists every commit")
+            raise NotFound(
+                f"no commit {ids.commit_ref(commit, values.FULL)}", hint="`harken log --all` lists every commit"
+            )
         return found
 
     @_reading
