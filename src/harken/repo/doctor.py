@@ -107,7 +107,7 @@ def _modes(path: Path) -> Iterator[Check]:
 def _is_ours(folder: Path, store: Path) -> bool:
     """Whether a folder is there for the store: its owner's, without the sticky bit of /tmp, with nothing else in it."""
     facts = folder.stat()
-    if facts.st_uid != store.stat().st_uid or facts.st_mode & stat.S_ISVTX or folder == Path.home():
+    if facts.st_uid != store.stat().st_uid or facts.st_mode & stat.S_ISVTX:
         return False
     return all(each.name.startswith(store.name) for each in folder.iterdir())
 
