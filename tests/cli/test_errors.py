@@ -58,3 +58,20 @@ def test_json_behind_two_dashes_is_not_ours(run: Run, tmp_path: Path) -> None:
     done = run("log", "--colour", "--", "--json")
 
     assert (2, True) == (done.code, done.err.startswith("Usage:"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import", "/nonexistent"),
+        ("import", "/etc/hostname"),
+        ("chat", "--file", "/nope/x.jsonl"),
+        ("moves", "nosuchname"),
+        ("show", "nosuchname"),
+    ],
+)
+def test_what_cannot_be_done_says_what_to_do_instead(run: Run, repo: Repo, words: tuple[str, ...]) -> None:
+    done = run(*words)
+
+    assert 0 != done.code
+    assert "hint: " in done.err + done.out

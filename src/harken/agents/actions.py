@@ -34,7 +34,9 @@ async def task(
     if child is None:
         child = agent.spawn(name, system_prompt, cause=call.message_id)
     elif child.agent_id != made:
-        raise BadRequest(f"{agent.label} already has a subagent {name!r}")
+        raise BadRequest(
+            f"{agent.label} already has a subagent {name!r}", hint="choose another name, or call the one that is there"
+        )
     elif system_prompt is not None and not child.transcript:
         child.instruct(system_prompt, cause=call.message_id)
     if prompt is None:
@@ -85,7 +87,9 @@ async def terminate(
     """End a subagent and everything below it. What it said stays known; it cannot be talked with again."""
     agent = call.agent
     if name not in agent.subagents:
-        raise NotFound(f"{agent.label} has no subagent {name!r}")
+        raise NotFound(
+            f"{agent.label} has no subagent {name!r}", hint="its subagents: " + (", ".join(agent.subagents) or "none")
+        )
     agent.subagents[name].terminate(cause=call.message_id)
     return f"Terminated subagent: {name}"
 

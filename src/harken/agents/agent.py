@@ -236,9 +236,14 @@ class Agent:
         """Make an agent below this one; it has the same model and tools unless others are given."""
         check_name(name)
         if name in self.subagents:
-            raise BadRequest(f"{self.label} already has a subagent {name!r}")
+            raise BadRequest(
+                f"{self.label} already has a subagent {name!r}",
+                hint="choose another name, or call the one that is there",
+            )
         if len(self.path) >= MAX_DEPTH:
-            raise BadRequest(f"agents may not be nested more than {MAX_DEPTH} deep")
+            raise BadRequest(
+                f"agents may not be nested more than {MAX_DEPTH} deep", hint="let an agent further up do it"
+            )
         cause = cause or self._occasion()
         child = Agent(self.session, name=name, parent=self, language_model=language_model, tools=tools)
         with self.session.batch():

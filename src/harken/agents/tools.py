@@ -100,7 +100,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         try:
             value = msgspec.json.decode(text.encode() if text.strip() else b"{}", type=self.arguments)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
-            raise BadRequest(f"the arguments of {self.name} do not fit: {problem}") from None
+            raise BadRequest(
+                f"the arguments of {self.name} do not fit: {problem}",
+                hint="look at the tool's parameters, then call it again",
+            ) from None
         return {field: getattr(value, field) for field in self.arguments.__struct_fields__}
 
     async def run(self, arguments: dict[str, Any], call: Call) -> Any:
@@ -122,7 +125,10 @@ def make_tool(function: ToolFunction | Tool, *, name: str | None = None) -> Tool
     hints = _hints(function)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
-            raise BadRequest(f"the tool {called} has a parameter {parameter} that no schema can describe")
+            raise BadRequest(
+                f"the tool {called} has a parameter {parameter} that no schema can describe",
+                hint="give it a type that JSON has: str, int, float, bool, list, dict",
+            )
         kind = hints.get(parameter.name, Any)
         if kind is Call:
             call_parameter = parameter.name
@@ -132,7 +138,10 @@ def make_tool(function: ToolFunction | Tool, *, name: str | None = None) -> Tool
     try:
         parameters(arguments)
     except TypeError as problem:
-        raise BadRequest(f"the tool {called} has a parameter without a schema: {problem}") from None
+        raise BadRequest(
+            f"the tool {called} has a parameter without a schema: {problem}",
+            hint="give it a type that JSON has: str, int, float, bool, list, dict",
+        ) from None
     description = inspect.getdoc(function) or ""
     return Tool(
         name=called, description=description, function=function, arguments=arguments, call_parameter=call_parameter

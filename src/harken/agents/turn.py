@@ -116,7 +116,10 @@ class Turn:
     async def _alone(self) -> AsyncIterator[None]:
         agent_id = self.agent.agent_id
         if agent_id in _speaking.get():
-            raise BadRequest(f"{self.agent.label} is in the middle of a turn and cannot be asked to speak")
+            raise BadRequest(
+                f"{self.agent.label} is in the middle of a turn and cannot be asked to speak",
+                hint="wait until the turn is over",
+            )
         async with self._lock:
             token = _speaking.set((*_speaking.get(), agent_id))
             try:
@@ -142,7 +145,10 @@ class Turn:
             said = LoggedString(message["content"], message_id)
             if await self._stands(said):
                 return said
-        raise ModelFailed(f"{agent.label} went on for {MAX_STEPS} messages without saying anything")
+        raise ModelFailed(
+            f"{agent.label} went on for {MAX_STEPS} messages without saying anything",
+            hint="ask for less at once, or ask another model",
+        )
 
     # -- the model ---
 
@@ -253,7 +259,7 @@ class Turn:
         agent, name = self.agent, call_name(call)
         tool = agent.tools.get(name)
         if tool is None:
-            raise BadRequest(f"there is no tool {name!r}")
+            raise BadRequest(f"there is no tool {name!r}", hint="call one of the tools that were offered")
         arguments = tool.bind(call_arguments(call))
         window = Window()
         if resumed:

@@ -81,6 +81,8 @@ def show(one: ImportAnswer, *, as_json: bool) -> None:
         ui.json_line(one)
     elif one.error:
         ui.warn(one.error if one.source in one.error else f"{one.source}: {one.error}")
+        if one.hint:
+            ui.note(f"hint: {one.hint}")
     elif one.status != "unchanged":
         status = "rewritten" if one.rewritten else one.status
         ui.row(f"{status:9} {one.session}", f"{one.commits} commits, {one.records} records")

@@ -98,7 +98,10 @@ def _become(done: ResumeAnswer) -> None:
         for command in done.prepare:
             program = command[0]
             if status := subprocess.run(command, env=env).returncode:
-                raise HarkenError(f"`{shlex.join(command)}` failed with exit status {status}")
+                raise HarkenError(
+                    f"`{shlex.join(command)}` failed with exit status {status}",
+                    hint="what it printed says why; nothing else was started",
+                )
         program = done.command[0]
         os.execvpe(program, done.command, env)  # noqa: S606 (named above)
     except FileNotFoundError:

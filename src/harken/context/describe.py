@@ -96,9 +96,9 @@ def _contents(store: Store, commits: Sequence[Commit]) -> dict[str, bytes]:
 def _sized(commit: Commit, info: ArtifactInfo | None) -> str:
     """A line about bytes that nobody can read, which are not read for it."""
     if info is None:
-        raise NotFound(f"no artifact {ids.artifact_ref(commit.artifact)}")
+        raise NotFound(f"no artifact {ids.artifact_ref(commit.artifact)}", hint="`harken fsck` says what is lost")
     if info.evicted:
-        raise Evicted(f"the bytes of {commit.short} were evicted")
+        raise Evicted(f"the bytes of {commit.short} were evicted", hint="import the session again to have them back")
     return f"{commit.commit_type} in {commit.format}, {info.size} bytes"
 
 

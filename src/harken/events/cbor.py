@@ -74,7 +74,9 @@ def dumps(value: Any) -> bytes:
     try:
         return cbor2.dumps(value, canonical=True)
     except (cbor2.CBOREncodeError, OverflowError, UnicodeEncodeError) as problem:
-        raise BadRequest(f"cannot be written as CBOR: {problem}") from None
+        raise BadRequest(
+            f"cannot be written as CBOR: {problem}", hint="an event holds texts, bytes, numbers and lists of them"
+        ) from None
 
 
 def array_head(count: int) -> bytes:

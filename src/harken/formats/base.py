@@ -141,7 +141,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     def read(self, data: bytes) -> list[Event]:
         """The events in the bytes; what cannot be read is among them as `Output`, never missing."""
         if self.reader is None:
-            raise BadRequest(f"{self.name} can be written but not read")
+            raise BadRequest(
+                f"{self.name} can be written but not read", hint="`harken doctor` says what each format can do"
+            )
         return list(self.reader(data))
 
     def read_conversation(self, data: bytes) -> list[Event]:
@@ -155,7 +157,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     def write(self, events: Sequence[Event]) -> Written:
         """The bytes for the events, and what they could not say."""
         if self.writer is None:
-            raise BadRequest(f"{self.name} can be read but not written")
+            raise BadRequest(
+                f"{self.name} can be read but not written", hint="`harken doctor` says what each format can do"
+            )
         return self.writer(events)
 
     def measure(self, data: bytes) -> Counts:

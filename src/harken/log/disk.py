@@ -45,7 +45,9 @@ def _read(fd: int, size: int, start: int) -> bytes:
     try:
         return os.pread(fd, size, start)
     except OSError as problem:
-        raise HarkenError(f"reading the session log failed: {problem.strerror}") from problem
+        raise HarkenError(
+            f"reading the session log failed: {problem.strerror}", hint="look at the disk, then open it again"
+        ) from problem
 
 
 def open_to_read(path: Path) -> int:
@@ -53,7 +55,9 @@ def open_to_read(path: Path) -> int:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise NotFound(f"there is no session log {path}") from None
+        raise NotFound(
+            f"there is no session log {path}", hint="look at the path; `Session(path)` makes a new one"
+        ) from None
     except OSError as problem:
         raise _unopened(path, problem) from problem
     return _regular(fd, path)
@@ -92,13 +96,15 @@ def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Ite
 
 
 def _unopened(path: Path, problem: OSError) -> HarkenError:
-    return HarkenError(f"could not open {path}: {problem.strerror}")
+    return HarkenError(
+        f"could not open {path}: {problem.strerror}", hint="look at the path, the disk and the permissions"
+    )
 
 
 def _regular(fd: int, path: Path) -> int:
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise BadRequest(f"{path} is not a regular file")
+        raise BadRequest(f"{path} is not a regular file", hint="give the path of a session log")
     return fd
 
 
@@ -115,7 +121,9 @@ class LogLock:
             try:
                 fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except FileNotFoundError:
-                raise NotFound(f"there is no folder {self._log.parent}") from None
+                raise NotFound(
+                    f"there is no folder {self._log.parent}", hint="make the folder first, or give another path"
+                ) from None
             except OSError as problem:
                 raise _unopened(self.path, problem) from problem
             try:
@@ -259,7 +267,7 @@ class LogWriter:
         if self._poison is not None:
             raise Poisoned(self._poison, hint=_AGAIN)
         if self._fd < 0:
-            raise BadRequest(f"the session {self.path} is closed")
+            raise BadRequest(f"the session {self.path} is closed", hint="open it again")
         if self._forks != _forks:
             raise Locked(
                 f"{self.path} is being written by process {self._pid}, from which this one was forked",

@@ -99,12 +99,12 @@ def stamp_of(path: Path | str) -> FileStamp:
     try:
         return _stamp(os.stat(path), path)  # noqa: PTH116  a Path is five times as slow
     except OSError as problem:
-        raise HarkenError(f"{path}: {problem.strerror}") from None
+        raise HarkenError(f"{path}: {problem.strerror}", hint="look at the path and the permissions") from None
 
 
 def _stamp(info: os.stat_result, path: Path | str) -> FileStamp:
     if not stat.S_ISREG(info.st_mode):
-        raise HarkenError(f"{path}: not a regular file")
+        raise HarkenError(f"{path}: not a regular file", hint="give a file or a folder of sessions")
     return FileStamp(info.st_size, info.st_mtime_ns, info.st_ino)
 
 
@@ -124,7 +124,7 @@ class OpenFile:
             # Without O_NONBLOCK, opening a FIFO that took the file's place since the stat would never return.
             self._handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as problem:
-            raise HarkenError(f"{path}: {problem.strerror}") from None
+            raise HarkenError(f"{path}: {problem.strerror}", hint="look at the path and the permissions") from None
         try:
             self.stamp = _stamp(os.fstat(self._handle), path)
         except HarkenError:
@@ -173,7 +173,9 @@ class OpenFile:
             try:
                 chunk = os.pread(self._handle, min(CHUNK, end - start), start)
             except OSError as problem:
-                raise HarkenError(f"{self.path}: {problem.strerror}") from None
+                raise HarkenError(
+                    f"{self.path}: {problem.strerror}", hint="look at the path and the permissions"
+                ) from None
             if not chunk:
                 return
             yield chunk
@@ -230,7 +232,10 @@ def open_snapshot(path: Path) -> Iterator[sqlite3.Connection]:
             connection.execute("BEGIN")
             yield connection
         except sqlite3.Error as problem:
-            raise HarkenError(f"{path}: cannot be read as a database ({problem})") from None
+            raise HarkenError(
+                f"{path}: cannot be read as a database ({problem})",
+                hint="close the program that writes it, then try again",
+            ) from None
         finally:
             connection.close()
 
@@ -243,10 +248,10 @@ def _copy_database(path: Path, copy: Path) -> Path:
                 shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
             except FileNotFoundError:
                 if not ending:
-                    raise HarkenError(f"{path}: No such file or directory") from None
+                    raise HarkenError(f"{path}: No such file or directory", hint="look at the path") from None
                 Path(f"{copy}{ending}").unlink(missing_ok=True)
             except OSError as problem:
-                raise HarkenError(f"{path}: {problem.strerror}") from None
+                raise HarkenError(f"{path}: {problem.strerror}", hint="look at the path and the permissions") from None
         # A journal beside it is a transaction under way, or one that was cut off and is not ours to undo.
         if before == database_stamp(path) and not Path(f"{path}-journal").exists():
             return copy

@@ -43,6 +43,8 @@ AHEAD_OF_WORKERS = 3
 TRIES = 3
 """How often a source that is being rewritten, or that others import at the same time, is read anew."""
 
+_IMPORTABLE = "`harken doctor` lists the runtimes whose sessions can be imported"
+
 
 class Importer:
     """Imports sources into one store. Not shared between threads; several processes may each have one."""
@@ -109,7 +111,7 @@ class Importer:
         with self._looking_ahead(paths) as coming:
             for path in coming:
                 if isinstance(path, Unreadable):
-                    self._done.append(memory.failed(path.path, path.why))
+                    self._done.append(memory.failed(path.path, path.why, "look at the path and the permissions"))
                 else:
                     yield from self._take(path, named)
                 if not self._pending:
@@ -222,7 +224,7 @@ class Importer:
             if isinstance(said, NotClaimed):
                 why = f"{path}: {said.why}"
                 self._not_claimed[file] = said.stamp
-                self._done.append(memory.failed(file, why) if named else memory.skipped(file, why))
+                self._done.append(memory.failed(file, why, _IMPORTABLE) if named else memory.skipped(file, why))
             elif isinstance(said, Claimed):
                 runtime = self.runtimes[said.runtime]
             elif isinstance(said, Restarted):

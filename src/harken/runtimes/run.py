@@ -90,7 +90,10 @@ def run(store: Store, request: RunRequest, output: RunOutput, *, now: clock.Cloc
     words: tuple[str, ...] = request.words
     if (template := request.template) is not None:
         if template.runtime != request.runtime.name:
-            raise BadRequest(f"template {template.name!r} is for {template.runtime}, not for {request.runtime.name}")
+            raise BadRequest(
+                f"template {template.name!r} is for {template.runtime}, not for {request.runtime.name}",
+                hint=f"run it with {template.runtime}, or choose another template",
+            )
         words = tuple(launch.template(template, words))
         facts = msgspec.structs.replace(facts, template=template.name)
     turns.frequency(facts.frequency)
@@ -175,7 +178,9 @@ class _Run:
                 process_group=0,
             )
         except OSError as problem:
-            raise HarkenError(f"{program} could not be started: {problem.strerror}") from problem
+            raise HarkenError(
+                f"{program} could not be started: {problem.strerror}", hint="look at the program and its permissions"
+            ) from problem
 
     def _attend(self, child: subprocess.Popen[bytes], server: ContextSocket) -> None:
         """Read and answer until the runtime has ended."""

@@ -382,5 +382,8 @@ def read_database(path: Path, runtime: Runtime) -> Iterator[Part]:
     with open_snapshot(path) as connection:
         for session, data in runtime.read.sessions(connection):
             if len(data) > DOCUMENT_LIMIT:
-                raise HarkenError(f"{path}: the rows of {session} are more than {DOCUMENT_LIMIT >> 20} MiB")
+                raise HarkenError(
+                    f"{path}: the rows of {session} are more than {DOCUMENT_LIMIT >> 20} MiB",
+                    hint="it is too large to be one conversation; the others are imported",
+                )
             yield msgspec.structs.replace(whole_part(data, runtime.read.scan, stamp), key=session)

@@ -37,7 +37,9 @@ def find_template(name: str, folder: Path) -> Template:
         known = ", ".join(sorted(found.stem for found in folder.glob("*.toml")))
         raise NotFound(f"no template {name!r}: there is no file {path}", hint=f"there are: {known or 'none'}") from None
     except OSError as problem:
-        raise BadRequest(f"the template {path} cannot be read: {problem.strerror}") from None
+        raise BadRequest(
+            f"the template {path} cannot be read: {problem.strerror}", hint="look at the path and the permissions"
+        ) from None
     return parse_template(path.stem, data)
 
 

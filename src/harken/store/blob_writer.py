@@ -64,7 +64,7 @@ class SqliteBlobWriter:
     def __init__(self, store: SqliteStore) -> None:
         self._store, self._db = store, store.db
         if getattr(self._db.local, "writer", None) is not None:
-            raise BadRequest("this thread is already inside a transaction of this store")
+            raise BadRequest("this thread is already inside a transaction of this store", hint="use its writer")
         self._db.local.writer = self
         self._begun = False
         self._next: dict[str, int] = {}

@@ -92,11 +92,11 @@ def open_frame(frame: Frame, *, name: str, prefix: bytes | None = None) -> bytes
     try:
         claimed = zstandard.frame_content_size(frame.data)
         if claimed != frame.size or not 0 <= claimed <= LIMIT:
-            raise Corrupt(f"{name} claims {claimed} bytes where {frame.size} were written")
+            raise Corrupt(f"{name} claims {claimed} bytes where {frame.size} were written", hint=FSCK)
         decoder = _coders.decoder if prefix is None else zstandard.ZstdDecompressor(dict_data=_raw(prefix))
         return decoder.decompress(frame.data)
     except zstandard.ZstdError as error:
-        raise Corrupt(f"{name} does not decompress: {error}") from None
+        raise Corrupt(f"{name} does not decompress: {error}", hint=FSCK) from None
 
 
 def _raw(content: bytes) -> zstandard.ZstdCompressionDict:
@@ -189,7 +189,7 @@ class SqliteBlobs:
         """What is known of it without reading it."""
         found = self.infos([artifact])
         if not found:
-            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}")
+            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}", hint="`harken fsck` says what is lost")
         return found[artifact]
 
     def infos(self, artifacts: Sequence[str]) -> dict[str, ArtifactInfo]:
@@ -224,7 +224,7 @@ class SqliteBlobs:
     def _locate(self, artifact: str) -> Row:
         found = self.find_artifact(artifact)
         if found is None:
-            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}")
+            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}", hint="`harken fsck` says what is lost")
         return found
 
     def _pieces(self, artifact: str) -> Iterator[bytes]:

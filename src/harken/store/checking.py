@@ -20,7 +20,7 @@ from harken.errors import Corrupt, NotFound
 from . import sql, values
 from .blobs import LIMIT, Frame, open_frame
 from .commits import Names, commit_of, full_name, parent_of, words
-from .db import Row, checked
+from .db import FSCK, Row, checked
 from .feed import unpacked
 from .values import Commit, Draft, Finding, Report
 
@@ -192,7 +192,7 @@ class _Checker:
         try:
             prefix = self._store.frame(base) if base is not None else None
             if row is None:
-                raise NotFound("it is gone")
+                raise NotFound("it is gone", hint=FSCK)
             open_frame(Frame(row[1], row[2], row[-1]), name="it", prefix=prefix)
         except (Corrupt, NotFound) as error:
             table = "frames" if number > 0 else "loose"

@@ -298,7 +298,7 @@ class Database:
     def begin(self) -> None:
         """Queue for the right to write, then take it."""
         if self.holding and os.getpid() == self._process:
-            raise BadRequest("this thread is already inside a transaction of this store")
+            raise BadRequest("this thread is already inside a transaction of this store", hint="use its writer")
         self._enter()
         try:
             self.lock.acquire()
@@ -366,7 +366,7 @@ class Database:
     def snapshot(self) -> Iterator[None]:
         """A block in which this thread reads the store as it is now, whatever others write meanwhile."""
         if self.holding:
-            raise BadRequest("this thread is inside a transaction of this store")
+            raise BadRequest("this thread is inside a transaction of this store", hint="read after the block")
         self._enter()
         try:
             self._hold("BEGIN")

@@ -84,7 +84,7 @@ class MemoryStore:
         with self._lock:
             self._check_open()
             if self._writing:
-                raise BadRequest("this thread is already inside a transaction of this store")
+                raise BadRequest("this thread is already inside a transaction of this store", hint="use its writer")
             self._writing = True
             writer = MemoryWriter(self)
             try:
@@ -142,7 +142,9 @@ class MemoryStore:
         try:
             return self._artifacts[artifact]
         except KeyError:
-            raise NotFound(f"no artifact {ids.artifact_ref(artifact)}") from None
+            raise NotFound(
+                f"no artifact {ids.artifact_ref(artifact)}", hint="`harken fsck` says what is lost"
+            ) from None
 
     # -- commits -----------------------------------------------------------------------------------------------
 

@@ -211,7 +211,10 @@ def _missing_steps(db: Database, steps: Steps) -> tuple[tuple[int, str, str], ..
     if not tables:
         return None
     if "migrations" not in tables:
-        raise BadRequest(f"{db.path} is a SQLite file, but not a store of Harken's")
+        raise BadRequest(
+            f"{db.path} is a SQLite file, but not a store of Harken's",
+            hint="give another path: `--store FILE` or HARKEN_STORE",
+        )
     seen = {version for version, *_ in db.all(sql.VERSIONS)}
     if not all(isinstance(version, int) for version in seen):
         raise Corrupt(f"{db.path} does not know its version", hint="a backup restores it")

@@ -260,10 +260,10 @@ def check_draft(draft: Draft) -> Draft:
     if draft.checkpoint not in CHECKPOINTS:
         raise BadRequest(f"no checkpoint trigger {draft.checkpoint!r}", hint=f"one of {', '.join(CHECKPOINTS)}")
     if not draft.format:
-        raise BadRequest("a commit needs the name of its format")
+        raise BadRequest("a commit needs the name of its format", hint="like events-v1")
     check_numbers(time=draft.time, message_count=draft.message_count, token_count=draft.token_count)
     if not clock.in_calendar(draft.time):
-        raise BadRequest(f"no calendar has the instant {draft.time}")
+        raise BadRequest(f"no calendar has the instant {draft.time}", hint="microseconds since 1970")
     if (draft.message_count or 0) < 0 or (draft.token_count or 0) < 0:
         raise BadRequest("a commit cannot count fewer than no messages or tokens", hint="leave out what is not known")
     if not (draft.format.isascii() and draft.template.isascii()):
@@ -374,7 +374,7 @@ def stronger(a: tuple[str, int | None], b: tuple[str, int | None]) -> tuple[str,
 def check_move(name: str, kind: str, current: Name | None, to: str, expect: str | None) -> None:
     """Whether a name may move like this: `Conflict` where it is not what the caller thinks."""
     if kind not in KINDS:
-        raise BadRequest(f"a name is a branch or a tag, not {kind!r}")
+        raise BadRequest(f"a name is a branch or a tag, not {kind!r}", hint="`branch` or `tag`")
     check_name(name)
     if current is not None and current.kind != kind:
         raise Conflict(f"{name!r} is a {current.kind}", hint="choose another name, or remove that one first")
@@ -388,13 +388,13 @@ def check_move(name: str, kind: str, current: Name | None, to: str, expect: str 
 
 def check_name(name: str) -> None:
     if not name or len(_encodable(name)) > NAME_LIMIT:
-        raise BadRequest(f"a name has between 1 and {NAME_LIMIT} bytes")
+        raise BadRequest(f"a name has between 1 and {NAME_LIMIT} bytes", hint="choose a shorter one")
     if any(ord(c) < 32 or ord(c) == 127 for c in name) or name != name.strip():
-        raise BadRequest(f"{name!r} cannot be a name: control characters, or spaces at an end")
+        raise BadRequest(f"{name!r} cannot be a name: control characters, or spaces at an end", hint="leave those out")
 
 
 def _encodable(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise BadRequest(f"{text!r} is not text that can be written down") from None
+        raise BadRequest(f"{text!r} is not text that can be written down", hint="leave out lone surrogates") from None

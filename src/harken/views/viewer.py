@@ -115,7 +115,10 @@ class SessionViewer:
         """The line of a message as it was logged; for other sources, as a session log would have it."""
         at = self.find_message(message_id)
         if at < 0:
-            raise NotFound(f"message {message_id!r} is named in this session and stands in another")
+            raise NotFound(
+                f"message {message_id!r} is named in this session and stands in another",
+                hint="open the session it stands in",
+            )
         return self.index.line(at)
 
     def perspective(self, agent_ids: str | Iterable[str], *, system: bool = False) -> list[Impression]:

@@ -257,11 +257,16 @@ def load_script(path: Path, *, name: str) -> ScriptedModel:
     except FileNotFoundError:
         raise NotFound(f"there is no script {str(path)!r}", hint="scripted: takes a JSON or TOML file") from None
     except OSError as problem:
-        raise BadRequest(f"the script {str(path)!r} cannot be read: {problem.strerror}") from None
+        raise BadRequest(
+            f"the script {str(path)!r} cannot be read: {problem.strerror}", hint="look at the path and the permissions"
+        ) from None
     try:
         raw = tomllib.loads(data.decode()) if path.suffix == ".toml" else orjson.loads(data)
     except (ValueError, RecursionError) as problem:
-        raise BadRequest(f"the script {str(path)!r} is not valid: {problem}") from None
+        raise BadRequest(
+            f"the script {str(path)!r} is not valid: {problem}",
+            hint="a script is a TOML file; the guide on agents has one",
+        ) from None
     return ScriptedModel(_convert(raw, str(path)), name=name)
 
 
@@ -269,7 +274,9 @@ def _convert(raw: Any, where: str) -> Script:
     try:
         return msgspec.convert(raw, Script)
     except (msgspec.ValidationError, RecursionError) as problem:
-        raise BadRequest(f"the script {where!r} does not fit: {problem}") from None
+        raise BadRequest(
+            f"the script {where!r} does not fit: {problem}", hint="the guide on agents shows what a script may say"
+        ) from None
 
 
 def _line(line: str | ScriptLine) -> ScriptLine:
