@@ -49,9 +49,9 @@ class Broken:
 @pytest.mark.parametrize(
     "metric", [Metric(cost_usd=1e30, status="success"), Metric(cost_usd=1e13), Metric(output_tokens=2**70)]
 )
-@pytest.mark.parametrize("where", [":memory:", "store.db"])
+@pytest.mark.parametrize("where", ["memory:", "store.db"])
 def test_a_figure_that_cannot_be_stops_no_checkpoint(tmp_path: Path, where: str, metric: Metric) -> None:
-    with harken.open(where if where.startswith(":") else tmp_path / where) as repo:
+    with harken.open(where if where == "memory:" else tmp_path / where) as repo:
         live = tracker(repo)
         live.feed([Prompt(content="go", message_id="m1"), metric])
         live.checkpoint()
@@ -176,6 +176,20 @@ class TestWhenTheStoreFails:
 
         assert [*turn(1), *turn(2)] == heard(repo, "live")[:8]
         assert (10, 0) == (len(heard(repo, "live")), live.pending)
+
+    def test_closing_tells_what_could_not_be_stored_and_can_be_done_again(self, repo: Repo) -> None:
+        repo.store = broken = Broken(repo.store)  # type: ignore[assignment]
+        live = tracker(repo)
+        broken.failing = True
+        live.feed(turn(1))
+
+        with pytest.raises(HarkenError, match=f"{len(turn(1))} events could not be stored"):
+            live.close()
+
+        broken.failing = False
+        live.close()
+        assert 0 == live.pending
+        assert len(turn(1)) == len(repo.conversation("live"))
 
     def test_a_compaction_keeps_its_place(self, repo: Repo) -> None:
         repo.store = broken = Broken(repo.store)  # type: ignore[assignment]

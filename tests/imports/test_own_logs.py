@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,15 @@ def test_any_log_kept_in_steps_has_the_commits_of_its_import(
     bring_in(imported, path)
 
     assert chains(imported) == chains(kept)
+
+
+@pytest.mark.parametrize("given", [str, Path, lambda path: str(path).encode(), lambda path: [path]])
+def test_one_path_by_itself_is_one_path_and_one_runtime_one_runtime(tmp_path: Path, given: Any) -> None:
+    place = tmp_path / "jill.jsonl"
+    shutil.copy(VECTOR, place)
+    (tmp_path / "other.jsonl").write_bytes(b"{}\n")
+    repo, stop = memory_repo(), threading.Event()
+    stop.set()
+
+    assert ["new"] == [one.status for one in repo.import_sessions(given(place), runtimes="harken")]
+    assert ["new"] == [one.status for one in memory_repo().watch(given(place), runtimes="harken", stop=stop)]

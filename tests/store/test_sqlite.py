@@ -580,6 +580,28 @@ def test_a_child_of_the_process_can_neither_read_nor_write(store):
     assert commit == grow(store, 1)[0]
 
 
+def test_a_child_cannot_open_again_what_its_parent_has_open(path, store):
+    grow(store, 1)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = []
+        for where in (path, path.with_name("other.db")):
+            try:
+                grow(open_store(where), 1, start=1)
+                said.append("opened")
+            except BadRequest as error:
+                said.append("spawn" if "spawn" in error.hint else "refused")
+            except BaseException as error:
+                said.append(repr(error))
+        os.write(writing, ",".join(said).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert "spawn,opened" == os.read(reading, 1000).decode()
+    os.close(reading)
+    os.close(writing)
+
+
 # -- lists and the earlier schema --------------------------------------------------------------------------------------
 
 

@@ -1,9 +1,9 @@
 """From a live stream of events to commits: one tracker per agent, one chain per tracker.
 
-The tracker never stands in the way of the agent it watches. A checkpoint that fails is told to `on_warning`, and what
-it should have held is part of the next one. How far a chain goes is written into the session's row in the same
-transaction as the commit, so whoever feeds the same events again after a crash can skip exactly those that are kept.
-The row is compared before it is saved: where somebody else has gone on with the session, this one goes on from there.
+The tracker never stands in the way of the agent it watches. A checkpoint that fails is told to `on_warning` and made up
+for by the next; only `close` raises. How far a chain goes is written into the session's row in the same transaction as
+the commit, so whoever feeds the same events again after a crash can skip exactly those that are kept. The row is
+compared before it is saved: where somebody else has gone on with the session, this one goes on from there.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ class Tracker:
             spawned_from=settings.spawned_from,
             forked_from=settings.forked_from,
         )
-        session_id, parent, branch = settings.session_id, settings.parent, settings.branch
-        known = refs.find_session(repo.store, session_id)
-        self._row = known or settings.row or SessionRow(session=session_id, runtime=settings.template)
+        parent, branch = settings.parent, settings.branch
+        known = refs.find_session(repo.store, settings.session_id)
+        self._row = known or settings.row or SessionRow(session=settings.session_id, runtime=settings.template)
         self._spent, self._spent_kept, self._spent_before = Tally(), 0, self._row.cost_usd_micros
         """What this run has cost, how much of that the row says already, and what the session's others have cost."""
         self._alone = True
@@ -184,8 +184,10 @@ class Tracker:
             return self.current
 
     def close(self) -> None:
-        """The session has ended."""
+        """The session has ended. Raises where something of it could not be stored; closing again tries again."""
         self.checkpoint(turns.END)
+        if left := self.pending:
+            raise HarkenError(f"{left} events could not be stored", hint="close again when the store can be written")
 
     def _take(self, event: Event) -> None:
         self._position, reason = turns.before(self._rule, self._position, event)
@@ -196,10 +198,8 @@ class Tracker:
             self._skip -= 1
         else:
             self._pending.append(event)
-        fold: TranscriptEdit | tuple[System, Event] | None = None
-        if isinstance(event, TranscriptEdit):
-            fold = event
-        elif summary and self._last_boundary is not None:
+        fold: TranscriptEdit | tuple[System, Event] | None = event if isinstance(event, TranscriptEdit) else None
+        if fold is None and summary and self._last_boundary is not None:
             fold = (self._last_boundary, event)
         self._last_boundary = event if self._position.boundary and isinstance(event, System) else None
         self._due(reason, fold)

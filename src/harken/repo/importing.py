@@ -61,7 +61,8 @@ def import_sessions(
         now=now,
     )
     # Where files were named one by one, not being a session is a failure.
-    named = bool(places.paths) and all(Path(path).is_file() for path in places.paths)
+    paths = _paths(places.paths)
+    named = bool(paths) and all(path.is_file() for path in paths)
     yield from importer.run(files, named=named)
 
 
@@ -83,13 +84,20 @@ def watch_sessions(
 
 
 def _runtimes(names: Sequence[str]) -> list[Runtime]:
+    names = [names] if isinstance(names, str) else names
     return [registry.get(name) for name in names or registry.names()]
+
+
+def _paths(given: Sequence[str | os.PathLike[str]] | str | bytes | os.PathLike[str]) -> list[Path]:
+    """The paths a caller means; one by itself is one path, and not the letters of it."""
+    one = isinstance(given, (str, bytes, os.PathLike))
+    return [Path(os.fsdecode(path)) for path in ((given,) if one else given)]  # type: ignore[arg-type, union-attr]
 
 
 def _starting_points(places: ImportPlaces, runtimes: Iterable[Runtime]) -> list[Path]:
     """The paths given, else where each runtime keeps its sessions, as far as that is there."""
-    if places.paths:
-        return [Path(path).absolute() for path in places.paths]
+    if paths := _paths(places.paths):
+        return [path.absolute() for path in paths]
     if places.environ is None:
         raise BadRequest(
             "an import needs paths, or the environment that tells where the runtimes keep their sessions",

@@ -1,6 +1,6 @@
 """Connections to the SQLite file, transactions, rows that are what was written, and what errors mean.
 
-Writers queue at the fair lock before they ask SQLite. A store is not carried across `fork`: a child opens its own.
+Writers queue at the fair lock before they ask SQLite. A store is not carried across `fork`.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Database:
     def _enter(self) -> None:
         """Be one of those whom `close` waits for."""
         if os.getpid() != self._process:
-            raise BadRequest("a store does not survive a fork of its process", hint="open it again in the child")
+            raise BadRequest("a store does not survive a fork of its process", hint="start the child with `spawn`")
         with self._pool:
             if self._closed:
                 raise Closed(f"{self.path} has been closed", hint="open it again")

@@ -121,6 +121,20 @@ _HEADER = 100
 _OPENING = threading.Lock()
 _IN_USE: Counter[tuple[int, int]] = Counter()
 """How many databases of this process use a file, by its device and inode."""
+_INHERITED: set[tuple[int, int]] = set()
+"""The files that were in use in the parent when this process was forked off."""
+
+
+def _after_fork() -> None:
+    """In the child: SQLite's table of the locks this process has is a copy of the parent's, and the locks themselves
+    were not inherited. Whoever opened such a file again would write without any lock."""
+    global _OPENING
+    _OPENING = threading.Lock()  # a thread that is not here may hold the old one
+    _INHERITED.update(file for file, count in _IN_USE.items() if count > 0)
+    _IN_USE.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def enlist(path: Path) -> tuple[int, int]:
@@ -129,6 +143,11 @@ def enlist(path: Path) -> tuple[int, int]:
     Not where this process uses it already: the system drops every lock that a process has on a file as soon as the
     process closes any descriptor of it, and SQLite's locks are what keeps others from tearing it apart."""
     with _OPENING:
+        if _identity(path) in _INHERITED:
+            raise BadRequest(
+                f"{path} was open in the process that this one was forked from",
+                hint="start the child with `spawn`, or open the store only after the fork",
+            )
         if not _IN_USE[_identity(path)]:
             _refuse_strangers(path)
             _make_private(path)
