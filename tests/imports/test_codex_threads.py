@@ -150,3 +150,35 @@ def told(repo: Any) -> list[Any]:
     """What the rows say, without what only an import needs."""
     rows = sorted(repo.sessions(), key=lambda row: row.session)
     return [msgspec.structs.replace(row, state=b"", version=0) for row in rows]
+
+
+def test_the_sub_agents_of_a_thread_are_among_its_agents_and_in_its_views(tmp_path: Path) -> None:
+    files, nested = tmp_path / "files", FORK
+    files.mkdir()
+    above = ""
+    for n, (name, below) in enumerate([(PARENT, CHILD), (CHILD, nested), (nested, "")]):
+        made = {"parent_thread_id": above, "source": {"subagent": "x"}} if above else {}
+        thread = Rollout(bare=True)
+        thread.lines = [b""] * 40 * n  # later than all of the one above
+        thread.meta(id=name, **made).turn(f"task {n}")
+        if below:
+            thread.call(f"c{n}", "spawn_agent")
+            thread.event("collab_agent_spawn_end", call_id=f"c{n}", new_thread_id=below).output(f"c{n}")
+        thread.lines = thread.lines[40 * n :]
+        (files / f"rollout-2026-01-02T00-00-0{n}-{name}.jsonl").write_bytes(thread.data)
+        above = name
+
+    with harken.open(tmp_path / "store.db") as repo:
+        import_all(repo, files)
+
+        agents = [(agent.session, agent.parent) for agent in repo.agents(PARENT)]
+        assert [(PARENT, ""), (CHILD, PARENT), (nested, CHILD)] == agents
+        assert [nested] == [agent.session for agent in repo.agents(CHILD)][1:]
+        events = repo.events(PARENT)
+        assert {"codex", CHILD, nested} == {event.agent_id for event in events}
+        owners: dict[str, set[str]] = {}
+        for event in events:
+            owners.setdefault(event.message_id, set()).add(event.agent_id)
+        assert {1} == {len(one) for one in owners.values()}, "no two agents have a record of one name"
+        tree = {agent["agent_id"]: agent["parent"] for agent in repo.view(PARENT).agent_tree()}
+        assert {"codex": None, CHILD: "codex", nested: CHILD} == tree

@@ -138,12 +138,23 @@ def _by_number(store: Store, row: SessionRow, number: int) -> Commit:
     return _tip(store, row, tips[number])
 
 
+def agents_below(store: Store, row: SessionRow) -> list[SessionRow]:
+    """The sub-agents of a session and theirs, which may have ids of their own; one that names itself or a descendant
+    as its parent comes once."""
+    found = {row.session: row}
+    waiting = [row]
+    while waiting:
+        below = [other for other in store.sessions(parent=waiting.pop(0).session) if other.session not in found]
+        found.update((other.session, other) for other in below)
+        waiting += below
+    return list(found.values())[1:]
+
+
 def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
     """The commit that holds the message, in one of the session's own chains or in one of its agents'."""
     if not message:
         raise BadRequest(f"{row.session}@ wants the id of a message", hint=f"like {row.session}@MESSAGE")
-    agents = (other for other in store.sessions(prefix=row.session) if other.parent == row.session)
-    for tip in [row.stand, *(other.stand for other in agents), *row.older]:
+    for tip in [row.stand, *(other.stand for other in agents_below(store, row)), *row.older]:
         if tip and (found := message_commit(store, tip, message)):
             return store.get_commit(found.id)
     raise NotFound(

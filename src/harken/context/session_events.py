@@ -17,19 +17,22 @@ from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
 from .materialize import materialize
+from .refs import agents_below
 from .walk import ROOT
 
 
-def session_events(store: Store, row: SessionRow, others: Iterable[SessionRow]) -> list[Event]:
-    """Everything the session's agents said, heard and did. `others` are rows among which its agents' are."""
+def session_events(store: Store, row: SessionRow) -> list[Event]:
+    """Everything the session's agents said, heard and did."""
     whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
     own = formats.get(whole.format).read(whole.bytes)
     if whole.format == FORMAT.name:
         return own
-    below = sorted((other for other in others if other.parent == row.session and other.tip), key=lambda r: r.session)
-    elsewhere = {each.agent for each in below}
+    below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
+    elsewhere = {each.agent for each in below if each.agent}
     streams = {row.session: _events(own, row, elsewhere - {row.agent})}
-    streams |= {each.session: _events(_read(store, each), each, elsewhere - {each.agent}) for each in below}
+    streams |= {
+        each.session: _events(_placed(_read(store, each), each), each, elsewhere - {each.agent}) for each in below
+    }
     calls = {
         event.id: event.message_id
         for events in streams.values()
@@ -91,9 +94,21 @@ def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> li
     ]
 
 
+def _placed(events: Iterable[Event], row: SessionRow) -> Iterator[Event]:
+    """A sub-agent's events, where records are called after their places with its session before the place: other
+    files have records in the same places."""
+    for event in events:
+        if event.message_id.startswith("@"):
+            event = event.replace(message_id=row.session + event.message_id)
+        if isinstance(event.cause, str) and event.cause.startswith("@"):
+            event = event.replace(cause=row.session + event.cause)
+        yield event
+
+
 def agent_name(row: SessionRow) -> str:
-    """What a row's agent is called: its own name, or the runtime's for the session's main agent."""
-    return row.agent or row.runtime
+    """What a row's agent is called: its own name, the id of a sub-agent that has none, or the runtime's for the
+    session's main agent."""
+    return row.agent or (row.session if row.parent else row.runtime)
 
 
 def _story(store: Store, row: SessionRow, events: list[Event], calls: dict[str, str]) -> list[Event]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harken.context import get_session, session_bytes, session_events
+from harken.context import agents_below, get_session, session_bytes, session_events
 from harken.errors import BadRequest
 from harken.formats.session_log import FORMAT
 from harken.store import SessionRow, Store
@@ -41,7 +41,7 @@ class SessionAgent(msgspec.Struct, frozen=True, kw_only=True):
 def agents_in_store(store: Store, session: str) -> list[SessionAgent]:
     """The agents whose chains belong to a session, its own first."""
     row = get_session(store, session)
-    found = [row, *(other for other in store.sessions(prefix=row.session) if other.parent == row.session)]
+    found = [row, *agents_below(store, row)]
     if (log := session_bytes(store, row, LOG)) is not None:
         return _told_by(log, found)
     names = {each.session: each.agent or each.session for each in found}
@@ -91,7 +91,7 @@ def view_of(store: Store, session: str | os.PathLike[str]) -> SessionViewer:
     log = session_bytes(store, row, LOG)
     if log is not None:
         return SessionViewer.of_log((log,))
-    return SessionViewer.of(session_events(store, row, store.sessions(prefix=row.session)))
+    return SessionViewer.of(session_events(store, row))
 
 
 def _maker(store: Store, row: SessionRow, names: dict[str, str]) -> str:

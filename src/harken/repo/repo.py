@@ -169,7 +169,7 @@ class Repo:
     def events(self, session: str) -> list[Event]:
         """Everything the agents of a session said, heard and did, as one stream in the order of time."""
         row = context.get_session(self.store, session)
-        return context.session_events(self.store, row, self.store.sessions(prefix=row.session))
+        return context.session_events(self.store, row)
 
     def view(self, session: str | os.PathLike[str]) -> SessionViewer:
         """The views of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""

@@ -188,8 +188,8 @@ class CommitReader(Protocol):
         """Deliberate moves, newest first."""
         ...
 
-    def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
-        """The sessions it knows, by the start of their id or by the file they came from."""
+    def sessions(self, *, prefix: str = "", source: str | None = None, parent: str | None = None) -> list[SessionRow]:
+        """The sessions it knows, by the start of their id, by their file, or by the session that spawned them."""
         ...
 
     def find_session(self, session: str) -> SessionRow | None:

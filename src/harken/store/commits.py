@@ -351,16 +351,19 @@ class SqliteCommits(SqliteBlobs):
 
     # -- sessions ----------------------------------------------------------------------------------------------
 
-    def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
-        """The sessions it knows, by the start of their id or by the file they came from."""
+    def sessions(self, *, prefix: str = "", source: str | None = None, parent: str | None = None) -> list[SessionRow]:
+        """The sessions it knows, by the start of their id, by their file, or by the session that spawned them."""
         if source is not None:
             raw = self.db.all(sql.SESSIONS_FROM, (text(source),))
+        elif parent is not None:
+            raw = self.db.all(sql.SESSIONS_BELOW, (text(parent),))
         elif prefix:
             raw = [row for ends in sql.ranges(prefix) for row in self.db.all(sql.SESSIONS_BETWEEN, ends)]
         else:
             raw = self.db.all(sql.SESSIONS)
         rows = sorted(checked("sessions", row) for row in raw)
-        return [row for row in self._sessions(rows) if row.session.startswith(prefix)]
+        found = self._sessions(rows)
+        return [row for row in found if row.session.startswith(prefix) and parent in (None, row.parent)]
 
     def find_session(self, session: str) -> SessionRow | None:
         """The session of exactly this id."""

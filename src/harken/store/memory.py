@@ -255,10 +255,12 @@ class MemoryStore:
         return [m for m in reversed(self._moves) if name in (None, m.name)][:limit]
 
     @_reading
-    def sessions(self, *, prefix: str = "", source: str | None = None) -> list[SessionRow]:
-        """The sessions it knows, by the start of their id or by the file they came from."""
+    def sessions(self, *, prefix: str = "", source: str | None = None, parent: str | None = None) -> list[SessionRow]:
+        """The sessions it knows, by the start of their id, by their file, or by the session that spawned them."""
         return [
-            row for row in self._sessions.values() if row.session.startswith(prefix) and source in (None, row.source)
+            row
+            for row in self._sessions.values()
+            if row.session.startswith(prefix) and source in (None, row.source) and parent in (None, row.parent)
         ]
 
     @_reading

@@ -424,6 +424,9 @@ class StoreContract:
             one, two = replace(one, version=1), replace(two, version=1)
         assert [one, two] == store.sessions()
         assert [two] == store.sessions(prefix="s-2") == store.sessions(source="/b")
+        assert [two] == store.sessions(parent="s-1") == store.sessions(parent="s-1", source="/b")
+        assert [one] == store.sessions(parent="")
+        assert [] == store.sessions(parent="s-1", prefix="s-1") == store.sessions(parent="s-1", source="/a")
         assert [] == store.sessions(prefix="s-1", source="/b") == store.sessions(prefix="%")
         again = SessionRow(session="s-1", runtime="claude-code", tip=commit.id, source="/c")
         with store.write() as writer:
