@@ -8,11 +8,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harken import runtimes
 from harken.agents import load_session
 from harken.formats.session_log import context, scan, side_chains
 from harken.log import Session
@@ -207,3 +209,27 @@ def test_one_path_by_itself_is_one_path_and_one_runtime_one_runtime(tmp_path: Pa
 
     assert ["new"] == [one.status for one in repo.import_sessions(given(place), runtimes="harken")]
     assert ["new"] == [one.status for one in memory_repo().watch(given(place), runtimes="harken", stop=stop)]
+
+
+def _raises(*_: object) -> Any:
+    raise RuntimeError("a bad day")
+
+
+@pytest.mark.parametrize("change", [{"claim": _raises}, {"claim": lambda *_: None}, {"home": _raises}])
+def test_a_runtime_that_fails_is_told_by_name_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    bad = msgspec.structs.replace(get("codex"), name="bad", keys=(), **change)
+    plugins = runtimes.Plugins(runtimes={"bad": bad}, problems=())
+    monkeypatch.setattr(runtimes, "_plugins", lambda: plugins)
+    monkeypatch.setattr(runtimes, "_FAILED", {})
+    place = tmp_path / ".codex" / "sessions" / "jill.jsonl"
+    place.parent.mkdir(parents=True)
+    shutil.copy(VECTOR, place)
+    shutil.copy(VECTOR, place.with_name("jill2.jsonl"))
+
+    statuses = {one.status for one in memory_repo().import_sessions(environ={"HOME": str(tmp_path)})}
+
+    assert "new" in statuses
+    assert "failed" not in statuses
+    assert ["bad"] == [problem.name for problem in runtimes.problems()]

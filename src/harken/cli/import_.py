@@ -71,6 +71,7 @@ def import_command(
             else:
                 bar.advance()
                 show(one, as_json=as_json)
+    warn_of_plugins()  # one may have failed meanwhile
     show_report(report, as_json=as_json, verbose=verbose)
     return 1 if report.report.failed else 0
 

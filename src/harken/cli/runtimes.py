@@ -40,14 +40,14 @@ class RuntimeName(click.ParamType):  # type: ignore[type-arg]
 
 
 def warn_of_plugins() -> None:
-    """Name the plug-ins that cannot be used, once in a command."""
+    """Name the plug-ins that cannot be used, each once in a command."""
     from harken import runtimes
 
-    told = click.get_current_context().meta.setdefault("harken.plugins", [])
-    if not told:
-        told.append(True)
-        for problem in runtimes.problems():
-            ui.warn(str(problem))
+    told = click.get_current_context().meta.setdefault("harken.plugins", set())
+    for text in map(str, runtimes.problems()):
+        if text not in told:
+            told.add(text)
+            ui.warn(text)
 
 
 def environment() -> dict[str, str]:

@@ -103,11 +103,20 @@ def _starting_points(places: ImportPlaces, runtimes: Iterable[Runtime]) -> list[
             "an import needs paths, or the environment that tells where the runtimes keep their sessions",
             hint="pass `paths`, or your environment as `environ`",
         )
-    roots = (root for runtime in runtimes for root in runtime.roots(runtime.home(places.environ or {})))
+    roots = (root for runtime in runtimes for root in _roots(runtime, places.environ or {}))
     found = [root for root in dict.fromkeys(roots) if _is_there(root)]
     if not found:
         raise HarkenError("no runtime has left sessions here", hint="name a file or a folder")
     return found
+
+
+def _roots(runtime: Runtime, environ: Environment) -> list[Path]:
+    """Where a runtime keeps its sessions; nowhere, where it cannot say."""
+    try:
+        return [Path(root) for root in runtime.roots(runtime.home(environ))]
+    except Exception as problem:  # noqa: BLE001 (a plug-in may fail in any way, and the others must not)
+        registry.note_failure(runtime, f"home() failed: {type(problem).__name__}: {problem}")
+        return []
 
 
 def _is_there(root: Path) -> bool:

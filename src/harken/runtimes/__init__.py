@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 import msgspec
 
@@ -82,8 +83,32 @@ def is_registered(runtime: Runtime) -> bool:
 
 
 def problems() -> tuple[PluginProblem, ...]:
-    """The plug-ins that cannot be used."""
-    return _plugins().problems
+    """The plug-ins that cannot be used, and those that failed when they were."""
+    return (*_plugins().problems, *_FAILED.values())
+
+
+_FAILED: dict[str, PluginProblem] = {}
+"""The first failure of each runtime in this process."""
+
+
+def note_failure(runtime: Runtime, reason: str) -> PluginProblem:
+    """A runtime did what none may: that is told once, by its name, and the others go on."""
+    package = next((_package(point) for point in entry_points(group=GROUP, name=runtime.name)), "(unknown)")
+    problem = PluginProblem(name=runtime.name, package=package, reason=reason)
+    return _FAILED.setdefault(runtime.name, problem)
+
+
+def claim_of(runtime: Runtime, head: bytes, path: Path) -> Claim:
+    """What a runtime says of a file; one that fails claims nothing."""
+    try:
+        claim = runtime.claim(head, path)
+        if isinstance(claim, Claim) and type(claim.score) is int:
+            return claim
+        reason = f"claim() gave {claim!r}, which is no Claim"
+    except Exception as problem:  # noqa: BLE001 (a plug-in may fail in any way, and the others must not)
+        reason = f"claim() failed: {type(problem).__name__}: {problem}"
+    note_failure(runtime, reason)
+    return Claim()
 
 
 @cache
@@ -151,10 +176,12 @@ __all__ = [
     "ShownLine",
     "StreamReader",
     "Template",
+    "claim_of",
     "get",
     "is_registered",
     "load_plugins",
     "names",
+    "note_failure",
     "problems",
     "user_home",
 ]

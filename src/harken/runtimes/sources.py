@@ -19,6 +19,7 @@ from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import best
 from harken.formats.kit.jsonl import MAX_LINE
 
+from . import claim_of
 from .base import Runtime
 from .files import HEAD, FileStamp, OpenFile, Unfit, database_stamp, open_snapshot
 
@@ -357,7 +358,7 @@ def read_source(
     """What there is to say of a file: whose it is, then its parts."""
     with OpenFile(path) as file:
         head = file.read(0, HEAD)
-        found = best((runtime, runtime.claim(head, path)) for runtime in runtimes if may_claim(runtime, head))
+        found = best((runtime, claim_of(runtime, head, path)) for runtime in runtimes if may_claim(runtime, head))
         if found is None:
             yield NotClaimed(why="not a session of any runtime that can be imported", stamp=file.stamp)
             return
