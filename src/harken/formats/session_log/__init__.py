@@ -13,7 +13,7 @@ from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import HEAD, MAX_LINE, read_head
 
-from .lines import BLANK, Group, Record, data_of, read_groups, read_records
+from .lines import BLANK, Group, Record, data_of, dialect, normalise, read_groups, read_records
 from .reading import (
     ENTRY,
     PLAIN,
@@ -21,10 +21,8 @@ from .reading import (
     as_cause,
     as_id,
     content_text,
-    dialect,
     events_of,
     instant_of,
-    normalise,
     shown,
 )
 from .scan import LogScanner, first_digits, main_agent, scan, told_records

@@ -22,8 +22,9 @@ from .lines import (
     SEVERAL,
     SURROGATE,
     Reading,
+    is_current,
+    normalise,
 )
-from .reading import is_current, normalise
 
 _SPACE = SPACE.decode()
 _MAX_DIGITS = 4000
