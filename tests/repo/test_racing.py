@@ -55,7 +55,12 @@ def test_with_patience_every_commit_lands_on_the_branch(tmp_path: Path) -> None:
 
 def test_whoever_goes_on_from_an_older_commit_of_a_session_is_told(tmp_path: Path) -> None:
     """#18"""
-    with harken.open(tmp_path / "s.db") as one, harken.open(tmp_path / "s.db") as two:
+
+    def now() -> int:
+        return 1_800_000_000_000_000  # a commit is said again only in the second it was made
+
+    path = tmp_path / "s.db"
+    with harken.open(path, clock=now) as one, harken.open(path, clock=now) as two:
         first = keep(one, turn(1), session_id="s")
         winner = keep(two, turn(2), first, session_id="s")
 
