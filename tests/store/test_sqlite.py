@@ -446,7 +446,8 @@ def test_a_long_chain_is_walked_without_recursion_and_in_few_queries(store, coun
             parent = writer.commit(Draft(artifact=artifact, parent=parent, format="y", time=T0 + n)).id
     with traced(store) as queries:
         assert count == len(store.walk(parent))
-    assert len(queries) <= 8 + (count // every if every else 0)
+    # Rows come a few thousand at a time, so that a walk that stops early has not read everything.
+    assert len(queries) <= 8 + count // 4000 + (count // every if every else 0)
     assert 3 == len(store.chain(parent, limit=3))
     assert count == len(store.chain(parent))
 
