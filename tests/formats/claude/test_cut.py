@@ -15,6 +15,7 @@ from harken.clock import format_seconds, parse_instant
 from harken.formats.base import Delta
 from harken.formats.claude_code import scan, split
 from harken.formats.claude_code.cut import HARD, REFUSALS, SOFT
+from harken.formats.claude_code.scan import SURE, claim
 from harken.ids import artifact_id, artifact_ref, commit_id, commit_ref
 from support.claude_lines import (
     assistant,
@@ -374,3 +375,10 @@ def test_the_vector_of_cut_2_never_changes() -> None:
 )
 def test_a_session_without_a_title_is_called_after_its_first_request(records: list[Any], title: str) -> None:
     assert title == scan(dump(*records)).title
+
+
+@pytest.mark.parametrize("kind", [["user"], {"user": 1}, 7, None])
+def test_a_record_whose_type_is_no_text_hides_no_session(kind: Any) -> None:
+    odd = user("u0", None, "x") | {"type": kind}
+
+    assert SURE == claim(dump(odd, user("u1", None, "q"))).score

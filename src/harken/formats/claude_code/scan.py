@@ -360,6 +360,8 @@ def _judge(record: dict[str, Any], home: bool) -> tuple[int, str]:
     role = body.get("role") if isinstance(body, dict) else None
     # An answer and an attachment are written before the type; a cut may lie between.
     kind = record.get("type", "attachment" if "attachment" in record else role)
+    if not isinstance(kind, str):
+        return 0, ""
     speaks = kind not in CONVERSATION or role == kind
     if kind in GRAPH and "parentUuid" in record and isinstance(record.get("isSidechain"), bool) and speaks:
         return SURE, f"is a `{kind}` record with `parentUuid` and `isSidechain`"
@@ -370,6 +372,6 @@ def _judge(record: dict[str, Any], home: bool) -> tuple[int, str]:
     named = any(isinstance(record.get(name), str) for name in ("sessionId", "leafUuid", "messageId"))
     if kind in SIDE and named:
         return 70, f"is a `{kind}` record, which no other runtime writes"
-    if home and isinstance(kind, str) and isinstance(record.get("sessionId"), str):
+    if home and isinstance(record.get("sessionId"), str):
         return 55, "names a session and lies where Claude Code keeps them"
     return 0, ""
