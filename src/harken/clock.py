@@ -6,6 +6,7 @@ by mistake. `None` is an instant nobody wrote down. A function that needs to kno
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,14 @@ _MICROSECOND = timedelta(microseconds=1)
 # The years 1 to 9999, which is what a calendar date can say.
 _FIRST = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST = (datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_HOUR, _SIXTY = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]"
+_TEXT = re.compile(
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
+    rf"(?:[T ]{_HOUR}:{_SIXTY}(?::{_SIXTY}(?:[.,][0-9]+)?)?(?:Z|[+-]{_HOUR}(?::?{_SIXTY})?)?)?"
+)
+"""How an instant may be spelled (FORMAT.md says it in words). What `fromisoformat` takes beyond this (weeks, ordinal
+days, 24:00) differs between versions of Python, and a commit's name must not."""
+_LONGEST = 40
 
 
 def now() -> int:
@@ -75,14 +84,15 @@ def _date(days: int) -> str:
 
 
 def parse_instant(text: object) -> int | None:
-    """The instant an RFC 3339 text names, or None where it names none; never raises."""
-    if not isinstance(text, str) or not 10 <= len(text) <= 40:
+    """The instant an RFC 3339 text names, or None where it names none or one outside the calendar; never raises."""
+    if not isinstance(text, str) or len(text) > _LONGEST or _TEXT.fullmatch(text) is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-        return from_datetime(moment)
-    except (ValueError, OverflowError):
+        instant = from_datetime(datetime.fromisoformat(text))
+    except ValueError:  # a day that its month does not have
         return None
+    # An offset may carry the last day of the calendar out of it.
+    return instant if _FIRST <= instant <= _LAST else None
 
 
 class Timestamps:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harken.clock import format_instant, format_seconds, from_datetime, parse_instant, to_datetime
+from harken.clock import format_instant, format_seconds, from_datetime, in_calendar, parse_instant, to_datetime
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # the first draw may wait for a busy machine
@@ -25,6 +27,10 @@ def test_what_is_written_is_read_back(moment: object) -> None:
         "2026-02-22T12:30:00+02:00",
         "2026-02-22T10:30:00.000000000Z",
         "2026-02-22 10:30:00",
+        "2026-02-22T10:30",
+        "2026-02-22T10:30:00,0+00",
+        "2026-02-22T12:30:00.0000009+0200",
+        "2026-02-22T00:00:00.000000-10:30",
     ],
 )
 def test_an_instant_is_one_number_however_it_is_spelled(text: str) -> None:
@@ -38,3 +44,41 @@ def test_a_name_is_made_from_whole_seconds() -> None:
 @given(st.one_of(st.text(), st.none(), st.integers(), st.binary(), st.floats(), st.lists(st.text())))
 def test_nothing_that_stands_where_a_time_should_makes_reading_fail(value: object) -> None:
     assert isinstance(parse_instant(value), int | None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-W08-7T10:30:00Z",
+        "2026-053T10:30:00Z",
+        "20260222T103000Z",
+        "2026-02-22T24:00:00Z",
+        "2026-02-22T23:59:60Z",
+        "2026-02-22T10:30:00+02:00:30",
+        "2026-02-22x10:30:00Z",
+        "2026-02-30T10:30:00Z",
+        "0000-02-22T10:30:00Z",
+        "2026-02-22T10:30:00Z\n",
+        "\u0662026-02-22T10:30:00Z",
+        "2026-02-22T10:30:00." + "0" * 40 + "Z",
+    ],
+)
+def test_what_versions_of_python_read_differently_names_no_instant(text: str) -> None:
+    assert parse_instant(text) is None
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59-02:00", "0001-01-01T00:00:00+00:01"])
+def test_an_instant_that_its_zone_carries_out_of_the_calendar_is_unknown(text: str) -> None:
+    assert parse_instant(text) is None
+
+
+@given(st.datetimes(), st.integers(-1439, 1439), st.sampled_from("T "), st.sampled_from(["", ":"]))
+def test_a_zone_is_taken_off(moment: datetime, minutes: int, between: str, colon: str) -> None:
+    """Counted here by hand: days of the calendar, hours, minutes, seconds, less the offset."""
+    seconds = (moment.toordinal() - 719_163) * 86_400 + moment.hour * 3600 + moment.minute * 60 + moment.second
+    instant = (seconds - minutes * 60) * 1_000_000 + moment.microsecond
+    zone = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{colon}{abs(minutes) % 60:02}"
+
+    read = parse_instant(f"{moment:%H:%M:%S.%f}".join([f"{moment.date().isoformat()}{between}", zone]))
+
+    assert (instant if in_calendar(instant) else None) == read

@@ -25,6 +25,36 @@ MEMORY = 400 << 20
 VECTOR = Path(__file__).parents[1] / "repo" / "vectors" / "jill.jsonl"
 
 
+class TestTimesThatCannotBe:
+    """A time outside the calendar is unknown; the file that holds it is kept like any other."""
+
+    @pytest.mark.parametrize(
+        "stamp", ["9999-12-31T23:59:59-02:00", "0001-01-01T00:00:00+02:00", "2026-W08-7T10:30:00Z"]
+    )
+    @pytest.mark.parametrize(
+        "line",
+        [
+            '{"type":"user","uuid":"u9","parentUuid":null,"isSidechain":false,"sessionId":"aaa","timestamp":"%s",'
+            '"message":{"role":"user","content":"hello"}}',
+            '{"message_id":"msg_900","event_type":"transcript_entry","agent_id":"agent_001","role":"user",'
+            '"content":"hello","timestamp":"%s"}',
+        ],
+        ids=["claude-code", "session-log"],
+    )
+    def test_it_refuses_no_file(self, repo: Any, take_in: Import, tmp_path: Path, line: str, stamp: str) -> None:
+        is_log = line.startswith('{"message_id"')
+        before = VECTOR.read_bytes() if is_log else b"".join(conversation("aaa", 4).lines)
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(before + (line % stamp).encode() + b"\n")
+
+        (outcome,) = take_in(tmp_path).values()
+
+        assert ("new", path.read_bytes()) == (outcome.status, repo.materialize(outcome.session, stop="root").bytes)
+        (hello,) = [event for event in repo.events(outcome.session) if getattr(event, "content", "") == "hello"]
+        assert hello.time is None
+        assert repo.fsck().ok
+
+
 class TestNumbersThatCannotBe:
     """One number in a transcript is that number's affair: the file is kept, and so are the others."""
 
