@@ -113,7 +113,7 @@ class Reader:
 
     def feed(self):
         """Number, kind and row of every change."""
-        kinds = ["artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction"]
+        kinds = ["artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction", "link"]
         told = []
         for n, count, what in self.db.execute("SELECT n, count, what FROM changes ORDER BY n"):
             changes = unpacked(what)

@@ -28,7 +28,7 @@ class ChangeAnswer(ApiAnswer, frozen=True, kw_only=True):
     number: int
     """Its number: no gap, always higher, never used again."""
     kind: str
-    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation` or `eviction`."""
+    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation`, `eviction` or `link`."""
     subject: str
     """The full name of an artifact or commit, a branch or tag, or a session."""
     detail: str

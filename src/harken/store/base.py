@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from .values import (
     CHECKPOINTS,
@@ -202,6 +202,11 @@ class CommitWriter(Protocol):
 
     def commit(self, draft: Draft) -> Commit:
         """Record a commit; the parent and the artifact must be there. The same commit twice is one commit."""
+        ...
+
+    def link(self, commit: str, *, spawned_from: dict[str, Any] | None, forked_from: str) -> None:
+        """Put these links in the place of the commit's: where a chain comes from may be known only once other sessions
+        are there. They are outside its name and seal."""
         ...
 
     def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:

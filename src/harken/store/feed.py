@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
 ABOUT_ARTIFACTS = ("artifact", "policy", "eviction")
-ABOUT_COMMITS = ("commit", "sighting", "annotation")
+ABOUT_COMMITS = ("commit", "sighting", "annotation", "link")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -104,6 +104,14 @@ class MemoryWriter:
             self._append(seen, sighting)
             if not first:
                 self._tell("sighting", name, draft.principal)
+
+    def link(self, commit: str, *, spawned_from: dict[str, Any] | None, forked_from: str) -> None:
+        """Put these links in the place of the commit's."""
+        known = self._store.get_commit(commit)
+        linked = msgspec.structs.replace(known, spawned_from=spawned_from, forked_from=forked_from)
+        if linked != known:
+            self._set(self._store._commits, known.id, linked)
+            self._tell("link", known.id)
 
     def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
         """Say something about a commit."""

@@ -171,6 +171,7 @@ ADD_COMMIT = (
     "INSERT INTO commits (n, id, seal, twin, digits, parent, artifact, time, origin, principal, messages, tokens, "
     "approximate, links, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+SET_LINKS = "UPDATE commits SET links = ?, sum = ? WHERE n = ?"
 TAKEN = "SELECT 1 FROM commits WHERE n = ?"
 CHAIN = f"{COMMITS} WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC LIMIT ?"
 WALK = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from harken import clock, ids
@@ -72,7 +74,7 @@ class SqliteWriter(SqliteBlobWriter):
             draft.message_count,
             draft.token_count,
             int(draft.approximate),
-            values.links_text(draft) or None,
+            values.links_text(draft.spawned_from, draft.forked_from) or None,
         )
         self._db.do(sql.ADD_COMMIT, (*row[:6], artifact, *row[7:], ids.row_sum("commits", row)))
         self._changes.add("commit", number)
@@ -110,6 +112,17 @@ class SqliteWriter(SqliteBlobWriter):
         return number
 
     # -- what is said about them -------------------------------------------------------------------------------
+
+    def link(self, commit: str, *, spawned_from: dict[str, Any] | None, forked_from: str) -> None:
+        """Put these links in the place of the commit's."""
+        self.begin()
+        self.note_rows()  # the sum is over the name of the artifact, whose row may not be there yet
+        number = self._number(commit)
+        (row,) = self._store.rows_at("commits", sql.COMMITS_AT, [number])
+        links = values.links_text(spawned_from, forked_from) or None
+        if links != row[13]:
+            self._db.do(sql.SET_LINKS, (links, ids.row_sum("commits", (*row[:13], links)), number))
+            self._changes.add("link", number)
 
     def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
         """Say something about a commit."""

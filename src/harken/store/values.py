@@ -16,7 +16,7 @@ from harken.errors import BadRequest, Conflict, NotFound
 COMMIT_TYPES = ("delta", "compaction", "snapshot")
 POLICIES = ("default", "pin", "ephemeral", "replicate")
 KINDS = ("branch", "tag")
-CHANGES = ("artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction")
+CHANGES = ("artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction", "link")
 """What can change; the feed writes a kind as its place in this list."""
 CHECKPOINTS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
 
@@ -177,7 +177,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """The store's next: no gap, always higher, never used again."""
     kind: str
-    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation` or `eviction`."""
+    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation`, `eviction` or `link`."""
     subject: str
     """The full name of an artifact or commit, a branch or tag, or a session; empty where it is no longer there."""
     detail: str = ""
@@ -299,13 +299,13 @@ def seal_of(draft: Draft, created_at: str, parent_seal: str) -> str:
     )
 
 
-def links_text(draft: Draft) -> str:
+def links_text(spawned_from: dict[str, Any] | None, forked_from: str) -> str:
     """`spawned_from` and `forked_from` in the one spelling that is kept and summed; empty where there is neither."""
     links: dict[str, object] = {}
-    if draft.forked_from:
-        links["forked_from"] = draft.forked_from
-    if draft.spawned_from is not None:
-        links["spawned_from"] = draft.spawned_from
+    if forked_from:
+        links["forked_from"] = forked_from
+    if spawned_from is not None:
+        links["spawned_from"] = spawned_from
     return msgspec.json.encode(links, order="deterministic").decode() if links else ""
 
 

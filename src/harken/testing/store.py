@@ -360,6 +360,34 @@ class StoreContract:
 
     # -- what is said about them -------------------------------------------------------------------------------
 
+    def test_where_a_chain_comes_from_may_be_known_later(self, store: Store) -> None:
+        first, second = grow(store, 2, spawned_from={"session": "p", "call_id": "", "inherits": False})
+        origin = {"session": "p", "call_id": "c", "inherits": False}
+        before = store.last_change()
+        with store.write() as writer:
+            writer.link(first.id, spawned_from=origin, forked_from=second.id)
+            writer.link(first.id, spawned_from=origin, forked_from=second.id)
+        assert replace(first, spawned_from=origin, forked_from=second.id) == store.get_commit(first.id)
+        assert [second.id, first.id] == [commit.id for commit in store.chain(second.id)]
+        assert [("link", first.id)] == [(change.kind, change.subject) for change in store.since(before)]
+        with pytest.raises(RuntimeError), store.write() as writer:
+            writer.link(first.id, spawned_from=None, forked_from="")
+            raise RuntimeError
+        assert origin == store.get_commit(first.id).spawned_from
+        with store.write() as writer:
+            writer.link(first.id, spawned_from=None, forked_from="")
+        assert replace(first, spawned_from=None) == store.get_commit(first.id)
+        with pytest.raises(NotFound), store.write() as writer:
+            writer.link("ab" * 32, spawned_from=None, forked_from="")
+        assert store.fsck(read_data=True).ok
+
+    def test_the_links_of_a_commit_of_the_same_transaction_can_be_set(self, store: Store) -> None:
+        with store.write() as writer:
+            commit = writer.commit(Draft(artifact=writer.put(b"x"), format="x", time=T0))
+            writer.link(commit.id, spawned_from=None, forked_from="ab" * 32)
+        assert "ab" * 32 == store.get_commit(commit.id).forked_from
+        assert store.fsck(read_data=True).ok
+
     def test_annotations_only_grow(self, store: Store) -> None:
         commit = grow(store, 1)[0]
         for n, (key, value) in enumerate([("summary", "one"), ("label", "x"), ("summary", "two \ud800 \0")]):
