@@ -22,8 +22,6 @@ from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Lo
 from . import sql
 from .opening import FairLock, Steps, delist, enlist, upgrade
 
-Value = str | bytes | int | None
-
 Row = tuple[Any, ...]
 FSCK = "`harken fsck` says what is lost"
 _UNREADABLE = (TypeError, AttributeError, ValueError, OverflowError, KeyError, IndexError, msgspec.MsgspecError)
