@@ -10,14 +10,15 @@ import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from harken.errors import BadRequest, Conflict, Corrupt, HarkenError, Locked
 from harken.events import Prompt
 from harken.events.cbor import encode_events
-from harken.store import Draft, SqliteStore, backup, fsck, gc, open_store, sql
-from harken.store.opening import FairLock
+from harken.store import Draft, SessionRow, SqliteStore, backup, fsck, gc, open_store, sql
+from harken.store.opening import FairLock, locate
 from harken.testing.store import T0, grow
 from support.stores import busy_store, lines
 
@@ -347,6 +348,45 @@ def test_a_path_with_a_colon_is_a_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with contextlib.closing(open_store("a:b.db")) as store:
         assert str(tmp_path / "a:b.db") == store.location
+    for name in ("c:\\store.db", "./unknown:foo", "folder.d/x:y"):
+        assert Path(name) == locate(name)
+    assert Path("unknown:foo") == locate(Path("unknown:foo"))
+    Path("unknown:bar").touch()
+    assert Path("unknown:bar") == locate("unknown:bar")
+
+
+@pytest.mark.parametrize(
+    "where", ["unknown:foo", "postgres://somewhere", "file:x.db", "memory:name", "HTTP:x", "sqlite:"]
+)
+def test_what_looks_like_a_url_and_is_none_of_ours_is_refused(tmp_path, monkeypatch, where):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadRequest) as caught:
+        open_store(where)
+    assert caught.value.hint
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_scheme_may_be_written_in_capitals(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for where in ("memory:", "MEMORY:", "memory://"):
+        with contextlib.closing(open_store(where)) as store:
+            assert "memory:" == store.location
+    with contextlib.closing(open_store("SQLite:x.db")) as store:
+        assert str(tmp_path / "x.db") == store.location
+
+
+def test_the_children_of_a_session_are_found_by_an_index(store):
+    for n in range(3):
+        with store.write() as writer:
+            writer.save_session(SessionRow(session=f"s{n}", runtime="r", parent="s0" if n else "", title="a"))
+    with store.write() as writer:  # changed in place, and moved to another parent
+        writer.save_session(SessionRow(session="s1", runtime="r", parent="s0", title="b"))
+        writer.save_session(SessionRow(session="s2", runtime="r", parent="s1"))
+
+    plan = " ".join(row[3] for row in store.db.all(f"EXPLAIN QUERY PLAN {sql.SESSIONS_BELOW}", ("s0",)))
+    assert "sessions_by_parent" in plan
+    assert [["s1"], ["s2"], []] == [[row.session for row in store.sessions(parent=f"s{n}")] for n in range(3)]
+    assert fsck(store).ok
 
 
 # -- room and depth ----------------------------------------------------------------------------------------------------

@@ -355,7 +355,7 @@ class SqliteCommits(SqliteBlobs):
         """The sessions it knows, by the start of their id, by their file, or by the session that spawned them."""
         if source is not None:
             raw = self.db.all(sql.SESSIONS_FROM, (text(source),))
-        elif parent is not None:
+        elif parent:
             raw = self.db.all(sql.SESSIONS_BELOW, (text(parent),))
         elif prefix:
             raw = [row for ends in sql.ranges(prefix) for row in self.db.all(sql.SESSIONS_BETWEEN, ends)]

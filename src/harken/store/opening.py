@@ -43,8 +43,10 @@ GROUP = "harken.stores"
 """The entry-point group of other kinds of store: the name is the scheme, the value a function that takes the URL and
 `create`, and gives a `Store`."""
 
-MEMORY = "memory:"
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?!\\)")
+MEMORY = "memory"
+SQLITE = "sqlite"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?!\\)")
+"""Before a colon, as in a URL; one letter is a drive of Windows."""
 
 
 def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:
@@ -58,7 +60,8 @@ def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:
     path = locate(where)
     if path is None:
         text = os.fspath(where)
-        return MemoryStore() if text == MEMORY else _plugin(_scheme(text))(text, create=create)
+        scheme = _scheme(text)
+        return MemoryStore() if scheme == MEMORY else _plugin(scheme)(text, create=create)
     if not create and not path.exists():
         raise NotFound(
             f"there is no store at {path}",
@@ -68,16 +71,23 @@ def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:
 
 
 def locate(where: str | os.PathLike[str]) -> Path | None:
-    """The file that the words name; None for a store that is in no file of ours."""
+    """The file that the words name; None for a store that is in no file of ours.
+
+    A path object is a path. Text that begins like a URL is one, unless there is a file of that name: whoever writes
+    `postgres:x` does not mean a new file."""
     text = os.fspath(where)
-    scheme = _scheme(text)
-    # Plug-ins are looked for only where there is a scheme: that takes longer than all the rest.
-    if text == MEMORY or (scheme and scheme != "sqlite" and scheme in _plugins()):
+    scheme = _scheme(text) if isinstance(where, str) else ""
+    if scheme == MEMORY:
+        if text[len("memory:") :].strip("/"):
+            raise BadRequest("a store in memory has no name", hint="`memory:` is a new one each time")
         return None
-    if scheme == "sqlite":
-        text = text.removeprefix("sqlite:").removeprefix("//")
-    elif text.startswith(f"{scheme}://"):
-        raise BadRequest(f"no store for {scheme}: addresses", hint=f"a path, {_known()}")
+    # Plug-ins are looked for only where there is a scheme: that takes longer than all the rest.
+    if scheme and scheme != SQLITE:
+        if scheme in _plugins():
+            return None
+        raise BadRequest(f"no store for {scheme}: addresses", hint=f"a path (`./{text}` is one), {_known()}")
+    if scheme:
+        text = text[len("sqlite:") :].removeprefix("//")
     if not text:
         raise BadRequest("an empty path names no store", hint=f"a path, {_known()}")
     path = Path(text)
@@ -87,7 +97,7 @@ def locate(where: str | os.PathLike[str]) -> Path | None:
 def _scheme(text: str) -> str:
     """What stands before the colon; empty where it cannot be a scheme, or where there is a file of that name."""
     found = _SCHEME.match(text)
-    return found[1] if found and not Path(text).exists() else ""
+    return found[1].lower() if found and not Path(text).exists() else ""
 
 
 def _plugins() -> set[str]:
@@ -111,7 +121,7 @@ def _plugin(scheme: str) -> Callable[..., Store]:
 
 
 def _known() -> str:
-    return "or one of " + ", ".join(f"`{name}:`" for name in ("memory", "sqlite", *sorted(_plugins())))
+    return "or one of " + ", ".join(f"`{name}:`" for name in (MEMORY, SQLITE, *sorted(_plugins())))
 
 
 # -- the file of a store ----------------------------------------------------------------------------------------------

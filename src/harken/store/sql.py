@@ -53,6 +53,7 @@ CREATE TABLE sessions (n INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, vers
   started INTEGER, ended INTEGER, messages INTEGER NOT NULL, cost_usd_micros INTEGER, state BLOB NOT NULL,
   sum BLOB NOT NULL);
 CREATE INDEX sessions_by_source ON sessions (source);
+CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent <> '';
 CREATE TABLE changes (n INTEGER PRIMARY KEY, count INTEGER NOT NULL, what BLOB NOT NULL, sum BLOB NOT NULL);
 CREATE TABLE quarantine (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL,
   row TEXT NOT NULL, data BLOB);
@@ -216,14 +217,15 @@ SESSIONS = f"SELECT {SESSION_COLUMNS} FROM sessions"
 SESSION = f"{SESSIONS} WHERE session = ?"
 SESSIONS_BETWEEN = f"{SESSIONS} WHERE session >= ? AND session < ?"
 SESSIONS_FROM = f"{SESSIONS} WHERE source = ?"
-SESSIONS_BELOW = f"{SESSIONS} WHERE parent = ?"
+# Few sessions have a parent; said so, SQLite uses the index that holds only those.
+SESSIONS_BELOW = f"{SESSIONS} WHERE parent = ? AND parent <> ''"
 SESSIONS_NUMBERED = f"{SESSIONS} WHERE n IN (SELECT value FROM json_each(?))"
 SAVE_SESSION = (
     f"INSERT OR REPLACE INTO sessions ({SESSION_COLUMNS}) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
-_KEPT_COLUMNS = ("n", "session", "source")
+_KEPT_COLUMNS = ("n", "session", "parent", "source")
 SET_SESSION = (
     f"UPDATE sessions SET {', '.join(f'{c} = ?' for c in SESSION_COLUMNS.split(', ') if c not in _KEPT_COLUMNS)} "
     "WHERE n = ?"

@@ -191,9 +191,9 @@ class SqliteWriter(SqliteBlobWriter):
             *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state),
         )
         total = ids.row_sum("sessions", kept)
-        if known is not None and known[10] == kept[10]:
-            # Neither indexed column changes, so neither index is written.
-            self._db.do(sql.SET_SESSION, (*kept[2:10], *kept[11:], total, number))
+        if known is not None and (known[7], known[10]) == (kept[7], kept[10]):
+            # No indexed column changes (the session, its parent, its source), so no index is written.
+            self._db.do(sql.SET_SESSION, (*kept[2:7], *kept[8:10], *kept[11:], total, number))
         else:
             self._db.do(sql.SAVE_SESSION, (*kept, total))
         self._changes.add("session", number)
