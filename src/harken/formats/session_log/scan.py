@@ -13,6 +13,7 @@ that grows keeps every cut it had. The rule, with its vectors, is in FORMAT.md; 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -288,7 +289,12 @@ def told_records(data: bytes) -> Iterator[tuple[Record, bytes, bool]]:
     """The records in the bytes, the bytes from the end of the one before to the end of its line, and whether a newline
     ends it."""
     found = list(read_records((data,)))
-    ends = [*(record.offset for record in found[1:]), len(data)] if found else []
+    # A record that begins its line begins where the line does: a byte order mark before it belongs to it.
+    starts = [
+        record.offset if record.line == before.line else data.rfind(b"\n", 0, record.offset) + 1
+        for before, record in pairwise(found)
+    ]
+    ends = [*starts, len(data)] if found else []
     at = 0
     for record, end in zip(found, ends, strict=True):
         yield record, data[at:end], end < len(data) or data.endswith(b"\n")

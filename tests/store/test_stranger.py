@@ -1,0 +1,217 @@
+"""The document is enough: a program written from docs/FORMAT.md alone makes of session files what Harken makes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import harken
+from harken import formats
+from harken.formats import session_log
+from support.recordings import CORPUS, FOLDER
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+import stranger_sources as stranger  # noqa: E402  it has to be found without Harken's help
+
+LOGS = sorted((HERE.parent / "golden" / "session-log").glob("*/*.jsonl"))
+ALLOWED = {"__future__", "hashlib", "json", "re", "datetime", "pathlib", "blake3"}
+
+
+def test_the_stranger_imports_nothing_of_ours():
+    tree = ast.parse((HERE / "stranger_sources.py").read_text())
+    modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+    assert ALLOWED == modules
+
+
+# -- real files --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """A store with the recorded sessions and the example logs, and what became of each file."""
+    path = tmp_path_factory.mktemp("stranger") / "store.db"
+    with harken.open(path) as repo:
+        places = [FOLDER, *LOGS, *([CORPUS] if CORPUS else [])]
+        results = [result for result in repo.import_sessions(places) if result.status == "new"]
+        yield repo, results
+
+
+def chain(repo, tip):
+    fields = ("id", "seal", "commit_type", "checkpoint", "artifact")
+    commits = reversed(list(repo.store.chain(tip)))
+    return [tuple(getattr(commit, field) for field in fields) for commit in commits]
+
+
+def test_the_chains_of_recorded_files_have_the_names_and_seals_of_the_document(imported):
+    repo, results = imported
+    templates = {template: format for format, (template, _) in stranger.RULES.items() if template != "harken"}
+    files = [result for result in results if result.runtime in templates and Path(result.source).suffix == ".jsonl"]
+    assert len(files) > 40
+    for result in files:
+        data, format = Path(result.source).read_bytes(), templates[result.runtime]
+        session = stranger.session_of(result.source, format)
+        assert stranger.chain_of(data, format, session) == chain(repo, result.tip), result.source
+
+
+def test_logs_and_their_agents_have_the_sessions_names_and_seals_of_the_document(imported):
+    repo, results = imported
+    logs = {result.source: result for result in results if Path(result.source) in LOGS}
+    assert len(LOGS) == len(logs)
+    for source, result in logs.items():
+        data, session = Path(source).read_bytes(), stranger.log_session(source)
+        assert session == result.session
+        assert stranger.chain_of(data, "session-log-v2", session) == chain(repo, result.tip), source
+        agents = stranger.agents_of_log(data)
+        assert {f"{session}/{agent}" for agent in agents} == {
+            row.session for row in repo.store.sessions(parent=session)
+        }
+        for agent, lines in agents.items():
+            # The row is called SESSION/AGENT; its commits name the session.
+            row = repo.store.find_session(f"{session}/{agent}")
+            # Two dialects of one example begin with the same line, and so are two files of one session.
+            chains = [chain(repo, tip) for tip in (row.tip, *row.older)]
+            assert stranger.chain_of(lines, "session-log-v2", session) in chains, (source, agent)
+
+
+# -- files that nobody would write -------------------------------------------------------------------------------------
+
+
+class Scribe:
+    """Lines of each format, sensible and otherwise."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+
+    def pick(self, *items):
+        return self.chance.choice(items)
+
+    def rarely(self, often: float = 0.1) -> bool:
+        return self.chance.random() < often
+
+    def log_line(self):
+        pick, kind = self.pick, self.pick("transcript_entry", "transcript_entry", "transcript_entry", *KINDS)
+        line = {
+            "message_id": pick("m1", "m2", "m3", 4),
+            "event_type": kind,
+            "agent_id": pick("a", "a", "b", "c", "", 7),
+        }
+        if kind == "transcript_entry":
+            line |= {"role": pick("user", "assistant", "assistant", "tool", "system", "other"), "content": "hi"}
+            if line["role"] == "assistant" and self.rarely(0.5):
+                line["tool_calls"] = [{"id": pick("c1", "c2"), "function": {"name": "t", "arguments": "{}"}}]
+            if line["role"] == "tool":
+                line["tool_call_id"] = pick("c1", "c2")
+        if kind == "transcript_edit":
+            line |= {"action": pick("compact", "truncate"), "n": 1}
+        if self.rarely():
+            line[pick("agent", "agent_id")] = line.pop("agent_id")
+        return line | self.padding(60_000) | self.stamp(1_700_000_000.25)
+
+    def claude_line(self):
+        pick = self.pick
+        kind = pick(
+            "user", "user", "assistant", "assistant", "assistant", "system", "summary", "progress", "last-prompt"
+        )
+        line = {"type": kind, "uuid": "u", "isSidechain": pick(False, False, False, True, None)}
+        if kind == "assistant" and not self.rarely():
+            content = pick([{"type": "text", "text": "hi"}], [{"type": "tool_use", "id": pick("c1", "c2")}])
+            line["message"] = {"id": pick("m1", "m2", "m3", None), "content": content}
+        if kind == "user":
+            line["message"] = {"content": pick("hi", "hi", [{"type": "tool_result", "tool_use_id": pick("c1", "c2")}])}
+            line |= {name: True for name in ("isMeta", "isCompactSummary") if self.rarely()}
+        if kind == "system":
+            line["subtype"] = pick("compact_boundary", "other")
+        return line | self.padding(60_000) | self.stamp(5)
+
+    def codex_line(self):
+        pick = self.pick
+        item = pick(
+            {"type": "message", "role": pick("user", "assistant", "developer")},
+            {"type": pick("function_call", "local_shell_call"), "call_id": pick("c1", "c2", "")},
+            {"type": "function_call_output", "call_id": pick("c1", "c2")},
+            {"type": pick("reasoning", "agent_message", "compaction", "ghost_snapshot", "web_search_call", "other")},
+            {"role": "user", "content": "hi"},
+            {"record_type": "state"},
+        )
+        shown = {"type": pick("UserMessage", "AgentMessage", "Reasoning", "Other")}
+        line = pick(
+            dict(item),
+            {"type": "response_item", "payload": item},
+            {"type": "response_item", "payload": item},
+            {"type": "event_msg", "payload": {"type": pick(*ACTS), "item": shown}},
+            {"type": pick("compacted", "turn_context", "inter_agent_communication"), "payload": pick({}, None)},
+        )
+        return line | self.padding(3_000, 9_000, 100_000) | self.stamp(3)
+
+    def padding(self, *sizes):
+        return {"pad": "x" * self.pick(*sizes)} if self.rarely(0.3) else {}
+
+    def stamp(self, number):
+        stamps = ("2026-01-01T00:00:00.5Z", "2026-02-02 00:00+02", "no", "2026-02-30T00:00:00Z", number)
+        return {"timestamp": self.pick(*stamps)} if self.rarely(0.6) else {}
+
+    def spoilt(self, line: bytes) -> bytes:
+        """The line, or what a crash, an editor or another program may have made of it."""
+        if not self.rarely(0.25):
+            return line
+        return self.pick(
+            line[: len(line) // 2] + b"\n",
+            b"\n",
+            line.rstrip(b"\n") + line.replace(b"m1", b"m2"),
+            b"\xef\xbb\xbf" + line,
+            line.replace(b'"hi"', b'"\\ud800"'),
+            line.replace(b'"hi"', b"NaN"),
+            line.replace(b'"hi"', b"99999999999999999999999"),
+            line.replace(b'"hi"', b'"\xff"'),
+            b" \t" + line,
+            b"[1]\n",
+            line.rstrip(b"\n") + b" x\n",
+        )
+
+    def file(self, line) -> bytes:
+        lines = [self.spoilt(json.dumps(line()).encode() + b"\n") for _ in range(self.chance.randrange(1, 40))]
+        return b"".join(lines)[: self.pick(None, None, -1)]
+
+
+KINDS = ("agent_created", "piece_of_text", "transcript_edit", "agent_terminated", "metric", "other", None, 5)
+ACTS = (
+    "task_started",
+    "turn_aborted",
+    "user_message",
+    "agent_message",
+    "agent_reasoning",
+    "token_count",
+    "item_completed",
+)
+WRITERS = {"session-log-v2": Scribe.log_line, "claude-code-v1": Scribe.claude_line, "codex-v1": Scribe.codex_line}
+
+
+@pytest.mark.parametrize("format", WRITERS)
+@settings(max_examples=60, deadline=None)
+@given(chance=st.randoms(use_true_random=False))
+def test_any_file_is_cut_where_the_document_says(format, chance):
+    scribe = Scribe(chance)
+    data = scribe.file(lambda: WRITERS[format](scribe))
+
+    expected = [(d.start, d.end, d.kind, d.checkpoint, d.closed) for d in stranger.RULES[format][1](data)]
+    cut = [(d.start, d.end, d.commit_type, d.checkpoint, d.closed) for d in formats.get(format).split(data)]
+    assert expected == cut
+
+
+@settings(max_examples=60, deadline=None)
+@given(chance=st.randoms(use_true_random=False))
+def test_the_lines_of_an_agent_are_those_the_document_says(chance):
+    scribe = Scribe(chance)
+    data = scribe.file(scribe.log_line)
+
+    assert stranger.agents_of_log(data) == dict(session_log.side_chains(data))
