@@ -40,7 +40,16 @@ OPERATIONS = {one.name: one for one in reference.operations()}
         ("set_name", ["tag", "t", "b"]),
         ("show", ["show", "b"]),
         ("snapshot", ["snapshot", "b"]),
+        ("trace", ["trace", "s", "m1a"]),
         ("undo", ["undo", "b"]),
+        ("view_dialog", ["view", "dialog", "s"]),
+        ("view_flow", ["view", "flow", "s"]),
+        ("view_heard", ["view", "heard", "s", "m1a"]),
+        ("view_knows", ["view", "knows", "s", "claude-code", "m1a"]),
+        ("view_perspective", ["view", "perspective", "s", "claude-code"]),
+        ("view_sequence", ["view", "sequence", "s"]),
+        ("view_timeline", ["view", "timeline", "s"]),
+        ("view_tree", ["view", "tree", "s"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -48,7 +57,7 @@ def test_has_exactly_the_keys_of_an_answer(
     repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, args: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    keep(repo, turn(1), session_id="s", principal="p")
+    keep(repo, turn(1), session_id="s", principal="p", template="claude-code")
     repo.fork(chain(repo, [2]), "b")
 
     rows = run(*args, "--json", stdin=b"dot dash").json

@@ -172,7 +172,7 @@ def test_the_sub_agents_of_a_thread_are_among_its_agents_and_in_its_views(tmp_pa
         import_all(repo, files)
 
         agents = [(agent.session, agent.parent) for agent in repo.agents(PARENT)]
-        assert [(PARENT, ""), (CHILD, PARENT), (nested, CHILD)] == agents
+        assert [(PARENT, ""), (CHILD, "codex"), (nested, CHILD)] == agents, "by the names that the views know"
         assert [nested] == [agent.session for agent in repo.agents(CHILD)][1:]
         events = repo.events(PARENT)
         assert {"codex", CHILD, nested} == {event.agent_id for event in events}

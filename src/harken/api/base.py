@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from harken import clock
+from harken.errors import BadRequest
 from harken.events import Tokens
 from harken.events.tally import Figures
 
 
 class ApiRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a caller asks for. A key that no operation knows is refused, not ignored."""
+
+
+class OneSessionRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which session is meant: one in the store, or a file."""
+
+    session: str = ""
+    """The id of a session in the store, or a unique beginning of one."""
+    file: str = ""
+    """The path of a session log, in place of an id."""
+
+    def place(self) -> str | Path:
+        """The session as `Repo` takes it: text is an id, a path object a file."""
+        if bool(self.session) == bool(self.file):
+            raise BadRequest("name a session or a file", hint="give exactly one of the two")
+        return Path(self.file) if self.file else self.session
 
 
 class ApiAnswer(msgspec.Struct, frozen=True, kw_only=True):

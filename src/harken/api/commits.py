@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
-from harken.events.wire import to_wire
 from harken.repo import Repo
-from harken.views.event_lines import line
 
 from .base import ApiAnswer, ApiRequest
-from .values import CommitAnswer, ShownCommit, commit_answer, shown_commit, shown_fields
+from .values import (
+    CommitAnswer,
+    EventLine,
+    ShownCommit,
+    commit_answer,
+    event_fields,
+    event_line,
+    shown_commit,
+    shown_fields,
+)
 
 
 class LogRequest(ApiRequest, frozen=True, kw_only=True):
@@ -78,15 +84,6 @@ def graph(repo: Repo, request: GraphRequest) -> GraphAnswer:
     )
 
 
-class EventLine(ApiAnswer, frozen=True, kw_only=True):
-    """An event of a conversation."""
-
-    event: dict[str, Any]
-    """The event as `events-v1` has it (docs/FORMAT.md)."""
-    line: str
-    """The same on one line, for people."""
-
-
 class ShowRequest(ApiRequest, frozen=True, kw_only=True):
     """Which commit to show."""
 
@@ -128,13 +125,9 @@ def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
 
 def _content(repo: Repo, commit: str) -> tuple[list[EventLine], str]:
     try:
-        return [_event_line(event) for event in repo.delta(commit)], ""
+        return [event_line(event) for event in repo.delta(commit)], ""
     except (BadRequest, Evicted) as problem:
         return [], f"{problem}; {problem.hint}" if problem.hint else str(problem)
-
-
-def _event_line(event: Event) -> EventLine:
-    return EventLine(event=to_wire(event), line=line(event))
 
 
 class DescribeRequest(ApiRequest, frozen=True, kw_only=True):
@@ -191,7 +184,7 @@ def diff(repo: Repo, request: DiffRequest) -> Iterator[DiffStart | DiffLine]:
 
 def _side(side: str, events: Iterable[Event]) -> Iterator[DiffLine]:
     for event in events:
-        yield DiffLine(side=side, event=to_wire(event), line=line(event))
+        yield DiffLine(side=side, **event_fields(event))
 
 
 class ResolveRequest(ApiRequest, frozen=True, kw_only=True):

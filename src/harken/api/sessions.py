@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from harken.errors import BadRequest
 from harken.repo import Repo
 from harken.store import SessionRow
 
-from .base import ApiAnswer, ApiRequest, stamp
+from .base import ApiAnswer, ApiRequest, OneSessionRequest, stamp
 
 
 class SessionsRequest(ApiRequest, frozen=True, kw_only=True):
@@ -99,22 +97,19 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
         )
 
 
-class AgentsRequest(ApiRequest, frozen=True, kw_only=True):
+class AgentsRequest(OneSessionRequest, frozen=True, kw_only=True):
     """Whose agents to list: those of a session in the store, or of a log file."""
-
-    session: str = ""
-    """The id of a session in the store, or a unique beginning of one."""
-    file: str = ""
-    """The path of a session log, in place of an id."""
 
 
 class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):
     """An agent of a session."""
 
     agent: str
-    """Its id."""
+    """Its id, the same in every view; the main agent of another runtime's session is called after the runtime."""
     name: str
-    """What it is called."""
+    """What it is called; empty where it has no name."""
+    title: str
+    """What its chain is called, or its first words; empty where nobody knows."""
     session: str | None
     """The name of its chain in the store."""
     tip: str | None
@@ -133,14 +128,13 @@ class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):
 
 def agents(repo: Repo, request: AgentsRequest) -> Iterator[AgentAnswer]:
     """The agents of a session, its own first."""
-    if bool(request.session) == bool(request.file):
-        raise BadRequest("agents are of a session or of a file", hint="give exactly one of the two")
-    found = repo.agents(Path(request.file) if request.file else request.session)
+    found = repo.agents(request.place())
     shorts = repo.shorts({each.tip for each in found if each.tip})
     for each in found:
         yield AgentAnswer(
             agent=each.agent,
             name=each.name,
+            title=each.title,
             session=each.session or None,
             tip=shorts.get(each.tip),
             parent=each.parent or None,

@@ -1,4 +1,4 @@
-"""Answers that several operations share: a commit, a name."""
+"""Answers that several operations share: a commit, a name, an event."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import msgspec
 
 from harken import ids
 from harken.context import Shown
+from harken.events import Event
+from harken.events.wire import to_wire
 from harken.repo import Repo
 from harken.store import Commit, Name
+from harken.views.event_lines import line
 
 from .base import ApiAnswer, stamp
 
@@ -103,6 +106,34 @@ class NameAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The full name of the commit it points at; empty where it was removed."""
     short: str
     """The short name of that commit."""
+
+
+class EventLine(ApiAnswer, frozen=True, kw_only=True):
+    """An event of a conversation."""
+
+    event: dict[str, Any]
+    """The event as `events-v1` has it (docs/FORMAT.md); bytes stand as text, what is no UTF-8 replaced."""
+    line: str
+    """The same on one line, for people."""
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """The fields of an event, as answers have them."""
+    return {"event": _told(to_wire(event)), "line": line(event)}
+
+
+def event_line(event: Event) -> EventLine:
+    """An event, as an answer."""
+    return EventLine(**event_fields(event))
+
+
+def _told(value: Any) -> Any:
+    """The value with its bytes as text, so that every shell writes the same JSON."""
+    if isinstance(value, dict):
+        return {key: _told(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_told(inner) for inner in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def commit_fields(commit: Commit) -> dict[str, Any]:

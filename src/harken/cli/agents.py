@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from . import completing, ui
+from .commits import excerpt
+from .opening import place_of
 from .options import json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
     from harken.repo import Repo
+
+TITLE = 60
 
 
 @click.command("agents")
@@ -27,11 +30,10 @@ def agents_command(repo: Repo, session: str, as_json: bool) -> None:
     """
     from harken.api.sessions import AgentsRequest, agents
 
-    where = {"file": session} if Path(session).is_file() else {"session": session}
-    for one in agents(repo, AgentsRequest(**where)):
+    for one in agents(repo, AgentsRequest(**place_of(repo, session))):
         if as_json:
             ui.json_line(one)
             continue
         above = f"below {one.parent}" if one.parent else ""
         gone = "(terminated)" if one.terminated else ""
-        ui.row(one.agent, one.name, f"{one.messages} messages", one.tip or "", above, gone)
+        ui.row(one.agent, one.name or excerpt(one.title, TITLE), f"{one.messages} messages", one.tip or "", above, gone)

@@ -1,69 +1,52 @@
-"""What a SESSION on the command line means: the one place that turns the word into something to look at."""
+"""What a SESSION on the command line means: the one place that turns the word into a session or a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
-
-from harken.errors import BadRequest, HarkenError, NotFound
+from typing import TYPE_CHECKING, Any
 
 from . import ui
 
 if TYPE_CHECKING:
+    from harken.api.views import ViewRequest
+    from harken.repo import Repo
     from harken.views import SessionViewer
 
 
-def open_session(text: str) -> SessionViewer:
-    """The views of the session that the word names: a log file, or a session in the store by its id."""
-    from harken.views import SessionViewer
-
-    path = Path(text)
-    try:
-        if path.is_dir():
-            raise BadRequest(f"{text} is a folder", hint="name the session's log file in it")
-        viewer = SessionViewer(path) if path.exists() else _from_store(text)
-    except (OSError, ValueError) as problem:
-        raise HarkenError(f"cannot read {text}: {problem}", hint="is it a file that you may read?") from problem
-    if path.exists():  # what is odd about an imported session, its import has told
-        _refuse_others(viewer, text)
-        _report(viewer, text)
-    if not viewer.index.records:
-        ui.note(f"{text} holds no events of a session log")
-    elif not viewer.index.agents:
-        ui.warn(f"{text} names no agents; is it a session log?")
-    return viewer
+def place_of(repo: Repo, word: str) -> dict[str, Any]:
+    """The word as requests take it: a file that lies there, else a session in the store."""
+    path = Path(word)
+    # A folder is no session, but one may be called like a folder.
+    if path.exists() and not (path.is_dir() and repo.sessions(word)):
+        return {"file": word}
+    return {"session": word}
 
 
-def _from_store(text: str) -> SessionViewer:
-    """The session of that id, if there is a store and it has one; looking never makes a store."""
-    import harken
-    from harken.repo import default_location
+def open_view(repo: Repo, word: str) -> tuple[dict[str, Any], SessionViewer]:
+    """The session that the word names, as requests take it, and its views; what is odd about a log is a remark."""
+    from harken.api.views import ViewRequest
 
-    location = click.get_current_context().find_root().obj
-    if location is None and not default_location().exists():
-        raise NotFound(
-            f"no session {text!r}", hint="a SESSION is the path of a session log (.jsonl), or an imported one"
-        )
-    with harken.open(location, create=False) as repo:
-        return repo.view(text)
+    place = place_of(repo, word)
+    viewer = repo.view(ViewRequest(**place).place())
+    # What is odd about an imported session, its import has told.
+    _report(repo, ViewRequest(**place), viewer, word, told=3 if "file" in place else 0)
+    return place, viewer
 
 
-def _report(viewer: SessionViewer, text: str, limit: int = 3) -> None:
-    """Say on stderr which lines are wrong; the views show the rest."""
-    for problem in viewer.problems[:limit]:
-        ui.warn(f"{text}, line {problem['line']}: {problem['problem']}")
-    if viewer.problem_count > limit:
-        ui.warn(f"{text}: {viewer.problem_count - limit:,} more lines with problems")
+def _report(repo: Repo, request: ViewRequest, viewer: SessionViewer, word: str, *, told: int) -> None:
+    """Say which lines are wrong; the views show the rest."""
+    from harken.api.view_answers import ProblemAnswer
+    from harken.api.views import view_problems
 
-
-def _refuse_others(viewer: SessionViewer, text: str) -> None:
-    """A file that has lines and not one event of a session log is something else; an empty one is a new session."""
-    from harken.events import Output
-
-    if viewer.problem_count and all(isinstance(told[0], Output) for told in viewer.index.records):
-        raise NotFound(
-            f"{text} holds no event of a session log",
-            hint="is it the right file? `harken import` takes in the sessions of other runtimes",
-        )
+    for number, one in enumerate(view_problems(repo, request, viewer=viewer)):
+        if isinstance(one, ProblemAnswer):
+            if number < told:
+                ui.warn(f"{word}, line {one.line}: {one.problem}")
+            continue
+        counts = one.report
+        if told and counts.problems > told:
+            ui.warn(f"{word}: {counts.problems - told:,} more lines with problems")
+        if not counts.records:
+            ui.note(f"{word} holds no events of a session log")
+        elif not counts.agents:
+            ui.warn(f"{word} names no agents; is it a session log?")

@@ -55,11 +55,14 @@ def _open_beside_files(ctx: click.Context) -> Repo:
 
     try:
         return _open(ctx, create=False)
-    except NotFound:
+    except NotFound as problem:
         words = [word for value in ctx.params.values() for word in (value if isinstance(value, tuple) else (value,))]
-        if not any(isinstance(word, str) and Path(word).is_file() for word in words):
-            raise
-        return harken.open("memory:")
+        if any(isinstance(word, str) and Path(word).exists() for word in words):
+            return harken.open("memory:")
+        if ctx.find_root().obj is None:  # nobody spoke of a store; it may well be a file that is missing
+            hint = "a SESSION is a file, or a session in the store; `harken import` makes one"
+            raise NotFound(f"no such file, and {problem}", hint=hint) from problem
+        raise
 
 
 def _passing(function: Callable[Concatenate[Repo, P], T], open_repo: Callable[[click.Context], Repo]) -> Callable[P, T]:

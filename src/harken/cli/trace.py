@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from . import completing
-from .opening import open_session
-from .options import json_option
+from .opening import open_view
+from .options import json_option, pass_repo_or_file
+
+if TYPE_CHECKING:
+    from harken.repo import Repo
 
 
 @click.command("trace")
 @click.argument(
     "words", nargs=-1, required=True, metavar="[SESSION] MESSAGE", shell_complete=completing.session_or_file
 )
-@click.option("--session", metavar="SESSION", help="The session, where it is not the first argument")
+@click.option(
+    "--session",
+    metavar="SESSION",
+    shell_complete=completing.session_or_file,
+    help="The session, where it is not the first argument",
+)
 @click.option("--full", is_flag=True, help="Show texts whole instead of one line of each")
 @json_option
 def trace_command(words: tuple[str, ...], session: str | None, full: bool, as_json: bool) -> None:
     """Follow a message back to where it came from and on to who heard it
 
-    A SESSION is a session log file. What the message repeats, what triggered it and the call it answers are followed
-    to the end; then come those who heard the same content, and the tool results it went into. For example:
+    A SESSION is a session log file, or the id of a session in the store or a unique beginning of one. What the message
+    repeats, what triggered it and the call it answers are followed to the end; then come those who heard the same
+    content, and the tool results it went into. For example:
 
         harken trace cafe.jsonl msg_020
 
@@ -28,12 +39,16 @@ def trace_command(words: tuple[str, ...], session: str | None, full: bool, as_js
     """
     if len(words) != (1 if session else 2):
         raise click.UsageError("name one session and one message: `harken trace SESSION MESSAGE`")
-    from harken.views.trace import trace
+    _trace(session or words[0], words[-1], full=full, as_json=as_json)
+
+
+@pass_repo_or_file
+def _trace(repo: Repo, session: str, message: str, *, full: bool, as_json: bool) -> None:
+    from harken.api.views import MessageViewRequest, trace
 
     from .view import show
     from .view_drawing import Painter
 
-    viewer = open_session(session or words[0])
-    steps = trace(viewer.index, viewer.find_message(words[-1]))
-    rows = [{"step": one["step"], **one["event"]} for one in steps]
-    show(rows, Painter(viewer, full=full).trace(steps), as_json=as_json)
+    place, viewer = open_view(repo, session)
+    steps = list(trace(repo, MessageViewRequest(**place, message=message), viewer=viewer))
+    show(steps, Painter(viewer, full=full).trace(steps), as_json=as_json)

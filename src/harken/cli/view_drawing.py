@@ -15,15 +15,20 @@ from . import ui
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from harken.api.view_answers import (
+        ComparisonAnswer,
+        DialogAnswer,
+        FlowAnswer,
+        HeardAnswer,
+        InterventionAnswer,
+        KnowsAnswer,
+        PerspectiveAnswer,
+        SequenceAnswer,
+        TimelineAnswer,
+        TraceAnswer,
+        TreeAnswer,
+    )
     from harken.views import SessionViewer
-    from harken.views.agents import AgentRow
-    from harken.views.dialog import DialogLine
-    from harken.views.flow import Flow
-    from harken.views.hearing import Heard, Knowledge
-    from harken.views.interventions import Comparison, Intervention
-    from harken.views.perspective import Impression
-    from harken.views.timeline import Arrow, Happening
-    from harken.views.trace import TraceStep
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 OUTSIDE = "(outside)"
@@ -107,142 +112,142 @@ class Painter:
         """The beginning of a text without its line breaks."""
         return " ".join(content[: 8 * self.width].split())[: 2 * self.width]
 
-    def dialog(self, lines: Iterable[DialogLine]) -> Iterator[Text]:
+    def dialog(self, lines: Iterable[DialogAnswer]) -> Iterator[Text]:
         for line in lines:
-            yield from self.row(self.who(line["agent_id"]), self.faint(line["message_id"]))
-            yield from self.wrap(ui.text(line["content"]))
+            yield from self.row(self.who(line.agent_id), self.faint(line.message_id))
+            yield from self.wrap(ui.text(line.content))
 
-    def perspective(self, moments: Iterable[Impression], labels: dict[str, str], *, several: bool) -> Iterator[Text]:
+    def perspective(
+        self, moments: Iterable[PerspectiveAnswer], labels: dict[str, str], *, several: bool
+    ) -> Iterator[Text]:
         styles = {"heard": "bold", "said": "bold green", "action": "bold yellow", "received": "bold blue"}
         for moment in moments:
-            label = ui.text(f"[{labels[moment['kind']]}]:", styles.get(moment["kind"], "bold"))
-            who = self.who(moment["agent_id"]) if several else None
-            content = ui.text(moment["content"] if self.full else self.one_line(moment["content"]))
-            yield from self.row(self.faint(moment["message_id"]), who, label, content)
+            label = ui.text(f"[{labels[moment.kind]}]:", styles.get(moment.kind, "bold"))
+            who = self.who(moment.agent_id) if several else None
+            content = ui.text(moment.content if self.full else self.one_line(moment.content))
+            yield from self.row(self.faint(moment.message_id), who, label, content)
 
-    def flow(self, flows: Iterable[Flow]) -> Iterator[Text]:
+    def flow(self, flows: Iterable[FlowAnswer]) -> Iterator[Text]:
         for one in flows:
-            yield from self.row(self.who(one["agent_id"]), self.faint(one["message_id"]))
-            yield from self.words(one["content"])
-            if one["causes"]:
-                yield from self.row("<-", self.faint("because of " + ", ".join(one["causes"][:20])), indent=4)
-            for heard in one["heard"]:
+            yield from self.row(self.who(one.agent_id), self.faint(one.message_id))
+            yield from self.words(one.content)
+            if one.causes:
+                yield from self.row("<-", self.faint("because of " + ", ".join(one.causes[:20])), indent=4)
+            for heard in one.heard:
                 yield from self.row("->", *self._heard(heard), indent=4)
-            for result in one["results"]:
-                remark = self.faint(f"{result['message_id']} in a tool result")
-                yield from self.row("=>", self.who(result["agent_id"]), remark, indent=4)
+            for result in one.results:
+                remark = self.faint(f"{result.message_id} in a tool result")
+                yield from self.row("=>", self.who(result.agent_id), remark, indent=4)
 
-    def _heard(self, heard: Heard) -> Iterator[Any]:
-        yield self.who(heard["agent_id"])
-        yield self.faint(heard["message_id"])
-        yield self.when(heard["time"])
-        yield self.faint(f"over {heard['hops']} hops" if heard["hops"] > 1 else "")
-        yield ui.text("in other words", "bold red") if heard["changed"] else None
+    def _heard(self, heard: HeardAnswer) -> Iterator[Any]:
+        yield self.who(heard.agent_id)
+        yield self.faint(heard.message_id)
+        yield self.when(heard.time)
+        yield self.faint(f"over {heard.hops} hops" if heard.hops > 1 else "")
+        yield ui.text("in other words", "bold red") if heard.changed else None
 
-    def tree(self, agents: Iterable[AgentRow]) -> Iterator[Text]:
+    def tree(self, agents: Iterable[TreeAnswer]) -> Iterator[Text]:
         for agent in agents:
-            indent = 2 * min(agent["depth"], _DEEPEST)
-            facts = [agent["agent_id"], agent["role"], f"{agent['messages']:,} messages", agent["language_model"]]
-            if agent["terminated"]:
+            indent = 2 * min(agent.depth, _DEEPEST)
+            facts = [agent.agent_id, agent.role, f"{agent.messages:,} messages", agent.language_model]
+            if agent.terminated:
                 facts.append("terminated")
             remark = self.faint(", ".join(fact for fact in facts if fact))
-            yield from self.row(
-                self.branch if agent["depth"] else "", self.who(agent["agent_id"]), remark, indent=indent
-            )
+            yield from self.row(self.branch if agent.depth else "", self.who(agent.agent_id), remark, indent=indent)
 
-    def timeline(self, happenings: Iterable[Happening]) -> Iterator[Text]:
+    def timeline(self, happenings: Iterable[TimelineAnswer]) -> Iterator[Text]:
         for one in happenings:
             yield from self._happening(one)
 
-    def _happening(self, one: Happening, mark: str = "") -> Iterator[Text]:
-        head = [self.when(one["time"]), self.faint(one["message_id"]), self.who(one["agent_id"])]
-        yield from self.row(mark, *head, self.faint(one["kind"]))
-        if one["content"] and one["kind"] != "created":
-            yield from self.words(one["content"], 4)
+    def _happening(self, one: TimelineAnswer, mark: str = "") -> Iterator[Text]:
+        head = [self.when(one.time), self.faint(one.message_id), self.who(one.agent_id)]
+        yield from self.row(mark, *head, self.faint(one.kind))
+        if one.content and one.kind != "created":
+            yield from self.words(one.content, 4)
 
-    def trace(self, steps: Iterable[TraceStep]) -> Iterator[Text]:
+    def trace(self, steps: Iterable[TraceAnswer]) -> Iterator[Text]:
         marks = {"before": "<-", "this": "**", "after": "->"}
         for step in steps:
-            yield from self._happening(step["event"], marks[step["step"]])
+            yield from self._happening(step, marks[step.step])
 
-    def sequence(self, arrows: Iterable[Arrow]) -> Iterator[Text]:
+    def sequence(self, arrows: Iterable[SequenceAnswer]) -> Iterator[Text]:
         from rich.text import Text
 
         for arrow in arrows:
-            hearers = [self.who(agent) for agent in [*arrow["hearers"], *arrow["returned"]][:20]]
+            hearers = [self.who(agent) for agent in [*arrow.hearers, *arrow.returned][:20]]
             to = Text(", ").join(hearers) if hearers else self.faint("nobody")
-            more = len(arrow["hearers"]) + len(arrow["returned"]) - len(hearers)
+            more = len(arrow.hearers) + len(arrow.returned) - len(hearers)
             remark = self.faint(f"and {more:,} more") if more else None
-            changed = ui.text("in other words", "bold red") if arrow["changed"] else None
-            yield from self.row(self.who(arrow["speaker"]), "->", to, remark, changed, self.faint(arrow["message_id"]))
-            yield from self.words(arrow["content"])
+            changed = ui.text("in other words", "bold red") if arrow.changed else None
+            yield from self.row(self.who(arrow.speaker), "->", to, remark, changed, self.faint(arrow.message_id))
+            yield from self.words(arrow.content)
 
-    def heard(self, flow: Flow, comparisons: Iterable[Comparison]) -> Iterator[Text]:
-        yield from self.row(self.who(flow["agent_id"]), self.faint(flow["message_id"]))
-        yield from self.words(flow["content"])
-        if not flow["heard"]:
+    def heard(self, flow: FlowAnswer, comparisons: Iterable[ComparisonAnswer]) -> Iterator[Text]:
+        yield from self.row(self.who(flow.agent_id), self.faint(flow.message_id))
+        yield from self.words(flow.content)
+        if not flow.heard:
             yield from self.row(self.faint("nobody heard it"), indent=4)
-        by_id = {one["message_id"]: one for one in comparisons}
-        for heard in flow["heard"]:
+        by_id = {one.message_id: one for one in comparisons}
+        for heard in flow.heard:
             yield from self.row("->", *self._heard(heard), indent=4)
-            if heard["changed"] and heard["message_id"] in by_id:
-                yield from self.wrap(self.difference(by_id[heard["message_id"]]), 7)
-        for result in flow["results"]:
-            remark = self.faint(f"{result['message_id']} in a tool result")
-            yield from self.row("=>", self.who(result["agent_id"]), remark, indent=4)
+            if heard.changed and heard.message_id in by_id:
+                yield from self.wrap(self.difference(by_id[heard.message_id]), 7)
+        for result in flow.results:
+            remark = self.faint(f"{result.message_id} in a tool result")
+            yield from self.row("=>", self.who(result.agent_id), remark, indent=4)
 
-    def difference(self, comparison: Comparison) -> Text:
+    def difference(self, comparison: ComparisonAnswer) -> Text:
         """What stayed, `[-what went-]` and `{+what came+}`."""
         from rich.text import Text
 
         whole = Text()
-        for piece in comparison["diff"]:
-            if piece["op"] == "same":
-                whole.append_text(ui.text(piece["text"]))
-            elif piece["op"] == "removed":
-                whole.append_text(ui.text(f"[-{piece['text']}-]", "red"))
+        for piece in comparison.diff:
+            if piece.op == "same":
+                whole.append_text(ui.text(piece.text))
+            elif piece.op == "removed":
+                whole.append_text(ui.text(f"[-{piece.text}-]", "red"))
             else:
-                whole.append_text(ui.text(f"{{+{piece['text']}+}}", "green"))
+                whole.append_text(ui.text(f"{{+{piece.text}+}}", "green"))
         return whole
 
-    def interventions(self, found: Iterable[Intervention], comparisons: Iterable[Comparison]) -> Iterator[Text]:
-        by_id = {one["message_id"]: one for one in comparisons}
+    def interventions(
+        self, found: Iterable[InterventionAnswer], comparisons: Iterable[ComparisonAnswer]
+    ) -> Iterator[Text]:
+        by_id = {one.message_id: one for one in comparisons}
         for one in found:
-            hook = ui.text(f"by {one['hook']}" if one["hook"] else "on the way")
+            hook = ui.text(f"by {one.hook}" if one.hook else "on the way")
             facts = [
-                ui.text(one["kind"], "bold red"),
+                ui.text(one.kind, "bold red"),
                 hook,
-                self.faint(one["message_id"]),
-                self.when(one["time"]),
+                self.faint(one.message_id),
+                self.when(one.time),
             ]
             yield from self.row(*facts)
-            yield from self._intervention(one, by_id.get(one["message_id"]))
+            yield from self._intervention(one, by_id.get(one.message_id))
 
-    def _intervention(self, one: Intervention, comparison: Comparison | None) -> Iterator[Text]:
-        if one["kind"] == "changed":
-            yield from self.row(self.who(one["speaker"]), "->", self.who(one["agent_id"]), indent=2)
+    def _intervention(self, one: InterventionAnswer, comparison: ComparisonAnswer | None) -> Iterator[Text]:
+        if one.kind == "changed":
+            yield from self.row(self.who(one.speaker), "->", self.who(one.agent_id), indent=2)
             if comparison is not None:
                 yield from self.wrap(self.difference(comparison), 4)
                 return
-            yield from self.words(one["said"], 4)
+            yield from self.words(one.said, 4)
             yield from self.row("arrived in a tool result as", indent=2)
-            yield from self.words(one["heard"], 4)
+            yield from self.words(one.heard, 4)
             return
         verbs = {"blocked": "wanted", "withheld": "would have said", "sent back": "had said"}
-        heard = one["kind"] == "blocked" and one["speaker"] != one["agent_id"]
-        yield from self.row(self.who(one["agent_id"]), "was asked" if heard else verbs[one["kind"]], indent=2)
-        yield from self.words(one["said"], 4)
-        yield from self.row("and was refused:" if one["kind"] != "withheld" else "and nobody heard it:", indent=2)
-        yield from self.wrap(ui.text(one["reason"] or one["heard"]), 4)
+        heard = one.kind == "blocked" and one.speaker != one.agent_id
+        yield from self.row(self.who(one.agent_id), "was asked" if heard else verbs[one.kind], indent=2)
+        yield from self.words(one.said, 4)
+        yield from self.row("and was refused:" if one.kind != "withheld" else "and nobody heard it:", indent=2)
+        yield from self.wrap(ui.text(one.reason or one.heard), 4)
 
-    def knowledge(self, found: Knowledge) -> Iterator[Text]:
-        answer = "knows it" if found["knows"] else "does not know it"
-        remark = f"{found['how']} in {found['message_id']} {found['time'] or ''}" if found["knows"] else ""
-        changed = ui.text("in other words", "bold red") if found["changed"] else None
-        since = ui.text("and has forgotten it since", "bold red") if found["forgotten"] else None
-        yield from self.row(self.who(found["agent_id"]), ui.text(answer, "bold"), self.faint(remark), changed, since)
-        for step in found["path"]:
-            yield from self.row(
-                self.who(step["agent_id"]), self.faint(f"{step['message_id']} {step['kind']}"), indent=2
-            )
-            yield from self.words(step["content"], 4)
+    def knowledge(self, found: KnowsAnswer) -> Iterator[Text]:
+        answer = "knows it" if found.knows else "does not know it"
+        remark = f"{found.how} in {found.message_id} {found.time or ''}" if found.knows else ""
+        changed = ui.text("in other words", "bold red") if found.changed else None
+        since = ui.text("and has forgotten it since", "bold red") if found.forgotten else None
+        yield from self.row(self.who(found.agent_id), ui.text(answer, "bold"), self.faint(remark), changed, since)
+        for step in found.path:
+            yield from self.row(self.who(step.agent_id), self.faint(f"{step.message_id} {step.kind}"), indent=2)
+            yield from self.words(step.content, 4)

@@ -10,7 +10,7 @@ from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_session
-from .session_events import all_versions, session_bytes, session_events
+from .session_events import agent_name, all_versions, session_bytes, session_events
 from .session_tracker import SessionSettings, SessionTracker
 from .tracker import Tracker, TrackerSettings
 from .translate import TIERS, continued
@@ -27,6 +27,7 @@ __all__ = [
     "Shown",
     "Tracker",
     "TrackerSettings",
+    "agent_name",
     "agents_below",
     "all_versions",
     "checkpoint",

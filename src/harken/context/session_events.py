@@ -106,9 +106,9 @@ def _placed(events: Iterable[Event], row: SessionRow) -> Iterator[Event]:
 
 
 def agent_name(row: SessionRow) -> str:
-    """What a row's agent is called: its own name, the id of a sub-agent that has none, or the runtime's for the
-    session's main agent."""
-    return row.agent or (row.session if row.parent else row.runtime)
+    """What a row's agent is called, in every list and view: its own name, the id of a sub-agent that has none, or the
+    runtime's for the session's main agent (where no runtime is known, the session's)."""
+    return row.agent or (row.session if row.parent else row.runtime) or row.session
 
 
 def _story(store: Store, row: SessionRow, events: list[Event], calls: dict[str, str]) -> list[Event]:

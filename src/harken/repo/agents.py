@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from harken.context import agents_below, get_session, session_bytes, session_events
+from harken.context import agent_name, agents_below, get_session
 from harken.errors import BadRequest
-from harken.formats.session_log import FORMAT
 from harken.store import SessionRow, Store
+
+from .checkpoint import EVENTS
+from .looking import LOG, view_of
 
 if TYPE_CHECKING:
     from harken.log import Session
-    from harken.views import SessionViewer
+    from harken.views.agents import AgentRow
 
-LOG = FORMAT.name
+TELLING = (LOG, EVENTS)
+"""Formats whose records name the agents themselves."""
+NO_CHAIN = SessionRow(session="", runtime="")
 
 
 class SessionAgent(msgspec.Struct, frozen=True, kw_only=True):
     """An agent of a session."""
 
     agent: str
+    """Its id, the same in every view; the main agent of another runtime's session is called after the runtime."""
     name: str = ""
+    """What it is called, where it has a name."""
+    title: str = ""
+    """What its chain is called, or its first words."""
     session: str = ""
     """The name of its chain in the store; empty where it has none."""
     tip: str = ""
@@ -39,16 +46,16 @@ class SessionAgent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def agents_in_store(store: Store, session: str) -> list[SessionAgent]:
-    """The agents whose chains belong to a session, its own first."""
+    """The agents whose chains belong to a session, its own first; by the ids that its views name them by."""
     row = get_session(store, session)
     found = [row, *agents_below(store, row)]
-    if (log := session_bytes(store, row, LOG)) is not None:
-        return _told_by(log, found)
-    names = {each.session: each.agent or each.session for each in found}
+    if row.stand and store.get_commit(row.stand).format in TELLING:
+        return _told_by(view_of(store, row.session).agent_tree(), found)
+    names = {each.session: agent_name(each) for each in found}
     return [
         SessionAgent(
             agent=names[each.session],
-            name=each.title,
+            title=each.title,
             session=each.session,
             tip=each.tip,
             parent=_maker(store, each, names) if each.parent else "",
@@ -58,19 +65,17 @@ def agents_in_store(store: Store, session: str) -> list[SessionAgent]:
     ]
 
 
-def _told_by(log: bytes, rows: list[SessionRow]) -> list[SessionAgent]:
-    """The agents as a session's own log tells of them, each with its chain."""
-    from harken.views import SessionViewer
-
-    tree = SessionViewer.of_log((log,)).agent_tree()
-    chains = {row.agent or (tree[0]["agent_id"] if tree else ""): row for row in reversed(rows)}
-    empty = SessionRow(session="", runtime="")
+def _told_by(tree: list[AgentRow], rows: list[SessionRow]) -> list[SessionAgent]:
+    """The agents as the session itself tells of them, each with its chain."""
+    root = tree[0]["agent_id"] if tree else ""
+    chains = {row.agent or (row.session if row.parent else root): row for row in reversed(rows)}
     return [
         SessionAgent(
             agent=agent["agent_id"],
             name=agent["name"] if agent["name"] != agent["agent_id"] else "",
-            session=chains.get(agent["agent_id"], empty).session,
-            tip=chains.get(agent["agent_id"], empty).tip,
+            title=chains.get(agent["agent_id"], NO_CHAIN).title,
+            session=chains.get(agent["agent_id"], NO_CHAIN).session,
+            tip=chains.get(agent["agent_id"], NO_CHAIN).tip,
             parent=agent["parent"] or "",
             messages=agent["messages"],
             role=agent["role"],
@@ -79,19 +84,6 @@ def _told_by(log: bytes, rows: list[SessionRow]) -> list[SessionAgent]:
         )
         for agent in tree
     ]
-
-
-def view_of(store: Store, session: str | os.PathLike[str]) -> SessionViewer:
-    """The views of a session in the store, or of a log file."""
-    from harken.views import SessionViewer
-
-    if not isinstance(session, str):
-        return SessionViewer(Path(session))
-    row = get_session(store, session)
-    log = session_bytes(store, row, LOG)
-    if log is not None:
-        return SessionViewer.of_log((log,))
-    return SessionViewer.of(session_events(store, row))
 
 
 def _maker(store: Store, row: SessionRow, names: dict[str, str]) -> str:
@@ -109,14 +101,14 @@ def agents_in_log(store: Store, path: Path) -> list[SessionAgent]:
         raise BadRequest(f"{path} is not a file", hint="name a session's log file, or a session in the store")
     source = str(path.resolve())
     kept = {row.agent: row for row in store.sessions() if row.source.partition("#")[0] == source}
-    empty = SessionRow(session="", runtime="")
     with Session(path, readonly=True) as log:
         return [
             SessionAgent(
                 agent=info.agent_id,
                 name=info.name,
-                session=_kept(kept, log, info.agent_id, empty).session,
-                tip=_kept(kept, log, info.agent_id, empty).tip,
+                title=_kept(kept, log, info.agent_id).title,
+                session=_kept(kept, log, info.agent_id).session,
+                tip=_kept(kept, log, info.agent_id).tip,
                 parent=info.parent or "",
                 messages=info.entries,
                 role=info.role,
@@ -127,6 +119,6 @@ def agents_in_log(store: Store, path: Path) -> list[SessionAgent]:
         ]
 
 
-def _kept(kept: dict[str, SessionRow], log: Session, agent: str, empty: SessionRow) -> SessionRow:
+def _kept(kept: dict[str, SessionRow], log: Session, agent: str) -> SessionRow:
     """The row of an agent's chain; the root's is the session's own."""
-    return kept.get(agent) or (kept.get("", empty) if agent == log.root else empty)
+    return kept.get(agent) or (kept.get("", NO_CHAIN) if agent == log.root else NO_CHAIN)

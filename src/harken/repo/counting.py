@@ -8,17 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from harken import formats
 from harken.analytics import SessionTotals
 from harken.context import all_versions, get_session
-from harken.errors import BadRequest
-from harken.events import Event
 from harken.events.tally import Figures
-from harken.runtimes.files import UNPACKED_LIMIT, OpenFile
 from harken.store import SessionRow, Store
 
-HEAD = 64 << 10
-"""Bytes from which a format is told."""
+from .looking import read_file
 
 
 class SessionFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +97,7 @@ def _below(session: str, children: dict[str, list[SessionRow]]) -> list[SessionR
 
 
 def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTotals]) -> SessionFigures:
-    events = _read_file(what) if isinstance(what, Path) else all_versions(store, what)
+    events = read_file(what) if isinstance(what, Path) else all_versions(store, what)
     figures, *_ = [total.add(events) for total in totals]
     if isinstance(what, Path):
         return SessionFigures(session=str(what), source=str(what), figures=figures)
@@ -114,12 +109,3 @@ def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTota
         parent=what.parent,
         figures=figures,
     )
-
-
-def _read_file(path: Path) -> list[Event]:
-    with OpenFile(path) as file:
-        data = file.read(0, UNPACKED_LIMIT)
-    found = formats.detect(data[:HEAD])
-    if found is None:
-        raise BadRequest(f"{path} is in no format that Harken reads", hint="name a session's file or its id")
-    return found.read(data)

@@ -23,10 +23,12 @@ from harken.context.materialize import Recipe, note_recipe, remake
 from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
-from harken.store import Change, Commit, GcReport, Move, Name, Report, SessionRow, Store, backup, fsck, gc, open_store
+from harken.store import Commit, Move, Name, SessionRow, Store, open_store
 
-from .agents import SessionAgent, agents_in_log, agents_in_store, view_of
+from .agents import SessionAgent, agents_in_log, agents_in_store
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, check_keywords, make_commit
+from .looking import events_of, view_of
+from .upkeep import Upkeep
 
 if TYPE_CHECKING:
     from harken.runtimes import Environment
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 _STOPS = ("compaction", "root")
 
 
-class Repo:
+class Repo(Upkeep):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:
@@ -166,10 +168,10 @@ class Repo:
             return agents_in_store(self.store, session)
         return agents_in_log(self.store, Path(session))
 
-    def events(self, session: str) -> list[Event]:
-        """Everything the agents of a session said, heard and did, as one stream in the order of time."""
-        row = context.get_session(self.store, session)
-        return context.session_events(self.store, row)
+    def events(self, session: str | os.PathLike[str]) -> list[Event]:
+        """Everything the agents of a session said, heard and did, as one stream in the order of time; of a file (a
+        path object), in whatever format it is, what it holds."""
+        return events_of(self.store, session)
 
     def view(self, session: str | os.PathLike[str]) -> SessionViewer:
         """The views of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
@@ -321,39 +323,6 @@ class Repo:
         from .counting import count_sessions
 
         return count_sessions(self.store, sessions, with_agents=agents)
-
-    # -- following the store -----------------------------------------------------------------------------------
-
-    @property
-    def epoch(self) -> str:
-        """Tells a store from its backups and repairs: whoever follows one and meets another epoch starts over."""
-        return self.store.epoch
-
-    def last_change(self) -> int:
-        """The number of the newest change; 0 where nothing ever changed."""
-        return self.store.last_change()
-
-    def since(self, number: int, limit: int = 1000) -> list[Change]:
-        """The changes after that number, oldest first."""
-        return self.store.since(number, limit)
-
-    def wait(self, number: int, timeout: float) -> bool:
-        """Wait for a change after that number, by whatever thread or process; False where none came in time."""
-        return self.store.wait(number, timeout)
-
-    # -- looking after the store -------------------------------------------------------------------------------
-
-    def gc(self, *, dry_run: bool = False, keep_cache: bool = False) -> GcReport:
-        """Remove what nothing needs: the cache, expired artifacts, empty space. Commits and their bytes stay."""
-        return gc(self.store, dry_run=dry_run, keep_cache=keep_cache, now=self.clock())
-
-    def fsck(self, *, read_data: bool = False, repair: bool = False) -> Report:
-        """Check that everything is what it says it is; `read_data` reads every byte, `repair` sets damage aside."""
-        return fsck(self.store, read_data=read_data, repair=repair, now=self.clock())
-
-    def backup(self, path: str | os.PathLike[str]) -> int:
-        """Copy the store into a new file while others use it; the answer is the size in bytes."""
-        return backup(self.store, path)
 
     # -- live sessions -----------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from harken.formats.session_log import data_of, events_of, read_groups, record_o
 from harken.log import INCOMPLETE, Registry, read_chunks
 
 from . import agents, dialog, flow, hearing, interventions, perspective, timeline
+from . import trace as traces
 from .agents import AgentRow
 from .base import Entry, Link
 from .dialog import DialogLine
@@ -26,6 +27,7 @@ from .index import Index, IndexBuilder
 from .interventions import Comparison, Intervention
 from .perspective import Impression
 from .timeline import Arrow, Happening
+from .trace import TraceStep
 
 
 class LineProblem(TypedDict):
@@ -171,6 +173,10 @@ class SessionViewer:
     def content_flow(self, message_id: str) -> Flow:
         """The way of the content of one message."""
         return flow.content_flow(self.index, self._content(message_id))
+
+    def trace(self, message_id: str) -> list[TraceStep]:
+        """The way of a message: all that led to it, itself, and one step on from it."""
+        return traces.trace(self.index, self.find_message(message_id))
 
     # Names.
 

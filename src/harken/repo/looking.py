@@ -1,0 +1,74 @@
+"""A session to look at: its views and its events, from its chains in the store or from a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harken import formats
+from harken.context import get_session, session_bytes, session_events
+from harken.errors import BadRequest, HarkenError, NotFound
+from harken.events import Event, Output
+from harken.formats.session_log import FORMAT
+from harken.store import Store
+
+if TYPE_CHECKING:
+    from harken.views import SessionViewer
+
+LOG = FORMAT.name
+HEAD = 64 << 10
+"""Bytes from which a format is told."""
+
+
+def view_of(store: Store, session: str | os.PathLike[str]) -> SessionViewer:
+    """The views of a session in the store, or of a log file."""
+    from harken.views import SessionViewer
+
+    if not isinstance(session, str):
+        return _view_file(Path(session))
+    row = get_session(store, session)
+    log = session_bytes(store, row, LOG)
+    if log is not None:
+        return SessionViewer.of_log((log,))
+    return SessionViewer.of(session_events(store, row))
+
+
+def _view_file(path: Path) -> SessionViewer:
+    """The views of a log. A file that has lines and not one event of a log is something else; an empty one is a new
+    session."""
+    from harken.views import SessionViewer
+
+    if path.is_dir():
+        raise BadRequest(f"{path} is a folder", hint="name the session's log file in it")
+    try:
+        viewer = SessionViewer(path)
+    except FileNotFoundError as problem:
+        raise NotFound(f"there is no file {path}", hint="name a session's log file") from problem
+    except (OSError, ValueError) as problem:
+        raise HarkenError(f"cannot read {path}: {problem}", hint="is it a file that you may read?") from problem
+    if viewer.problem_count and all(isinstance(told[0], Output) for told in viewer.index.records):
+        raise NotFound(
+            f"{path} holds no event of a session log",
+            hint="is it the right file? `harken import` takes in the sessions of other runtimes",
+        )
+    return viewer
+
+
+def events_of(store: Store, session: str | os.PathLike[str]) -> list[Event]:
+    """Everything that happened in a session of the store, as one stream; or what a file of any format holds."""
+    if not isinstance(session, str):
+        return read_file(Path(session))
+    return session_events(store, get_session(store, session))
+
+
+def read_file(path: Path) -> list[Event]:
+    """The events of a session's file, in whatever format it is."""
+    from harken.runtimes.files import UNPACKED_LIMIT, OpenFile  # most commands do without it
+
+    with OpenFile(path) as file:
+        data = file.read(0, UNPACKED_LIMIT)
+    found = formats.detect(data[:HEAD])
+    if found is None:
+        raise BadRequest(f"{path} is in no format that Harken reads", hint="name a session's file or its id")
+    return found.read(data)

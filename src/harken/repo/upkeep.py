@@ -1,0 +1,48 @@
+"""The sentences of `Repo` about the store as a whole: what changed in it, and whether it is sound."""
+
+from __future__ import annotations
+
+import os
+
+from harken import clock as clocks
+from harken.store import Change, GcReport, Report, Store, backup, fsck, gc
+
+
+class Upkeep:
+    """A store that is followed and looked after."""
+
+    store: Store
+    clock: clocks.Clock
+
+    # -- following the store -----------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> str:
+        """Tells a store from its backups and repairs: whoever follows one and meets another epoch starts over."""
+        return self.store.epoch
+
+    def last_change(self) -> int:
+        """The number of the newest change; 0 where nothing ever changed."""
+        return self.store.last_change()
+
+    def since(self, number: int, limit: int = 1000) -> list[Change]:
+        """The changes after that number, oldest first."""
+        return self.store.since(number, limit)
+
+    def wait(self, number: int, timeout: float) -> bool:
+        """Wait for a change after that number, by whatever thread or process; False where none came in time."""
+        return self.store.wait(number, timeout)
+
+    # -- looking after the store -------------------------------------------------------------------------------
+
+    def gc(self, *, dry_run: bool = False, keep_cache: bool = False) -> GcReport:
+        """Remove what nothing needs: the cache, expired artifacts, empty space. Commits and their bytes stay."""
+        return gc(self.store, dry_run=dry_run, keep_cache=keep_cache, now=self.clock())
+
+    def fsck(self, *, read_data: bool = False, repair: bool = False) -> Report:
+        """Check that everything is what it says it is; `read_data` reads every byte, `repair` sets damage aside."""
+        return fsck(self.store, read_data=read_data, repair=repair, now=self.clock())
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copy the store into a new file while others use it; the answer is the size in bytes."""
+        return backup(self.store, path)
