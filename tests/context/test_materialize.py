@@ -165,7 +165,7 @@ class TestDeltasOfLines:
         first = repo.checkpoint(b'{"n":1}', format="codex-v1", session_id="s")
         second = repo.checkpoint(b'{"n":2}', format="codex-v1", session_id="s", parent=first)
 
-        assert (first.id, second.id) == (repo.commit("s@@7").id, repo.commit("s@@8").id)
+        assert (first.id, second.id) == (repo.commit("s@@0").id, repo.commit("s@@8").id)
 
 
 class TestWhatCannotBeJoined:

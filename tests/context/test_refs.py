@@ -7,6 +7,7 @@ import pytest
 
 from harken.context.refs import _tip
 from harken.errors import Ambiguous, BadRequest, Corrupt, NotFound
+from harken.events import Prompt, Response
 from harken.repo import Repo
 from harken.store import Draft, SessionRow
 from support.contexts import chain, keep, memory_repo, turn
@@ -113,11 +114,66 @@ class TestASession:
         assert first.id == repo.commit("s@m1d").id
         assert second.id == repo.commit("s@m2a").id
 
-    def test_at_a_place_is_the_commit_with_that_byte(self, repo: Repo) -> None:
+    def test_at_a_place_is_the_commit_that_begins_there_where_nobody_can_read_it(self, repo: Repo) -> None:
         first = repo.checkpoint(b"0123456789", format="morse-v1", session_id="s")
         second = repo.checkpoint(b"abcdef", format="morse-v1", parent=first, session_id="s")
 
-        assert [first.id, second.id] == [repo.commit("s@@9").id, repo.commit("s@@10").id]
+        assert [first.id, second.id] == [repo.commit("s@@0").id, repo.commit("s@@10").id]
+
+    @pytest.mark.parametrize("place", [9, 11, 16, 10**17])
+    def test_at_a_place_where_nothing_begins_is_not_found(self, repo: Repo, place: int) -> None:
+        first = repo.checkpoint(b"0123456789", format="morse-v1", session_id="s")
+        repo.checkpoint(b"abcdef", format="morse-v1", parent=first, session_id="s")
+
+        with pytest.raises(NotFound, match=f"no record of s begins at @{place}"):
+            repo.commit(f"s@@{place}")
+
+    def test_at_an_event_without_a_name_is_the_commit_that_holds_it(self, repo: Repo) -> None:
+        """Events that were stored without ids are counted."""
+        first = repo.checkpoint([Prompt(content="a"), Response(content="b")], session_id="s")
+        second = repo.checkpoint([Prompt(content="c"), Response(content="d")], parent=first, session_id="s")
+
+        shown = [(event.message_id, event.content) for commit in (first, second) for event in repo.delta(commit)]
+        viewed = [event.message_id for event in repo.events("s") if event.kind != "agent_created"]
+
+        assert [("@0", "a"), ("@1", "b"), ("@2", "c"), ("@3", "d")] == shown
+        assert ["@0", "@1", "@2", "@3"] == viewed
+        assert [first.id, first.id, second.id, second.id] == [repo.commit(f"s@{id}").id for id, _ in shown]
+
+    def test_at_a_message_of_a_request_counts_messages(self, repo: Repo) -> None:
+        """Requests are joined message by message, and so are their places."""
+        body = b'{"messages":[{"role":"user","content":"%s"},{"role":"assistant","content":"ok"}]}'
+        first = repo.checkpoint(body % b"a", format="anthropic-messages-v1", session_id="s")
+        second = repo.checkpoint(body % b"b", format="anthropic-messages-v1", parent=first, session_id="s")
+
+        assert ["@0", "@1", "@2", "@3"] == [event.message_id for event in repo.conversation("s")]
+        assert ["@2", "@3"] == [event.message_id for event in repo.delta(second)]
+        assert [first.id, second.id] == [repo.commit("s@@1").id, repo.commit("s@@2").id]
+
+    def test_at_a_line_without_a_name_is_the_commit_that_holds_it(self, repo: Repo) -> None:
+        """A log may lack ids; the views call such a line after its place, and so does the REF."""
+        line = b'{"event_type":"transcript_entry","agent_id":"a","role":"user","content":"x"}\n'
+        first = repo.checkpoint(line, format="session-log-v2", session_id="s")
+        second = repo.checkpoint(line, format="session-log-v2", parent=first, session_id="s")
+
+        ids = repo.view("s").index.ids
+
+        assert ["@0", f"@{len(line)}"] == ids
+        assert [first.id, second.id] == [repo.commit(f"s@{id}").id for id in ids]
+
+    def test_at_a_name_that_is_spelled_with_escapes(self, repo: Repo) -> None:
+        line = b'{"event_type":"transcript_entry","message_id":"m\\u0031","agent_id":"a","role":"user","content":"x"}\n'
+        commit = repo.checkpoint(line, format="session-log-v2", session_id="s")
+
+        assert commit.id == repo.commit("s@m1").id
+
+    def test_at_a_place_of_an_older_tip_is_one_in_that_chain(self, repo: Repo) -> None:
+        older = repo.checkpoint(b"0123456789", format="morse-v1", session_id="other")
+        keep(repo, turn(1), session_id="s")
+        with repo.store.write() as writer:
+            writer.save_session(msgspec.structs.replace(repo.store.find_session("s"), older=(older.id,)))
+
+        assert older.id == repo.commit("s~1@@0").id
 
     def test_may_have_an_at_sign_in_its_own_name(self, repo: Repo) -> None:
         tip = keep(repo, turn(1), session_id="me@home-17")

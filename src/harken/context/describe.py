@@ -13,7 +13,7 @@ from harken.events import Event
 from harken.formats import find as find_format
 from harken.store.base import Annotation, ArtifactInfo, Commit, Store
 
-from . import summary
+from . import summary, walk
 
 
 class Shown(Commit, frozen=True, kw_only=True):
@@ -110,7 +110,18 @@ def delta_events(store: Store, commit: Commit) -> list[Event]:
             f"{commit.short} is in {commit.format}, which cannot be read here",
             hint=f"`harken materialize {commit.short}` writes its bytes as they are",
         )
-    return known.read(store.get(commit.artifact))
+    data = store.get(commit.artifact)
+    return walk.named(known, known.read(data), _begin(store, commit, data))
+
+
+def _begin(store: Store, commit: Commit, data: bytes) -> int | None:
+    """At which place of its chain a commit's delta begins; None where it is no part of the count."""
+    _, end, last = walk.starts(store, commit.parent or "")
+    if commit.commit_type not in walk.RESETS or not commit.parent:
+        return end
+    if last.endswith(data):  # it repeats what the delta before it ends with
+        return end - len(data)
+    return 0 if commit.commit_type == walk.SNAPSHOT else None
 
 
 def shorts(store: Store, commits: Sequence[str]) -> dict[str, str]:

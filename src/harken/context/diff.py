@@ -46,20 +46,24 @@ def diff(store: Store, a: Commit, b: Commit) -> Diff:
 
 
 def _events(store: Store, chain: Sequence[Link], shared: set[str]) -> tuple[list[Event], int]:
-    links = [link for link in walk.all_deltas(chain) if link.id not in shared][::-1]
-    contents = store.get_many([link.artifact for link in links])
+    deltas = walk.all_deltas(chain)[::-1]
+    contents = store.get_many([link.artifact for link in deltas])
     found: list[Event] = []
-    unread = 0
-    for link, data in zip(links, contents, strict=True):
+    at = unread = 0
+    for link, data in zip(deltas, contents, strict=True):
         known = find_format(link.format)
+        begin, at = at, at + walk.places(known, data)
+        if link.id in shared:
+            continue
         if known is None or "read" not in known.can:
             unread += 1
             continue
-        found += [event for event in known.read(data) if isinstance(event, CONVERSATION)]
+        found += [e for e in walk.named(known, known.read(data), begin) if isinstance(e, CONVERSATION)]
     return found, unread
 
 
 def _key(event: Event) -> object:
-    if event.message_id:
+    # Two chains have other records at the same places, and the same one at different places.
+    if event.message_id and walk.place_in(event.message_id) is None:
         return event.message_id, event.index, event.kind
-    return encode_event(event.replace(time=None, index=0, cause=None, substance=None))
+    return encode_event(event.replace(message_id="", time=None, index=0, cause=None, substance=None))

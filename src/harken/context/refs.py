@@ -1,6 +1,6 @@
 """What a REF names, in this order: `ctx-…` or a unique prefix of one; an exact branch or tag; a session (where it
-stands), `SESSION~1` (an older tip), `SESSION@MESSAGE`, `SESSION/AGENT`; a unique prefix of a commit's hex digits; a
-unique prefix of a session's id; else an error that lists what comes close.
+stands), `SESSION~1` (an older tip), `SESSION@MESSAGE`, `SESSION~1@MESSAGE`, `SESSION/AGENT`; a unique prefix of a
+commit's hex digits; a unique prefix of a session's id; else an error that lists what comes close.
 """
 
 from __future__ import annotations
@@ -109,15 +109,24 @@ def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
 def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
     if (row := _session(store, ref, exact=exact)) is not None and row.tip:
         return _tip(store, row, row.stand)
-    if (older := _OLDER.fullmatch(ref)) and (row := _session(store, older[1], exact=exact)) is not None:
-        return _by_number(store, row, int(older[2]))
+    if found := _older(store, ref, exact=exact):
+        return _by_number(store, *found)
     # A session's id may hold an @ itself, so every place is tried.
     at = ref.find("@", 1)
     while at > 0:
         if (row := _session(store, ref[:at], exact=exact)) is not None:
             return _by_message(store, row, ref[at + 1 :])
+        if found := _older(store, ref[:at], exact=exact):
+            return _in_chain(store, ref[:at], _by_number(store, *found).id, ref[at + 1 :])
         at = ref.find("@", at + 1)
     return None
+
+
+def _older(store: Store, ref: str, *, exact: bool) -> tuple[SessionRow, int] | None:
+    """The session and the number in `SESSION~1`."""
+    said = _OLDER.fullmatch(ref)
+    row = _session(store, said[1], exact=exact) if said else None
+    return (row, int(said[2])) if said and row is not None else None
 
 
 def _tip(store: Store, row: SessionRow, commit: str) -> Commit:
@@ -154,36 +163,97 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
     """The commit that holds the message, in one of the session's own chains or in one of its agents'."""
     if not message:
         raise BadRequest(f"{row.session}@ wants the id of a message", hint=f"like {row.session}@MESSAGE")
+    if walk.place_in(message) is not None:
+        # Every chain has places of its own: this is one in the chain that was named.
+        return _in_chain(store, row.session, row.stand, message)
     for tip in [row.stand, *(other.stand for other in agents_below(store, row)), *row.older]:
         if tip and (found := message_commit(store, tip, message)):
             return store.get_commit(found.id)
+    # A stream of several chains calls a record after its place in the chain of a session.
+    session, at, place = message.rpartition("@")
+    if session and place.isdecimal() and (other := find_session(store, session)) is not None and other.tip:
+        return _in_chain(store, session, other.stand, at + place)
     raise NotFound(
         f"session {row.session} holds no message {message!r}",
         hint=f"`harken view dialog {row.session}` shows its messages",
     )
 
 
+def _in_chain(store: Store, name: str, tip: str, message: str) -> Commit:
+    """The commit of that chain, and no other, which holds the message."""
+    if found := message_commit(store, tip, message):
+        return store.get_commit(found.id)
+    place = walk.place_in(message)
+    near = None if place is None else _nearest(store, tip, place)
+    raise NotFound(
+        f"{name} holds no message {message!r}" if place is None else f"no record of {name} begins at {message}",
+        hint=f"the nearest before it is {near}" if near else f"`harken show {name}` shows the ids of its records",
+    )
+
+
 def message_commit(store: Store, tip: str, message: str) -> Link | None:
     """The commit of the chain whose delta holds the message."""
-    deltas = walk.all_deltas(store.walk(tip))[::-1]
-    contents = store.get_many([link.artifact for link in deltas])
-    # A record without an id is called after its place: `@` and the offset in the file.
-    offset = int(message[1:]) if message[:1] == "@" and message[1:].isdecimal() and len(message) < 20 else None
-    needle, passed = message.encode("utf-8", "replace"), 0
-    for link, data in zip(deltas, contents, strict=True):
-        if offset is not None:
-            passed += len(data) + len(walk.gap(find_format(link.format), data))
-            if offset < passed:
-                return link
-        elif needle in data and _holds(link.format, data, message):
+    place = walk.place_in(message)
+    if place is not None and (at := _at_place(store, tip, place)):
+        link, begin, data = at
+        if message in _names(link.format, data, begin) or _has_unnamed(link.format, data, place - begin):
             return link
+    deltas = walk.all_deltas(store.walk(tip))[::-1]
+    # A name may be spelled with escapes, which is rare: such deltas are looked at when no other has it.
+    for needle in (message.encode("utf-8", "replace"), b"\\u"):
+        contents = store.get_many([link.artifact for link in deltas])
+        for link, data in zip(deltas, contents, strict=True):
+            if needle in data and _holds(link.format, data, message, as_stored=place is not None):
+                return link
     return None
 
 
-def _holds(format: str, data: bytes, message: str) -> bool:
+def _at_place(store: Store, tip: str, place: int) -> tuple[Link, int, bytes] | None:
+    """The delta that the place lies in, where it begins, and its bytes."""
+    deltas = walk.all_deltas(store.walk(tip))[::-1]
+    begin = 0
+    for link, data in zip(deltas, store.get_many([link.artifact for link in deltas]), strict=True):
+        end = begin + walk.places(find_format(link.format), data)
+        if place < end:
+            return link, begin, data
+        begin = end
+    return None
+
+
+def _names(format: str, data: bytes, begin: int) -> list[str]:
+    """What the records of a delta are called, each after its place if it has no name; of one that nobody can read, the
+    place where it begins."""
     known = find_format(format)
     if known is None or "read" not in known.can:
-        return True
+        return [f"@{begin}"]
+    return [event.message_id for event in walk.named(known, known.read(data), begin)]
+
+
+def _has_unnamed(format: str, data: bytes, offset: int) -> bool:
+    """Whether a line begins there whose record has no name; the reader of a session log leaves it without one."""
+    known = find_format(format)
+    if known is None or known.places is not len or known.names_stored or (offset and data[offset - 1] != 0x0A):
+        return False
+    first = next(iter(known.read(data[offset : data.find(b"\n", offset) + 1 or None])), None)
+    return first is not None and not first.message_id
+
+
+def _nearest(store: Store, tip: str, place: int) -> str | None:
+    """The last record called after its place that begins before this one, in the delta that the place lies in."""
+    if (at := _at_place(store, tip, place)) is None:
+        return None
+    link, begin, data = at
+    known = ((walk.place_in(name), name) for name in _names(link.format, data, begin))
+    return max(((there, name) for there, name in known if there is not None and there < place), default=(0, None))[1]
+
+
+def _holds(format: str, data: bytes, message: str, *, as_stored: bool) -> bool:
+    """Whether a record of the delta has this name; `as_stored` passes over names that its reader made of places."""
+    known = find_format(format)
+    if known is None or "read" not in known.can:
+        return not as_stored
+    if as_stored and not known.names_stored:
+        return False
     return any(event.message_id == message or event.api_id == message for event in known.read(data))
 
 

@@ -16,15 +16,15 @@ from harken.events import AgentCreated, Event, Metric, Prompt, ToolCall
 from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
-from .materialize import materialize
+from .materialize import Materialized, materialize
 from .refs import agents_below
-from .walk import ROOT
+from .walk import ROOT, named
 
 
 def session_events(store: Store, row: SessionRow) -> list[Event]:
     """Everything the session's agents said, heard and did."""
     whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
-    own = formats.get(whole.format).read(whole.bytes)
+    own = _all_named(whole)
     if whole.format == FORMAT.name:
         return own
     below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
@@ -77,7 +77,13 @@ def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
 
 
 def _read(store: Store, row: SessionRow) -> list[Event]:
-    return _read_at(store, row.stand)
+    return _all_named(materialize(store, store.get_commit(row.stand), stop=ROOT))
+
+
+def _all_named(whole: Materialized) -> list[Event]:
+    """What a whole chain says; it begins at its own beginning, so that places need no change."""
+    format = formats.get(whole.format)
+    return named(format, format.read(whole.bytes), 0)
 
 
 def _read_at(store: Store, tip: str) -> list[Event]:

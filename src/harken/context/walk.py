@@ -8,7 +8,10 @@ commits that merely repeat or sum up what lies below them are passed over.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter
 
@@ -18,12 +21,14 @@ from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events import Event
 from harken.formats import Format, Loss, find
 from harken.formats.base import concatenate, identity
+from harken.formats.kit.jsonl import lines
 from harken.store.base import Commit, Link, Store
 
 DELTA = "delta"
 COMPACTION = "compaction"
 ROOT = "root"
-RESETS = ("compaction", "snapshot")
+SNAPSHOT = "snapshot"
+RESETS = (COMPACTION, SNAPSHOT)
 """The types of commit that stand for everything below them."""
 
 
@@ -137,12 +142,15 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """Whether this is the conversation as it stands, not every record there is."""
     problem: str = ""
     """Why it is not joined but only put together, where that is so."""
+    find_place: Callable[[int], str] | None = None
+    """What a record without a name is called that begins at a place of `data`; None where names are stored."""
 
     def events(self) -> list[Event]:
         """What the piece says: in the order the model reads it, where it is a conversation that stands."""
         if self.format is None:
             return []
-        return self.format.read_conversation(self.data) if self.current else self.format.read(self.data)
+        found = self.format.read_conversation(self.data) if self.current else self.format.read(self.data)
+        return found if self.find_place is None else renamed(found, self.find_place)
 
 
 def conversation(store: Store, tip: Commit, stop: str) -> tuple[list[Link], list[Piece], tuple[Loss, ...]]:
@@ -150,29 +158,180 @@ def conversation(store: Store, tip: Commit, stop: str) -> tuple[list[Link], list
     be found; `stop` is `compaction`, `root` or the full name of an ancestor."""
     groups, missing = _groups(store, tip, stop)
     commits = [commit for group in groups for commit in group]
-    return commits, _load(store, [stretches(group) for group in groups], current=stop == COMPACTION), missing
-
-
-def _load(store: Store, groups: Sequence[Sequence[Stretch]], *, current: bool) -> list[Piece]:
-    parts = [part for group in groups for part in group]
-    artifacts = store.get_many([commit.artifact for part in parts for commit in part.commits])
+    artifacts = store.get_many([commit.artifact for group in groups for commit in reversed(group)])
     pieces = []
-    for part in parts:
-        deltas = list(islice(artifacts, len(part.commits)))
-        pieces.append(_piece(part.format, deltas, current=current))
-    return pieces
+    for number, group in enumerate(groups, 1):
+        # What was handed down lies in another chain, and is called after its place there.
+        session = "" if number == len(groups) else store.get_commit(group[0].id).session_id
+        for part in stretches(group):
+            deltas = list(islice(artifacts, len(part.commits)))
+            pieces.append(_piece(store, part, deltas, session, current=stop == COMPACTION))
+    return commits, pieces, missing
 
 
-def _piece(name: str, deltas: list[bytes], *, current: bool) -> Piece:
+def _piece(store: Store, part: Stretch, deltas: list[bytes], session: str, *, current: bool) -> Piece:
     """The deltas joined; where their own format cannot do that, one behind the other with the reason."""
+    name = part.format
     known = find(name)
-    if known is not None:
-        try:
-            data = joined(known, deltas)
-            return Piece(name=name, format=known, data=known.context(data) if current else data, current=current)
-        except (HarkenError, ValueError, RecursionError) as problem:
-            return Piece(name=name, format=None, data=b"".join(deltas), problem=f"{name} cannot be joined: {problem}")
-    return Piece(name=name, format=None, data=b"".join(deltas), current=current)
+    if known is None:
+        return Piece(name=name, format=None, data=b"".join(deltas), current=current)
+    try:
+        data = joined(known, deltas)
+        said = known.context(data) if current else data
+    except (HarkenError, ValueError, RecursionError) as problem:
+        return Piece(name=name, format=None, data=b"".join(deltas), problem=f"{name} cannot be joined: {problem}")
+    find_place = None
+    if not known.names_stored:
+        sizes = [len(delta) + len(gap(known, delta)) for delta in deltas] if known.places is len else None
+        find_place = _Places(store, part, sizes, session, partial(Excerpt, data, said) if said != data else None)
+    return Piece(name=name, format=known, data=said, current=current, find_place=find_place)
+
+
+# -- what records without a name are called ----------------------------------------------------------------------------
+#
+# A record without a name of its own is called `@` and its place: how far it is from the beginning of the chain, where
+# every delta counts once. A reader sees a part of the chain (one delta, one stretch, what a compaction left) and counts
+# from the beginning of that; here its count is made into the place in the chain, which is what every command prints and
+# what `SESSION@@PLACE` finds.
+
+_PLACE = re.compile(r"@([0-9]{1,18})")
+
+
+def place_in(name: str) -> int | None:
+    """The place that a record is called after; None where it has a name."""
+    found = _PLACE.fullmatch(name) if name[:1] == "@" else None
+    return int(found[1]) if found else None
+
+
+def places(format: Format | None, delta: bytes) -> int:
+    """How many places a delta takes up in its chain."""
+    if format is None or format.places is len:
+        return len(delta) + len(gap(format, delta))
+    return format.places(delta)
+
+
+def starts(store: Store, tip: str) -> tuple[dict[str, int], int, bytes]:
+    """At which place each delta of the chain begins, at which the next one would, and the bytes of the last."""
+    deltas = all_deltas(store.walk(tip))[::-1] if tip else []
+    found: dict[str, int] = {}
+    at, data = 0, b""
+    for link, data in zip(deltas, store.get_many([link.artifact for link in deltas]), strict=True):
+        found[link.id] = at
+        at += places(find(link.format), data)
+    return found, at, data
+
+
+def named(format: Format, events: Sequence[Event], begin: int | None) -> list[Event]:
+    """A delta's events as the chain calls them, in which the delta begins at that place; None where it is no part of
+    the count, and its records have no place."""
+    if not format.names_stored:
+        return renamed(events, lambda place: "" if begin is None else f"@{begin + place}")
+    told: list[Event] = []
+    for place, event in enumerate(events):
+        if not event.message_id and begin is not None:
+            # The further events of a record go by the name of its first.
+            again = event.index and place and not events[place - 1].message_id
+            event = event.replace(message_id=told[-1].message_id if again else f"@{begin + place}")
+        told.append(event)
+    return told
+
+
+def renamed(events: Iterable[Event], name: Callable[[int], str]) -> list[Event]:
+    """The events, with `name(place)` wherever they name a record by its place."""
+
+    def new(text: str) -> str:
+        return text if (place := place_in(text)) is None else name(place)
+
+    told = []
+    for event in events:
+        changes: dict[str, object] = {}
+        if event.message_id[:1] == "@":
+            changes["message_id"] = new(event.message_id)
+        if event.substance and event.substance[0] == "@":
+            changes["substance"] = new(event.substance)
+        if event.cause:
+            causes = tuple(map(new, event.causes()))
+            if causes != event.causes():
+                changes["cause"] = causes[0] if isinstance(event.cause, str) else causes
+        told.append(event.replace(**changes) if changes else event)
+    return told
+
+
+class Excerpt:
+    """Where the lines of a conversation lie in the whole they were taken from, in order and verbatim."""
+
+    def __init__(self, whole: bytes, part: bytes) -> None:
+        self._ends: list[int] = []
+        self._moves: list[int | None] = []
+        there = 0
+        for start, end in lines(part):
+            found = _find_line(whole, part[start:end].rstrip(b"\n"), there)
+            move = None if found is None else found - start
+            there = there if found is None else found + end - start
+            if self._moves and self._moves[-1] == move:
+                self._ends[-1] = end
+            else:
+                self._ends.append(end)
+                self._moves.append(move)
+
+    def __call__(self, place: int) -> int | None:
+        """The place in the whole; None for a line that the whole does not have."""
+        at = bisect_right(self._ends, place)
+        move = self._moves[at] if at < len(self._moves) else None
+        return None if move is None else place + move
+
+
+def _find_line(whole: bytes, text: bytes, start: int) -> int | None:
+    """Where a line with this text stands in the whole, at or behind a place at which a line begins."""
+    if whole.startswith(text, start) and whole[start + len(text) : start + len(text) + 1] in (b"\n", b""):
+        return start
+    at = whole.find(b"\n" + text + b"\n", max(start - 1, 0))
+    if at < 0 and whole.endswith(b"\n" + text):
+        at = len(whole) - len(text) - 1
+    return at + 1 if at >= 0 and at + 1 >= start else None
+
+
+class _Places:
+    """What a record is called that a reader found at a place of a piece: made out when the first one asks."""
+
+    def __init__(
+        self, store: Store, part: Stretch, sizes: list[int] | None, session: str, excerpt: Callable[[], Excerpt] | None
+    ) -> None:
+        self._store, self._part, self._sizes, self._session = store, part, sizes, session
+        self._make_excerpt = excerpt
+        self._excerpt: Excerpt | None = None
+        self._ends: list[int] = []
+        self._begin: list[int | None] = []
+
+    def __call__(self, place: int) -> str:
+        if not self._ends:
+            self._settle()
+        within = place if self._excerpt is None else self._excerpt(place)
+        if within is None:
+            return ""
+        at = min(bisect_right(self._ends, within), len(self._ends) - 1)
+        begin = self._begin[at]
+        return "" if begin is None else f"{self._session}@{begin + within - (self._ends[at - 1] if at else 0)}"
+
+    def _settle(self) -> None:
+        commits = self._part.commits
+        if self._make_excerpt is not None:
+            self._excerpt = self._make_excerpt()
+        known: dict[str, int] | None = None
+        if self._sizes is None or self._store.get_commit(commits[0].id).parent:
+            known, _, _ = starts(self._store, commits[-1].id)
+        sizes = self._sizes or self._measure()
+        at = 0
+        for link, size in zip(commits, sizes, strict=True):
+            # One that stands for others and is no part of the count has them from the beginning, or says it anew.
+            begin = at if known is None else known.get(link.id, 0 if link.commit_type == SNAPSHOT else None)
+            self._begin.append(begin)
+            at += size
+            self._ends.append(at)
+
+    def _measure(self) -> list[int]:
+        format = find(self._part.format)
+        return [places(format, data) for data in self._store.get_many([link.artifact for link in self._part.commits])]
 
 
 # -- sub-agents that were given their parent's context ---------------------------------------------------------------

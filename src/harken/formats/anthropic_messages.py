@@ -176,4 +176,5 @@ FORMAT = Format(
     claim=claim,
     reader=read,
     writer=write,
+    places=lambda data: len((_load(data) or {}).get("messages", ())),
 )

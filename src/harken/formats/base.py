@@ -126,6 +126,11 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     events would say less: what Claude Code sends to the API holds blocks and repairs that no event has a place for."""
     measurer: Callable[[bytes], Counts] | None = None
     """How much a delta holds, where that can be told without reading all of it."""
+    places: Callable[[bytes], int] = len
+    """How many places a delta takes up. A record without a name of its own is called `@` and its place, which counts
+    on from delta to delta: bytes, unless the format counts its records."""
+    names_stored: bool = False
+    """Whether ids are read as they were stored, and so none of them is a place that the reader found."""
     runtime: str = ""
     """The runtime that goes on from a file in this format; empty for a format that no program continues."""
     notices: frozenset[str] = frozenset()
@@ -271,10 +276,10 @@ def _guarded(found: Format) -> Format:
             return weigh(len(data))
 
     wrapped: dict[str, Any] = {"direct": {name: told(write) for name, write in found.direct.items()}}
-    for names, wrap in ((("join", "split", "context", "writer", "adopter"), told), (_READERS, opaque)):
+    for names, wrap in ((("join", "split", "context", "writer", "adopter", "places"), told), (_READERS, opaque)):
         for name in names:
             function = getattr(found, name)
-            if function not in (None, concatenate, whole, identity):
+            if function not in (None, concatenate, whole, identity, len):
                 wrapped[name] = wrap(function)
     if found.measurer is not None:
         wrapped["measurer"] = estimated

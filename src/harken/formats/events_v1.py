@@ -41,4 +41,6 @@ FORMAT = Format(
     claim=_claim,
     reader=_read,
     writer=_write,
+    places=lambda data: len(_read(data)),
+    names_stored=True,
 )

@@ -74,6 +74,14 @@ def _join(deltas: Iterable[bytes]) -> bytes:
     return encode({**({"instructions": instructions} if instructions else {}), "input": said})
 
 
+def _places(data: bytes) -> int:
+    try:
+        value = _document(data)
+    except BadRecord:
+        return 1
+    return len(_given(value.get("input"))) + len(_given(value.get("output")))
+
+
 def _given(value: object) -> list[Any]:
     if isinstance(value, str):
         return [{"type": "message", "role": "user", "content": value}]
@@ -86,9 +94,8 @@ def _events(value: Record) -> Iterator[Event]:
     time = _time(value.get("created_at"))
     if instructions := text_of(value.get("instructions")):
         yield System(message_id="instructions", subtype="instructions", message=instructions, time=time)
-    for field in ("input", "output"):
-        for number, item in enumerate(_given(value.get(field))):
-            yield from _item(item, {"message_id": f"{field}/{number}", "time": time}, speaker)
+    for number, item in enumerate([*_given(value.get("input")), *_given(value.get("output"))]):
+        yield from _item(item, {"message_id": f"@{number}", "time": time}, speaker)
     yield from _usage(value, time)
 
 
@@ -173,4 +180,5 @@ FORMAT = Format(
     claim=_claim,
     reader=_read,
     writer=_write,
+    places=_places,
 )

@@ -89,12 +89,13 @@ class Registry:
         for _ in self.fold(groups):
             pass
 
-    def fold(self, groups: Iterable[Group]) -> Iterator[Iterable[tuple[Data, bytes]]]:
-        """Take in a whole file; what could be read of it, for whoever wants to look at the lines as well."""
+    def fold(self, groups: Iterable[Group]) -> Iterator[Iterable[tuple[Data, bytes, int]]]:
+        """Take in a whole file; what could be read of it, for whoever wants to look at the lines as well: each with its
+        bytes and where it begins."""
         for group in groups:
             if group.plain is not None:
                 self._take_plain(group)
-                yield zip(group.plain, group.raws, strict=True)
+                yield zip(group.plain, group.raws, group.offsets(), strict=False)
             else:
                 yield self._take_odd(group)
         self.finish()
@@ -107,7 +108,7 @@ class Registry:
             yield data
         self.finish()
 
-    def _take_odd(self, group: Group) -> list[tuple[Data, bytes]]:
+    def _take_odd(self, group: Group) -> list[tuple[Data, bytes, int]]:
         self._group = None
         found = []
         for record in group.records():
@@ -116,7 +117,7 @@ class Registry:
                 self._odd(record)
             if record.data is not None:
                 self.take(record.data)
-                found.append((record.data, record.raw))
+                found.append((record.data, record.raw, record.offset))
         return found
 
     def _take_plain(self, group: Group) -> None:
@@ -129,6 +130,7 @@ class Registry:
                 plain = (
                     data["event_type"] == ENTRY
                     and type(message_id) is str
+                    and message_id
                     and message_id not in messages
                     and "index" not in data
                     and "cause" not in data
@@ -150,7 +152,7 @@ class Registry:
     def take(self, data: Data) -> None:
         """Take in one line (with the keys of v2)."""
         kind, agent_id, message_id = data.get("event_type"), data.get("agent_id"), data.get("message_id")
-        if type(message_id) is not str:
+        if type(message_id) is not str or not message_id:
             message_id = self._unnamed(message_id)
         if type(agent_id) is not str:
             agent_id = as_id(agent_id) or ""

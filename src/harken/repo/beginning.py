@@ -16,6 +16,7 @@ import msgspec
 from harken import formats
 from harken.context import materialize
 from harken.context.names import RESUMED_BRANCH
+from harken.context.walk import renamed
 from harken.errors import BadRequest, Conflict, HarkenError
 from harken.events import AgentCreated, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events
@@ -42,7 +43,7 @@ class LogBeginning(msgspec.Struct, frozen=True, kw_only=True):
 def beginning(store: Store, source: Commit, *, time: int) -> LogBeginning:
     """The first lines of a log that goes on from the commit."""
     made = materialize(store, source, format="events-v1")
-    carried = list(_carried(decode_events(made.bytes)))
+    carried = list(_carried(decode_events(made.bytes), source.short))
     if not carried:
         raise BadRequest(
             f"{source.short} holds no conversation to go on from", hint="`harken show` tells what it holds"
@@ -53,9 +54,10 @@ def beginning(store: Store, source: Commit, *, time: int) -> LogBeginning:
     return LogBeginning(data=written.data, messages=len(records), losses=(*made.losses, *written.losses))
 
 
-def _carried(events: Iterable[Event]) -> Iterator[Event]:
-    """What a model is shown; links to records that stay behind are left behind too."""
-    for event in events:
+def _carried(events: Iterable[Event], source: str) -> Iterator[Event]:
+    """What a model is shown; links to records that stay behind are left behind too. A place in the source's chain
+    would be another record's in the new log, so it says whose it is."""
+    for event in renamed(events, lambda place: f"{source}@{place}"):
         if isinstance(event, CARRIED) or (isinstance(event, System) and event.subtype == "instructions"):
             yield event.replace(agent_id=ROOT, substance=None, cause=None)
 

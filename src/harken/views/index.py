@@ -201,13 +201,13 @@ class IndexBuilder:
         self._called: dict[tuple[str | None, str], int] = {}
         self._makers: list[str] = []
 
-    def take(self, told: Told) -> None:
-        """Add the next record."""
+    def take(self, told: Told, place: int | None = None) -> None:
+        """Add the next record; one without a name is called after its place, or its number where none is given."""
         position = len(self.records)
         first = told[0]
         kind, text = _described(told)
         agent = first.agent_id or None
-        message_id = first.message_id or f"@{position}"
+        message_id = first.message_id or f"@{position if place is None else place}"
         self.records.append(told)
         self.ids.append(message_id)
         before = self.by_id.setdefault(message_id, position)

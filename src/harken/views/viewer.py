@@ -66,9 +66,9 @@ class SessionViewer:
         registry, builder = Registry(), IndexBuilder()
         raws: list[bytes] = []
         for lines in registry.fold(read_groups(chunks)):
-            for data, raw in lines:
+            for data, raw, offset in lines:
                 raws.append(raw)
-                builder.take(tuple(events_of(data, raw)))
+                builder.take(tuple(events_of(data, raw)), offset)
         self._settle(builder.finish(registry, lambda at: data_of(raws[at])), registry)
 
     def _settle(self, index: Index, registry: Registry) -> None:

@@ -72,7 +72,7 @@ def test_short_forms_of_the_input_are_understood() -> None:
     (output,) = FORMAT.read(b'{"input":[{"type":"function_call_output","call_id":"c","output":"x"}]}')
 
     assert [("hi", "user")] * 2 == [(event.content, event.source) for event in (as_text, as_list)]
-    assert ToolResult(message_id="input/0", id="c", output="x") == output
+    assert ToolResult(message_id="@0", id="c", output="x") == output
 
 
 def test_what_is_not_an_item_is_kept_with_the_reason() -> None:

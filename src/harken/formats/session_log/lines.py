@@ -116,8 +116,12 @@ class Group(msgspec.Struct, gc=False):
     def place(self, at: int) -> tuple[int, int]:
         """Line and offset of the line that is `at` lines into the group."""
         if not self.starts:
-            self.starts = list(accumulate((len(raw) + 1 for raw in self.raws), initial=self.offset))
+            self.starts = list(self.offsets())
         return self.line + at, self.starts[at]
+
+    def offsets(self) -> Iterator[int]:
+        """Where each line begins, and where the next group does."""
+        return accumulate((len(raw) + 1 for raw in self.raws), initial=self.offset)
 
 
 def read_groups(chunks: Iterable[bytes], *, offset: int = 0, line: int = 1) -> Iterator[Group]:
