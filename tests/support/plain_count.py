@@ -27,7 +27,7 @@ class Count:
         self.requests: dict[tuple[str, str], Usage] = {}
         self.nested: dict[tuple[str, str], Usage] = {}
         self.places: list[tuple[str, str]] = []
-        """(name of the record, `@` and what it is where it has none, human | injected | tool_result)."""
+        """(what the record and its copies are called, human | injected | tool_result)."""
         self.calls: list[tuple[str, str]] = []
         self.compactions: list[str] = []
         self.lines: list[Usage] = []
@@ -59,7 +59,7 @@ def total(counts: Iterable[Count]) -> Record:
         tools.update(tool for name, tool in count.calls if name not in seen)
         compactions += sum(name not in seen for name in count.compactions)
         answered = answered or count.answered
-        seen.update(name for name in count.names() if name and not name.startswith("@"))
+        seen.update(name for name in count.names() if name)
     known = {message for message, _ in requests}
     rows = [*requests.values(), *(usage for key, usage in nested.items() if key[0] not in known)]
     return {
@@ -283,13 +283,14 @@ PUT_IN = (
     ("<goal_context>", "</goal_context>"),
     ("<user_action>", "</user_action>"),
     ("another language model started to solve this problem and produced a summary", ""),
+    ("this session is being continued from a previous conversation", ""),
 )
 
 
 def count_codex(data: bytes) -> Count:
     count = Count()
     records = [_unwrapped(record) for record in objects(data)]
-    places = [f"@{at} {json.dumps(record)}" for at, record in enumerate(objects(data))]
+    places = list(_codex_names(records))
     typed = {text for kind, payload in records if (text := _codex_typed(kind, payload)) is not None}
     metas = [payload for kind, payload in records if kind == "session_meta"]
     source = metas[0].get("source") if metas else None
@@ -311,6 +312,25 @@ def count_codex(data: bytes) -> Count:
             count.answered = True
     _codex_usage(count, records, metas)
     return count
+
+
+def _codex_names(records: list[tuple[str, Record]]) -> Iterator[str]:
+    """What a copy of the file under another thread shares: the oldest thread, what a record says, and the how-many-th
+    of its kind it is."""
+    family = _codex_family([payload for kind, payload in records if kind == "session_meta"])
+    seen: Counter[str] = Counter()
+    for _, payload in records:
+        said = json.dumps(payload)
+        yield f"{family} {said} {seen[said]}"
+        seen[said] += 1
+
+
+def _codex_family(metas: list[Record]) -> str:
+    parents = {meta.get("id"): meta.get("forked_from_id") for meta in reversed(metas)}
+    family = metas[0].get("id") if metas else ""
+    while parents.get(family):
+        family = parents[family]
+    return str(family)
 
 
 def _unwrapped(record: Record) -> tuple[str, Record]:
@@ -367,10 +387,7 @@ def _put_in(text: str) -> bool:
 
 def _codex_usage(count: Count, records: list[tuple[str, Record]], metas: list[Record]) -> None:
     """Running totals: the steps between them, under the thread that everything descends from and the total itself."""
-    parents = {meta.get("id"): meta.get("forked_from_id") for meta in reversed(metas)}
-    family = metas[0].get("id") if metas else ""
-    while parents.get(family):
-        family = parents[family]
+    family = _codex_family(metas)
     before: list[int | None] = [0, 0, 0, 0]
     falls = 0
     for kind, payload in records:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .stats import SessionTotals, stats
+from .stats import SessionCount, SessionTotals, count_records, stats
 
-__all__ = ["SessionTotals", "stats"]
+__all__ = ["SessionCount", "SessionTotals", "count_records", "stats"]

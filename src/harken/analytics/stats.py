@@ -1,4 +1,11 @@
-"""What a session amounts to, alone and together with others: who prompted, which tools ran, what it cost."""
+"""What a session amounts to, alone and together with others: who prompted, which tools ran, what it cost.
+
+A session's own figures are those of everything in it. In a total each thing counts once:
+
+* a record that the session carried over counts where it was made, and nowhere else;
+* a record that several sessions have under one name counts in one of them;
+* the usage of a request counts once, whatever records tell of it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from harken.events import Event
+from harken.events import Event, Metric
+from harken.events.records import SessionRecord
 from harken.events.tally import Figures, Tally
 
 
@@ -15,28 +23,63 @@ def stats(events: Iterable[Event]) -> Figures:
     return Tally.of(events).figures()
 
 
-class SessionTotals:
-    """Several sessions together: a record that a fork copied, and the usage of a request, count once."""
+class SessionCount(msgspec.Struct, frozen=True, kw_only=True):
+    """What one session amounts to."""
 
-    def __init__(self) -> None:
+    figures: Figures
+    carried: Figures | None = None
+    """How much of that it did not do itself but began with; None where it began with nothing."""
+
+
+def count_records(records: Sequence[SessionRecord]) -> SessionCount:
+    """The figures of one session."""
+    carried = [record for record in records if record.carried]
+    return SessionCount(figures=_tally(records).figures(), carried=_tally(carried).figures() if carried else None)
+
+
+class SessionTotals:
+    """Several sessions together, in whatever order they come, but for this: a session that a resume wrote comes before
+    those that may have copied its beginning."""
+
+    def __init__(self, *, with_carried: bool = False) -> None:
+        """`with_carried` counts what was carried over as well: of a session and its agents that is everything."""
+        self._with_carried = with_carried
         self._tally = Tally()
         self._seen: set[str] = set()
+        self._carried: set[str] = set()
+        """Names under which a session carried something over; whoever has them carried it over as well."""
 
-    def add(self, events: Sequence[Event]) -> Figures:
-        """Take in a session; the answer are its own figures."""
-        own = Tally.of(events)
-        # A place in a file (`@120`) names a record of that file alone; any other name is the same in a copy.
-        named = {event.message_id for event in events if event.message_id and event.message_id[0] != "@"}
-        again = named & self._seen
-        new = own
-        if again:
-            new = Tally.of(event for event in events if event.message_id not in again)
-            # Requests have ids of their own, and a copy may hold a later report of one.
-            new = msgspec.structs.replace(new, requests=own.requests)
-        self._seen |= named
-        self._tally.take(new)
-        return own.figures()
+    def add(self, records: Sequence[SessionRecord]) -> None:
+        """Take in a session."""
+        if not self._with_carried:
+            self._carried.update(record.name for record in records if record.carried and record.name)
+        left = [record for record in records if not self._is_carried(record)]
+        new = [record for record in left if not record.name or record.name not in self._seen]
+        tally = _tally(new)
+        if len(new) < len(left):
+            for record in left:
+                if record.name in self._seen:
+                    _count_requests(tally, record)
+        self._seen.update(record.name for record in new if record.name)
+        self._tally.take(tally)
+
+    def _is_carried(self, record: SessionRecord) -> bool:
+        return not self._with_carried and (record.carried or (record.name in self._carried and bool(record.name)))
 
     def figures(self) -> Figures:
         """Everything so far."""
         return self._tally.figures()
+
+
+def _tally(records: Iterable[SessionRecord]) -> Tally:
+    tally = Tally()
+    for record in records:
+        tally.record(record.events)
+    return tally
+
+
+def _count_requests(tally: Tally, record: SessionRecord) -> None:
+    """Requests have ids of their own, and a copy may hold a later report of one."""
+    for event in record.events:
+        if isinstance(event, Metric) and event.api_id:
+            tally.metric(event)

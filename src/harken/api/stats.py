@@ -39,6 +39,8 @@ class StatsAnswer(FiguresAnswer, frozen=True, kw_only=True):
     """The numbers of its sub-agents."""
     with_agents: FiguresAnswer | None
     """Everything together, where it has sub-agents."""
+    carried: FiguresAnswer | None
+    """How much of its own numbers it carried over from the session that it continues; that is in no total."""
 
 
 class StatsSum(FiguresAnswer, frozen=True, kw_only=True):
@@ -52,7 +54,7 @@ class StatsTotal(ApiAnswer, frozen=True, kw_only=True):
     """The last line of several sessions."""
 
     total: StatsSum
-    """Everything together; what a fork copied counts once."""
+    """Everything together; what a resume carried over or a fork copied counts where it was made."""
 
 
 def stats(repo: Repo, request: StatsRequest) -> Iterator[StatsAnswer | StatsTotal]:
@@ -76,4 +78,5 @@ def _answer(found: SessionFigures) -> StatsAnswer:
         parent=found.parent or None,
         agents=[_answer(agent) for agent in found.agents],
         with_agents=FiguresAnswer(**figures_fields(found.with_agents)) if found.with_agents else None,
+        carried=FiguresAnswer(**figures_fields(found.carried)) if found.carried else None,
     )

@@ -10,7 +10,8 @@ from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_session
-from .session_events import agent_name, all_versions, session_bytes, session_events
+from .session_events import agent_name, session_bytes, session_events
+from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
 from .tracker import Tracker, TrackerSettings
 from .translate import TIERS, continued
@@ -29,14 +30,15 @@ __all__ = [
     "TrackerSettings",
     "agent_name",
     "agents_below",
-    "all_versions",
     "checkpoint",
     "compact",
     "continued",
     "count",
     "diff",
     "empty",
+    "file_records",
     "find",
+    "find_remembered",
     "find_session",
     "get_artifact",
     "get_commit",
@@ -46,6 +48,7 @@ __all__ = [
     "measure",
     "session_bytes",
     "session_events",
+    "session_records",
     "show",
     "snapshot",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from harken.errors import Conflict, NotFound
+from harken.formats import Loss
 from harken.store import undo as undo_move
 from harken.store.base import Commit, Move, Name, Store
 
@@ -10,6 +13,21 @@ LIVE_BRANCH = "live/"
 """Before a session's name: where the recording of its run stands."""
 RESUMED_BRANCH = "resumed/"
 """Before the name of a session that Harken wrote: the commit it continues."""
+REMEMBERED = "instantiated"
+"""The key of the annotation, on that commit, that remembers what was written."""
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept beside the commit that a session continues: the session, and how much of it is not its own."""
+
+    runtime: str
+    session: str
+    prefix: int
+    """How many bytes were written."""
+    records: int | None = None
+    """How many records these were, where the source is no file that grows: bytes do not stay in their places."""
+    tier: str
+    losses: tuple[Loss, ...] = ()
 
 
 def is_own(name: Name) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from harken import formats
-from harken.events import AgentCreated, Event, Metric, Prompt, ToolCall
+from harken.events import AgentCreated, Event, Prompt, ToolCall
 from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
@@ -43,33 +43,6 @@ def session_events(store: Store, row: SessionRow) -> list[Event]:
     return list(_in_time(stories))
 
 
-def all_versions(store: Store, row: SessionRow) -> list[Event]:
-    """Every record of every version of the session that is in the store, once: where it stands, then its older tips.
-
-    A record counts as told before where an earlier version has one of the same name or, where records are called after
-    their places in the file, the same in the same place. Of such a one only the reports of requests are given again:
-    they count by ids of their own, and a copy may hold a later one."""
-    events: list[Event] = []
-    known: dict[str, list[Event]] = {}
-    for tip in dict.fromkeys((row.stand, *row.older)):
-        records: dict[str, list[Event]] = {}
-        version = _read_at(store, tip) if tip else []
-        for event in version:
-            records.setdefault(event.message_id, []).append(event)
-        again = {name for name in records.keys() & known.keys() if name and _is_same(name, records, known)}
-        events += (event for event in version if event.message_id not in again or _is_request(event))
-        known |= records
-    return events
-
-
-def _is_same(name: str, records: dict[str, list[Event]], known: dict[str, list[Event]]) -> bool:
-    return not name.startswith("@") or records[name] == known[name]
-
-
-def _is_request(event: Event) -> bool:
-    return isinstance(event, Metric) and bool(event.api_id)
-
-
 def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
     """Everything the session's own chain holds, verbatim, where it is in that format alone."""
     whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
@@ -84,11 +57,6 @@ def _all_named(whole: Materialized) -> list[Event]:
     """What a whole chain says; it begins at its own beginning, so that places need no change."""
     format = formats.get(whole.format)
     return named(format, format.read(whole.bytes), 0)
-
-
-def _read_at(store: Store, tip: str) -> list[Event]:
-    whole = materialize(store, store.get_commit(tip), stop=ROOT)
-    return formats.get(whole.format).read(whole.bytes)
 
 
 def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> list[Event]:

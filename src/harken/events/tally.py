@@ -19,6 +19,7 @@ import msgspec
 
 from .base import LARGEST_COUNT, Event, clean
 from .messages import Prompt, Response, System
+from .records import by_record
 from .runs import Error, Metric, Tokens
 from .session import TranscriptEdit
 from .tools import ToolCall, ToolResult
@@ -121,13 +122,9 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     @classmethod
     def of(cls, events: Iterable[Event]) -> Tally:
         """The counts of a stream of events. A record counts once, however many things it says."""
-        tally, record = cls(), list[Event]()
-        for event in events:
-            if not event.index and record:
-                tally.record(record)
-                record = []
-            record.append(event)
-        tally.record(record)
+        tally = cls()
+        for record in by_record(events):
+            tally.record(record)
         return tally
 
     def record(self, events: Sequence[Event]) -> None:

@@ -137,6 +137,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """Kinds of injected prompts by which that runtime tells its model about itself: its tools, modes, surroundings."""
     adopter: Callable[[Sequence[Event]], Written] | None = None
     """Writes what happened in another runtime, where that takes more than `writer` does."""
+    shared_names: Callable[[bytes], Callable[[str], str]] | None = None
+    """From a record's name to what a copy of it in another session is called too, or nothing. Left out where names are
+    those of one session alone: other sessions then have other records under them."""
 
     @property
     def can(self) -> frozenset[str]:
@@ -276,7 +279,8 @@ def _guarded(found: Format) -> Format:
             return weigh(len(data))
 
     wrapped: dict[str, Any] = {"direct": {name: told(write) for name, write in found.direct.items()}}
-    for names, wrap in ((("join", "split", "context", "writer", "adopter", "places"), told), (_READERS, opaque)):
+    others = ("join", "split", "context", "writer", "adopter", "places", "shared_names")
+    for names, wrap in ((others, told), (_READERS, opaque)):
         for name in names:
             function = getattr(found, name)
             if function not in (None, concatenate, whole, identity, len):

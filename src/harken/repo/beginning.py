@@ -15,7 +15,7 @@ import msgspec
 
 from harken import formats
 from harken.context import materialize
-from harken.context.names import RESUMED_BRANCH
+from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.context.walk import renamed
 from harken.errors import BadRequest, Conflict, HarkenError
 from harken.events import AgentCreated, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
@@ -25,8 +25,6 @@ from harken.store import Commit, Store
 
 ROOT = "agent_001"
 LOG_FORMAT = "session-log-v2"
-REMEMBERED = "instantiated"
-"""The key of the annotation that remembers what was written."""
 CARRIED = (Prompt, Response, Thinking, ToolCall, ToolResult)
 
 
@@ -82,7 +80,7 @@ def write_beginning(path: Path, begun: LogBeginning) -> None:
 
 def remember(store: Store, source: Commit, session: str, begun: LogBeginning, *, runtime: str, time: int) -> None:
     """Write down, beside the source, which session goes on from it and how much of that session is not its own."""
-    kept = {"runtime": runtime, "session": session, "prefix": len(begun.data), "tier": "2s", "losses": begun.losses}
+    kept = Remembered(runtime=runtime, session=session, prefix=len(begun.data), tier="2s", losses=begun.losses)
     with store.write() as writer:
         writer.annotate(source.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=time)
         writer.move(RESUMED_BRANCH + session, kind="branch", to=source.id, expect="", time=time, record=False)

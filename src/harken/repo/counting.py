@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from harken.analytics import SessionTotals
-from harken.context import all_versions, get_session
+from harken.analytics import SessionTotals, count_records
+from harken.context import file_records, find_remembered, get_session, session_records
 from harken.events.tally import Figures
 from harken.store import SessionRow, Store
 
-from .looking import read_file
+from .looking import open_file
 
 
 class SessionFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,9 @@ class SessionFigures(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     parent: str = ""
     figures: Figures
-    """Its own."""
+    """Of everything in it."""
+    carried: Figures | None = None
+    """How much of that it carried over from another session; it is in no total."""
     agents: tuple[SessionFigures, ...] = ()
     """Those of its sub-agents."""
     with_agents: Figures | None = None
@@ -43,18 +45,30 @@ def count_sessions(
     store: Store, wanted: Sequence[str | os.PathLike[str]], *, with_agents: bool
 ) -> Iterator[SessionFigures | TotalFigures]:
     """The figures of each session, and of several their total."""
-    everything, count = SessionTotals(), 0
-    for top, below in _chosen(store, wanted, with_agents=with_agents):
-        family = SessionTotals()
-        totals = (everything, family) if below else (everything,)
-        own = _figures(store, top, totals)
-        if below:
-            agents = tuple(_figures(store, agent, totals) for agent in below)
-            own = msgspec.structs.replace(own, agents=agents, with_agents=family.figures())
-        count += 1
-        yield own
-    if count > 1:
-        yield TotalFigures(sessions=count, figures=everything.figures())
+    everything = SessionTotals()
+    chosen = list(_chosen(store, wanted, with_agents=with_agents))
+    # Those that a resume wrote come first into the total: what a program copied out of them is then known.
+    first = [_is_resumed(store, top) for top, _ in chosen]
+    early = {place: _family(store, *chosen[place], everything) for place, early in enumerate(first) if early}
+    for place, (top, below) in enumerate(chosen):
+        yield early[place] if place in early else _family(store, top, below, everything)
+    if len(chosen) > 1:
+        yield TotalFigures(sessions=len(chosen), figures=everything.figures())
+
+
+def _is_resumed(store: Store, top: SessionRow | Path) -> bool:
+    return isinstance(top, SessionRow) and find_remembered(store, top.session) is not None
+
+
+def _family(store: Store, top: SessionRow | Path, below: Sequence[SessionRow], total: SessionTotals) -> SessionFigures:
+    """A session and its sub-agents, counted into the total as well."""
+    family = SessionTotals(with_carried=True)
+    totals = (total, family) if below else (total,)
+    own = _figures(store, top, totals)
+    if not below:
+        return own
+    agents = tuple(_figures(store, agent, totals) for agent in below)
+    return msgspec.structs.replace(own, agents=agents, with_agents=family.figures())
 
 
 def _chosen(
@@ -97,15 +111,20 @@ def _below(session: str, children: dict[str, list[SessionRow]]) -> list[SessionR
 
 
 def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTotals]) -> SessionFigures:
-    events = read_file(what) if isinstance(what, Path) else all_versions(store, what)
-    figures, *_ = [total.add(events) for total in totals]
+    records = (
+        list(file_records(*open_file(what), str(what))) if isinstance(what, Path) else session_records(store, what)
+    )
+    for total in totals:
+        total.add(records)
+    count = count_records(records)
     if isinstance(what, Path):
-        return SessionFigures(session=str(what), source=str(what), figures=figures)
+        return SessionFigures(session=str(what), source=str(what), figures=count.figures)
     return SessionFigures(
         session=what.session,
         runtime=what.runtime,
         title=what.title,
         source=what.source,
         parent=what.parent,
-        figures=figures,
+        figures=count.figures,
+        carried=count.carried,
     )

@@ -64,6 +64,12 @@ def events_of(store: Store, session: str | os.PathLike[str]) -> list[Event]:
 
 def read_file(path: Path) -> list[Event]:
     """The events of a session's file, in whatever format it is."""
+    data, found = open_file(path)
+    return found.read(data)
+
+
+def open_file(path: Path) -> tuple[bytes, formats.Format]:
+    """What a session's file holds, and its format."""
     from harken.runtimes.files import UNPACKED_LIMIT, OpenFile  # most commands do without it
 
     with OpenFile(path) as file:
@@ -71,4 +77,4 @@ def read_file(path: Path) -> list[Event]:
     found = formats.detect(data[:HEAD])
     if found is None:
         raise BadRequest(f"{path} is in no format that Harken reads", hint="name a session's file or its id")
-    return found.read(data)
+    return data, found

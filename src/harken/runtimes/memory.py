@@ -18,7 +18,7 @@ import msgspec
 import zstandard
 
 from harken import __version__
-from harken.context import all_versions
+from harken.context import session_records
 from harken.context.chains import ChainState
 from harken.context.names import RESUMED_BRANCH
 from harken.errors import HarkenError
@@ -348,7 +348,7 @@ def figures_of(store: Store, row: SessionRow, known: SourceMemory) -> Figures:
     if row.older or row.live:
         # The session is in the store by now: versions that nobody here can read must not make a failure of it.
         with contextlib.suppress(HarkenError):
-            return Tally.of(all_versions(store, row)).figures()
+            return Tally.of(event for record in session_records(store, row) for event in record.events).figures()
     return known.tally.figures()
 
 

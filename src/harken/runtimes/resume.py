@@ -14,10 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from harken import clock
+from harken import clock, formats
 from harken.context import continued, find_session
-from harken.context.names import RESUMED_BRANCH
+from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.errors import BadRequest, HarkenError, NotFound
+from harken.events.records import by_record
 from harken.formats import Loss, Written
 from harken.store import Commit, Store
 
@@ -25,8 +26,6 @@ from .base import Environment, Place, ResumeWriter, Runtime, user_home
 from .memory import recall
 
 NATIVE, RAW = "1", "4"
-REMEMBERED = "instantiated"
-"""The key of the annotation that remembers what was written."""
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,16 +58,6 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
     """Commands that have to run before `command`."""
 
 
-class Remembered(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept beside the source commit: the new session, and how many of its first bytes are not its own."""
-
-    runtime: str
-    session: str
-    prefix: int
-    tier: str = "1"
-    losses: tuple[Loss, ...] = ()
-
-
 def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = clock.now) -> Resumed:
     """Write the conversation at a commit where the runtime finds it, and say how to go on."""
     writer = _writer(to.runtime)
@@ -83,7 +72,12 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     if tier == NATIVE:
         _restore_side_files(store, commit.session_id, writer, place)
     kept = Remembered(
-        runtime=to.runtime.name, session=place.session, prefix=len(written.data), tier=tier, losses=written.losses
+        runtime=to.runtime.name,
+        session=place.session,
+        prefix=len(written.data),
+        records=None if to.runtime.source == "file" else _records(to.runtime, written.data),
+        tier=tier,
+        losses=written.losses,
     )
     with store.write() as change:
         change.annotate(commit.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=place.time)
@@ -148,6 +142,12 @@ def _written(store: Store, commit: Commit, runtime: Runtime, writer: ResumeWrite
     native = made.format == runtime.format and made.tier == NATIVE
     data = writer.native(made.data, place) if native else made.data
     return made.tier, Written(data=data, losses=made.losses)
+
+
+def _records(runtime: Runtime, data: bytes) -> int | None:
+    """How many records a document or the rows of a database hold, where what was written can be read back."""
+    known = formats.find(runtime.format)
+    return None if known is None or "read" not in known.can else sum(1 for _ in by_record(known.read(data)))
 
 
 def _restore_side_files(store: Store, session: str, writer: ResumeWriter, place: Place) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from harken.formats.base import Delta, Format
 
 from .branch import context
+from .copies import shared_names
 from .measure import measure
 from .read import read, read_conversation, side_chains
 from .request import messages, write_request
@@ -47,5 +48,6 @@ FORMAT = Format(
     measurer=measure,
     runtime="claude-code",
     notices=NOTICES,
+    shared_names=shared_names,
     adopter=adopt,
 )

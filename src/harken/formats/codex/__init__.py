@@ -4,6 +4,7 @@ records   the lines, whatever their age and state; which of them are known; whet
 cut       where a file falls into commits (`cut-2`)
 scan      one pass for the importer: cuts, counts, usage, links
 usage     running totals as steps
+copies    what a record is called in every copy of the file
 context   the conversation as it stands
 classify  who speaks in the user's place
 read      a file as events
@@ -18,6 +19,7 @@ from harken.formats.base import Format
 
 from .classify import NOTICES
 from .context import context
+from .copies import shared_names
 from .cut import split
 from .read import read
 from .records import CLAIMED_BY, claim
@@ -36,6 +38,7 @@ FORMAT = Format(
     writer=write,
     runtime="codex",
     notices=NOTICES,
+    shared_names=shared_names,
 )
 
 __all__ = [

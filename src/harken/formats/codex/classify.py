@@ -13,6 +13,8 @@ from harken.formats.kit.openai import Record, parts_of, text_of
 
 SUMMARY_OPENING = "Another language model started to solve this problem and produced a summary of its thinking process."
 """How Codex introduces the summary it wrote of its own conversation."""
+FOREIGN_SUMMARY_OPENING = "This session is being continued from a previous conversation"
+"""How Claude Code introduces its own, which a session that goes on in Codex carries over."""
 
 
 class Marker(NamedTuple):
@@ -43,6 +45,7 @@ MARKERS = (
     Marker("warning", "Warning: Your account was flagged for potentially high-risk cyber activity"),
     Marker("review", "<user_action>", "</user_action>", native=False),
     Marker("compact_summary", SUMMARY_OPENING, native=False),
+    Marker("compact_summary", FOREIGN_SUMMARY_OPENING, native=False),
 )
 
 NOTICES = frozenset({"environment", "environment_context", "plugins", "recommended_plugins", "internal_context"})

@@ -133,7 +133,7 @@ class _RolloutScanner:
         if kind == ITEM:
             self._note_item(payload, act)
             if len(now.names) < NAMES and act in (SAID, CALL, OUTPUT):
-                now.names.append(_name(line))
+                now.names.append(payload_name(line))
         elif kind == EVENT:
             self._note_event(payload)
         elif kind == SESSION_META:
@@ -344,9 +344,9 @@ def _text_name(text: str) -> str:
     return ids.artifact_id(text.encode(errors="replace"))[:16]
 
 
-def _name(line: bytes) -> str:
+def payload_name(line: bytes) -> str:
     """The name of a record: of what it says, not of when it was written down."""
-    return ids.artifact_id(line[line.find(b'"payload"') :].rstrip())[:16]
+    return ids.artifact_id(line[max(line.find(b'"payload"'), 0) :].rstrip())[:16]
 
 
 def record_names(data: bytes) -> Iterator[str]:
@@ -355,4 +355,4 @@ def record_names(data: bytes) -> Iterator[str]:
         if line.record is not None:
             kind, payload = kind_of(line.record)
             if kind == ITEM and act_of(kind, payload) in (SAID, CALL, OUTPUT):
-                yield _name(data[line.start : line.end])
+                yield payload_name(data[line.start : line.end])
