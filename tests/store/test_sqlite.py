@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -414,6 +415,21 @@ def test_packed_and_closed_it_takes_a_fraction_of_the_bytes(path, store):
         )
         assert overhead / 600 < 520
         assert 600 == len(list(again.get_many([link.artifact for link in again.walk(parent)])))
+
+
+def test_looking_around_inside_a_transaction_of_many_small_artifacts_costs_little(store):
+    """Two commits whose names begin alike are looked at before what was put has a place: of 100,000 commits made in
+    one transaction some do, and each artifact was then compared with all the others."""
+
+    def seconds(*, look):
+        begun = time.process_time()
+        with store.write() as writer:
+            names = [writer.put(b"%d %d" % (n, look)) for n in range(8000)]
+            if look:
+                assert 8000 == len(store.infos(names))
+        return time.process_time() - begun
+
+    assert seconds(look=True) < 5 * seconds(look=False)
 
 
 def test_many_open_chains_are_gathered_now_and_then_not_each_time(store):

@@ -87,7 +87,8 @@ class SqliteBlobWriter:
         self._size = 0
         self._prefix: int | None = None
         self._numbers: dict[str, int] = {}  # of the artifacts in the buffer, whose rows are yet to be written
-        self._noted: set[str] = set()  # those of them that have a row nevertheless
+        self._unnoted: list[str] = []  # those of them that have no row at all
+        self._noted: set[str] = set()  # and those that have one nevertheless
         self._scattered = False  # one of them was evicted before, so its row is not next to the others
 
     def compress_beside(self) -> None:
@@ -175,6 +176,7 @@ class SqliteBlobWriter:
         self._prefix = base
         if found is None:
             self._numbers[name] = self._draw("artifact")
+            self._unnoted.append(name)
         else:
             self._numbers[name] = found[0]
             self._noted.add(name)
@@ -233,9 +235,10 @@ class SqliteBlobWriter:
 
     def note_rows(self) -> None:
         """Write the rows of what is in the buffer, though it is not known yet where it will lie."""
-        for name in self._numbers.keys() - self._noted:
+        for name in self._unnoted:
             self._add_artifact(self._numbers[name], name, len(self._buffer[name]))
-            self._noted.add(name)
+        self._noted.update(self._unnoted)
+        self._unnoted.clear()
 
     def put_name(self, artifact: str, size: int) -> None:
         """Note an artifact whose bytes were evicted before it came here."""
@@ -278,7 +281,8 @@ class SqliteBlobWriter:
                 first = part  # the only one, perhaps
                 continue
             for content in filter(None, (first, part)):
-                frames.append((self._add_part(content), len(content)))
+                frames.append((self._draw("frame"), len(content)))
+                add_frame(self._db, frames[-1][0], seal_frame(content))
             first = b""
         if not frames:
             return self.put(first, policy=policy, expires=expires)
@@ -298,11 +302,6 @@ class SqliteBlobWriter:
             self._changes.add("artifact", number)
         self._keep_for(name, policy, expires, new=found is None)
         return name
-
-    def _add_part(self, content: bytes) -> int:
-        number = self._draw("frame")
-        add_frame(self._db, number, seal_frame(content, level=BULK))
-        return number
 
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
         """How long the artifact must stay."""
