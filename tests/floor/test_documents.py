@@ -37,3 +37,21 @@ def test_the_glossary_has_at_most_fifty_words_each_once_and_in_order() -> None:
 
     assert len(words) <= 50
     assert sorted({word.lower() for word in words}) == [word.lower() for word in words]
+
+
+FILE = re.compile(r"`([\w./-]+\.(?:py|md|toml|svg))`")
+ELSEWHERE = {"pyproject.toml", "diary.py", "test_diary.py", "notes.md"}
+"""Files that a document makes up, or that stand in the reader's own project."""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_file_that_a_document_names_is_there(document: Path) -> None:
+    tracked = [
+        path
+        for part in ("src", "tests", "scripts", "docs", "examples", "benchmarks")
+        for path in (ROOT / part).rglob("*")
+    ]
+    known = [f"/{path.relative_to(ROOT).as_posix()}" for path in [*tracked, *ROOT.glob("*")]]
+    named = set(FILE.findall(document.read_text("utf-8"))) - ELSEWHERE
+
+    assert set() == {name for name in named if not any(path.endswith(f"/{name}") for path in known)}
