@@ -20,7 +20,7 @@ from harken import SessionViewer, load_session
 
 DEATH = b"Do not sound as if you were applying"
 """Jill's inner voice, in the middle of Jill's turn, in the middle of a discussion."""
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def child(file: Path) -> None:
@@ -59,7 +59,7 @@ def play_and_kill(file: Path) -> int:
     """Start the café in a process of its own and kill it when Jill listens to her inner voice; events it left."""
     process = subprocess.Popen([sys.executable, __file__, "--child", str(file)])
     try:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not (file.exists() and DEATH in file.read_bytes()):
             if process.poll() is not None or time.monotonic() > end:
                 sys.exit("the café came to an end before it could be killed")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harken import Session, SessionViewer
 from harken.events import Event, Metric, Prompt, Response, Thinking, TranscriptEdit
 from harken.events.edits import apply, edit, entries, transcript
-from harken.views.hearing import standing
+from harken.views.hearing import entries_at
 from support.contexts import turn
 
 Line = dict[str, Any]
@@ -139,7 +139,7 @@ def test_the_log_its_events_and_its_views_agree_on_what_still_stands(
         stands = transcript([event for event in events if event.agent_id == agent])
         expected = [name for entry in stands if (name := _name(entry))]
         assert expected == held[agent]
-        assert set(expected) == {index.ids[at] for at in standing(index, agent, len(log))}
+        assert set(expected) == {index.ids[at] for at in entries_at(index, agent, len(log))}
 
 
 def _name(entry: list[Event]) -> str:

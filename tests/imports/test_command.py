@@ -114,7 +114,7 @@ def test_files_passed_over_are_counted_and_named_on_request(tmp_path: Path) -> N
     plain, verbose = run(tmp_path, "import", str(files)), run(tmp_path, "import", str(files), "-v")
     report = json.loads(run(tmp_path, "import", str(files), "--json").stdout.splitlines()[-1])["report"]
 
-    assert "1 files passed over (-v names them)" in plain.stderr
+    assert "1 file passed over (-v names them)" in plain.stderr
     assert "other.jsonl: not a session of any runtime" in verbose.stderr
     assert "other.jsonl" not in plain.stderr
     assert [str(files / "other.jsonl")] == [passed["source"] for passed in report["passed_over"]]

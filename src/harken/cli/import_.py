@@ -86,7 +86,7 @@ def show(one: ImportAnswer, *, as_json: bool) -> None:
             ui.note(f"hint: {one.hint}")
     elif one.status != "unchanged":
         status = "rewritten" if one.rewritten else one.status
-        ui.row(f"{status:9} {one.session}", f"{one.commits} commits, {one.records} records")
+        ui.row(f"{status:9} {one.session}", f"{ui.count(one.commits, 'commit')}, {ui.count(one.records, 'record')}")
 
 
 def show_report(last: ImportReport, *, as_json: bool, verbose: bool = False) -> None:
@@ -97,9 +97,13 @@ def show_report(last: ImportReport, *, as_json: bool, verbose: bool = False) -> 
     report = last.report
     for passed in report.passed_over if verbose else ():
         ui.note(passed.why if passed.source in passed.why else f"{passed.source}: {passed.why}")
+    sessions, commits, records = (
+        ui.count(number, noun)
+        for number, noun in ((report.sessions, "session"), (report.commits, "commit"), (report.records, "record"))
+    )
     text = (
-        f"{report.sessions} sessions ({report.changed} new or changed): {report.commits} commits, "
-        f"{report.records} records ({report.opaque} opaque), {report.bytes / 1e6:.1f} MB in {report.seconds:.1f} s"
+        f"{sessions} ({report.changed} new or changed): {commits}, {records} ({report.opaque} opaque), "
+        f"{report.bytes / 1e6:.1f} MB in {report.seconds:.1f} s"
     )
     text += f"; {report.failed} failed" if report.failed else ""
-    ui.note(text + (f"; {report.skipped} files passed over (-v names them)" if report.skipped else ""))
+    ui.note(text + (f"; {ui.count(report.skipped, 'file')} passed over (-v names them)" if report.skipped else ""))

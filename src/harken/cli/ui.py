@@ -92,6 +92,11 @@ def _json_slowly(value: Any) -> str:
 _LEVELS = 4000
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things: `1 commit`, `2 commits`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def speaks_unicode() -> bool:
     """Whether stdout takes every character."""
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")

@@ -51,7 +51,7 @@ def family(store: Store, *, of: str = "", limit: int | None = None, superseded: 
     for commits in windows(store, limit):
         origins.learn(commits)
         found = [commit for commit in commits if not of or origins.within(commit, of)]
-        found = found if superseded else _standing(store, found)
+        found = found if superseded else _not_superseded(store, found)
         if limit is not None and len(found) >= limit:
             break
     read = {commit.id for commit in commits}
@@ -119,7 +119,7 @@ class _Origins:
         return self._commits[root]
 
 
-def _standing(store: Store, commits: Sequence[Commit]) -> list[Commit]:
+def _not_superseded(store: Store, commits: Sequence[Commit]) -> list[Commit]:
     """The commits without the ends that were superseded; one that something hangs from is part of the line."""
     children: dict[str, int] = {}
     for commit in commits:

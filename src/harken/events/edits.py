@@ -63,8 +63,8 @@ def transcript(events: Iterable[Event]) -> list[list[Event]]:
 
 def apply(events: Sequence[Event], change: TranscriptEdit) -> list[Event]:
     """The events of the transcript as this edit leaves it; edits among the events have been applied already."""
-    standing = (event for event in events if not isinstance(event, TranscriptEdit))
-    return [event for entry in transcript((*standing, change)) for event in entry]
+    earlier = (event for event in events if not isinstance(event, TranscriptEdit))
+    return [event for entry in transcript((*earlier, change)) for event in entry]
 
 
 def summary_prompt(text: str, *, like: Event | None = None) -> Prompt:

@@ -137,7 +137,7 @@ class Session:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Every line that could be read, with the keys of v2; lines of an open batch come last."""
-        yield from transcripts.standing(self.scan())
+        yield from transcripts.readable(self.scan())
         yield from list(self._batched)
 
     def line(self, message_id: str) -> dict[str, Any]:

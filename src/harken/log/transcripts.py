@@ -108,6 +108,6 @@ def _merge(first: Data, second: Data) -> None:
         first["is_error"] = True
 
 
-def standing(records: Iterable[Record]) -> Iterator[Data]:
+def readable(records: Iterable[Record]) -> Iterator[Data]:
     """The data of the records that have some."""
     return (record.data for record in records if record.data is not None)

@@ -217,10 +217,10 @@ def _forgotten(index: Index, agent_id: str, reached: list[int], until: int) -> b
     if agent_id not in index.edits:
         return False
     entries = [at for at in reached if index.kinds[at] != TEXT]
-    return bool(entries) and not standing(index, agent_id, until).intersection(entries)
+    return bool(entries) and not entries_at(index, agent_id, until).intersection(entries)
 
 
-def standing(index: Index, agent_id: str, until: int) -> set[int]:
+def entries_at(index: Index, agent_id: str, until: int) -> set[int]:
     """The entries of an agent's transcript that stood after the first `until` records.
 
     Entries may be cut off or folded into a summary later on; the log keeps them all, and the views show them."""

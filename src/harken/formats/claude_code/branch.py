@@ -227,8 +227,8 @@ class _Tree:
     def end(self, chosen: str | None) -> int:
         """Where the path begins, going backwards; -1 where there is no conversation."""
         # A side chain, or what a compaction left behind, does not keep a record from being the end.
-        standing = (index for index in range(len(self.nodes)) if self._at_home(index) and index not in self.left)
-        parents = {self.parent[index] for index in standing}
+        counted = (index for index in range(len(self.nodes)) if self._at_home(index) and index not in self.left)
+        parents = {self.parent[index] for index in counted}
         end = -1
         for index in range(len(self.nodes) - 1, -1, -1):
             if index not in parents and self._at_home(index) and self.speaks[index] and index not in self.left:

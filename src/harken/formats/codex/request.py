@@ -1,7 +1,7 @@
 """The items that go to the model when Codex resumes a rollout: the conversation, repaired as the program repairs it.
 
 What Codex puts around them is its own and not in the file: its instructions as a first developer message (the file's
-`base_instructions` where it has them), and before the new prompt what changed in the world (`ADDED_BEFORE_PROMPT`).
+`base_instructions` where it has them), and before the new prompt what changed around it (`ADDED_BEFORE_PROMPT`).
 """
 
 from __future__ import annotations

@@ -24,29 +24,29 @@ def context(data: bytes) -> bytes:
     """The entries of the main agent's transcript as they stand after every edit, verbatim; what was folded away is
     one entry with the summary."""
     main: str | None = None
-    standing: list[tuple[Line, list[bytes]]] = []
+    entries: list[tuple[Line, list[bytes]]] = []
     for record, line in _objects(read_records((data,))):
         main = main_agent(line) if main is None else main
         if main is None or agent_of(line) != main:
             continue
         if line.get("event_type") == ENTRY:
-            _add(standing, line, record.raw)
+            _add(entries, line, record.raw)
         elif line.get("event_type") == "transcript_edit":
             for event in events_of(line):
                 if isinstance(event, TranscriptEdit):
                     summary = record_of([summary_prompt(event.content, like=event)])
-                    edit(standing, event, (summary, [encode(summary)[:-1]]))
-    return b"".join(raw + b"\n" for _, raws in standing for raw in raws)
+                    edit(entries, event, (summary, [encode(summary)[:-1]]))
+    return b"".join(raw + b"\n" for _, raws in entries for raw in raws)
 
 
-def _add(standing: list[tuple[Line, list[bytes]]], line: Line, raw: bytes) -> None:
+def _add(entries: list[tuple[Line, list[bytes]]], line: Line, raw: bytes) -> None:
     role = line.get("role")
     if not isinstance(role, str) or role not in ROLES:
         return
-    if standing and continues(standing[-1][0], line):
-        standing[-1][1].append(raw)
+    if entries and continues(entries[-1][0], line):
+        entries[-1][1].append(raw)
     else:
-        standing.append((line, [raw]))
+        entries.append((line, [raw]))
 
 
 def continues(last: Line, line: Line) -> bool:
