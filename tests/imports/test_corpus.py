@@ -150,7 +150,7 @@ def test_a_copy_of_a_real_session_costs_at_most_three_percent(tmp_path: Path) ->
         name = next(json.loads(line)["sessionId"] for line in data.splitlines() if b'"sessionId":"' in line)
         folder = tmp_path / str(number)
         folder.mkdir()
-        (folder / "fork.jsonl").write_bytes(data.replace(name.encode(), b"11111111-2222-4333-8444-555555555555"))
+        (folder / "fork.jsonl").write_bytes(data.replace(name.encode(), b"ffffffff-2222-4333-8444-555555555555"))
         store = folder / "store.db"
         with harken.open(store) as repo:
             import_all(repo, original)

@@ -17,13 +17,14 @@ def _time(second: int) -> str:
 class ClaudeSession:
     """A Claude Code file that grows line by line, with a real chain of uuids."""
 
-    def __init__(self, session: str, *, agent: str = "", salt: str = "") -> None:
+    def __init__(self, session: str, *, agent: str = "", salt: str = "", start: int = 0) -> None:
+        """`start` is the second in which it begins."""
         self.session = session
         self.agent = agent
         self.salt = salt or session
         self.lines: list[bytes] = []
         self.parent: str | None = None
-        self.count = 0
+        self.count = start
 
     @property
     def data(self) -> bytes:
@@ -61,14 +62,15 @@ class ClaudeSession:
         }
         return self.add("assistant", message=message, requestId=f"req_{self.salt}_{number}", **fields)
 
-    def call(self, name: str, result: str, *, agent: str = "") -> None:
+    def call(self, name: str, result: str, *, agent: str = "", prompt: str = "") -> None:
         number = self.count + 1
         call = f"toolu_{self.salt}_{number}"
+        input = {"prompt": prompt} if prompt else {"n": number}
         message = {
             "id": f"msg_{self.salt}_{number}",
             "role": "assistant",
             "model": "scripted",
-            "content": [{"type": "tool_use", "id": call, "name": name, "input": {"n": number}}],
+            "content": [{"type": "tool_use", "id": call, "name": name, "input": input}],
             "usage": {"input_tokens": 5, "output_tokens": 7},
         }
         self.add("assistant", message=message, requestId=f"req_{self.salt}_{number}")

@@ -13,6 +13,7 @@ from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_
 from .session_events import agent_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
+from .spawned import commit_at
 from .tracker import Tracker, TrackerSettings
 from .translate import TIERS, continued
 
@@ -31,6 +32,7 @@ __all__ = [
     "agent_name",
     "agents_below",
     "checkpoint",
+    "commit_at",
     "compact",
     "continued",
     "count",

@@ -141,6 +141,10 @@ class SessionTracker:
     def _name(self, agent: str) -> str:
         return f"{self.session}/{agent}" if agent else self.session
 
+    def _parent(self, agent: str) -> str:
+        """The session whose agent made this one."""
+        return self._name(self._chain("").scanner.now.makers.get(agent, ""))
+
     def _keep(self, chains: Sequence[LogChain], *, keep_tail: bool) -> None:
         """One transaction for all of them: a crash leaves each chain where it was, or all of them further on."""
         if not chains:
@@ -163,7 +167,7 @@ class SessionTracker:
         spawned: dict[str, Any] | None = None
         if agent:
             call = self._chain("").scanner.now.calls.get(agent, "")
-            spawned = {"session": self.session, "call_id": call, "inherits": False}
+            spawned = {"session": self._parent(agent), "call_id": call, "inherits": False}
         return Draft(
             artifact="",
             format=FORMAT.name,
@@ -180,7 +184,7 @@ class SessionTracker:
         return msgspec.structs.replace(
             chain.row or SessionRow(session=self._name(chain.agent), runtime=RUNTIME),
             tip=memory.chain.tip,
-            parent=self.session if chain.agent else "",
+            parent=self._parent(chain.agent) if chain.agent else "",
             agent=chain.agent,
             title=facts.title,
             source=f"{self._source}#{chain.agent}" if chain.agent else self._source,

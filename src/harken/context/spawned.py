@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harken.store.base import Commit, Store
+from harken.store.base import Commit, Link, SessionRow, Store
 
 from . import refs, walk
 
@@ -51,12 +51,21 @@ def _at_offset(store: Store, first: Commit, session: str, offset: int) -> str:
     tips = [row.tip, *row.older] if row is not None and row.tip else []
     chains = [[link for link in reversed(store.walk(tip)) if link.commit_type == walk.DELTA] for tip in tips]
     own = next((place for place, chain in enumerate(chains) if chain and chain[0].id == first.id), -1)
-    for chain in chains[own + 1 :]:
-        end = 0
-        for link in chain:
-            end += store.info(link.artifact).size
-            if end >= offset:
-                return link.id
+    return next(filter(None, (_reaching(store, chain, offset) for chain in chains[own + 1 :])), "")
+
+
+def commit_at(store: Store, row: SessionRow, offset: int) -> str:
+    """The commit of a session's chain that holds the last of the first `offset` bytes; empty where it is shorter."""
+    links = [link for link in reversed(store.walk(row.tip)) if link.commit_type == walk.DELTA]
+    return _reaching(store, links, offset)
+
+
+def _reaching(store: Store, chain: Iterable[Link], offset: int) -> str:
+    end = 0
+    for link in chain:
+        end += store.info(link.artifact).size
+        if end >= offset:
+            return link.id
     return ""
 
 

@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import msgspec
 
+from harken import ids
 from harken.events.tally import Tally
 
 from .base import Delta
+
+
+def prompt_name(text: str) -> str:
+    """A short name by which a prompt is known again, in the call that gives it and where it is heard."""
+    return ids.artifact_id(text.strip().encode(errors="replace"))[:16]
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +48,12 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is counted: of the whole file so far, but of requests only those that this scan saw."""
     calls: dict[str, str] = {}
     """Sub-agent to the call that started it, as far as this file tells."""
+    makers: dict[str, str] = {}
+    """Sub-agent to the other sub-agent in this file that started it; without one it was the file's own agent."""
+    asks: dict[str, str] = {}
+    """Calls that start sub-agents, each to the name of the prompt it gives (`prompt_name`)."""
+    told: str = ""
+    """The name of a sub-agent's first prompt: by it the call is found where no record names the two together."""
     sidechain: bool = False
     """Whether the whole file is a sub-agent's."""
     side_chains: bool = False

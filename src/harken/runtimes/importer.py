@@ -12,17 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sqlite3
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from harken import clock
-from harken.errors import Corrupt, HarkenError, Locked
-from harken.store import SessionRow, Store
+from harken.context.names import RESUMED_BRANCH
+from harken.errors import HarkenError
+from harken.store import SessionRow, Store, Writer
 
 from . import is_registered, memory
 from .base import Identity, Runtime
@@ -32,14 +29,13 @@ from .memory import ImportResult, SourceMemory
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
 
 if TYPE_CHECKING:
+    from .linking import Linker
     from .workers import WorkerPool
 
 BATCH = 16 << 20
 """How many bytes go into one transaction."""
 WORTH_WORKERS = 24 << 20
 """How many bytes there must be to read for other processes to be worth their start."""
-AHEAD_OF_WORKERS = 3
-"""How many files are handed to workers ahead of the one that is being kept, for each of them."""
 TRIES = 3
 """How often a source that is being rewritten, or that others import at the same time, is read anew."""
 
@@ -90,8 +86,8 @@ class Importer:
         self._pending_size = 0
         self._done: list[ImportResult] = []
         self._again: list[Path] = []
-        self._orphans: list[Path] | None = []
-        """Sub-agents whose parents have not come yet; None when nobody is waited for any more."""
+        self._landed = False
+        """Whether anything was kept in this run."""
 
     @functools.cached_property
     def _beginnings(self) -> memory.Beginnings:
@@ -117,11 +113,6 @@ class Importer:
                 if not self._pending:
                     yield from self._land()
         yield from self._land()
-        orphans, self._orphans = self._orphans, None
-        for path in orphans or ():
-            yield from self._take(path, named)
-        yield from self._land()
-        self._orphans = []
         for _ in range(TRIES):
             again, self._again = self._again, []
             for path in again:
@@ -130,6 +121,7 @@ class Importer:
         for path in self._again:
             yield memory.failed(str(path), f"{path}: others import it all the time", "import it again")
         self._again = []
+        self._link_others()
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -174,22 +166,9 @@ class Importer:
         with workers.WorkerPool(list(self.runtimes), self._jobs - 1) as pool:
             self._pool = pool
             try:
-                yield self._submitting(pool, listed, deque(todo))
+                yield pool.reading_ahead(listed, todo, lambda path: self._since(self._known(str(path))))
             finally:
                 self._pool = None
-
-    def _submitting(
-        self, pool: WorkerPool, paths: list[Path | Unreadable], todo: deque[Path]
-    ) -> Iterator[Path | Unreadable]:
-        given: set[Path] = set()
-        for path in paths:
-            while todo and len(given) < AHEAD_OF_WORKERS * self._jobs:
-                given.add(todo[0])
-                pool.submit(todo[0], self._since(self._known(str(todo.popleft()))))
-            yield path
-            if isinstance(path, Path):
-                given.discard(path)
-                pool.drop(path)
 
     def _to_read(self, path: Path) -> int:
         """How many bytes of a file have to be read."""
@@ -246,10 +225,7 @@ class Importer:
                     item.identify(path, said.facts)
                     if self._waits_for(item, said):
                         yield True
-                    if self._orphans is not None and item.identity.parent not in {"", *self.rows}:
-                        self._orphans.append(path)
-                        return
-                    self._link(item, said)
+                    item.alike = self._find_alike(item, said)
                 elif item.now.unnamed and said.facts.session:
                     item.identity = runtime.read.identify(path, said.facts)
                 self._pending.append((item, said))
@@ -283,32 +259,30 @@ class Importer:
 
     def _item(self, source: str, runtime: Runtime, known: SourceMemory) -> SourceImport:
         row = self.rows[self._session_of[source]]
-        session = known.session or (row.parent if row.agent else row.session)
-        identity = Identity(session=session, agent=row.agent, parent=row.parent)
+        session = known.session or memory.top_of(row)
+        identity = Identity(session=session, agent=row.agent, parent=session if row.agent else row.parent)
         return SourceImport(source, runtime, identity, known, row.session)
 
     def _waits_for(self, item: SourceImport, part: Part) -> bool:
-        """Whether what the source belongs to, or copies, is still on its way."""
-        facts, identity = part.facts, item.identity
+        """Whether what the source nearly repeats, or another source of the session, is still on its way."""
+        facts = part.facts
         first = facts.fingerprint[:1]
         return any(
-            (first and first == other.facts.fingerprint[:1])
-            or pending.name in (identity.name, identity.parent, facts.forked_from)
+            (first and first == other.facts.fingerprint[:1]) or pending.name in (item.identity.name, facts.forked_from)
             for pending, other in self._pending
         )
 
-    def _link(self, item: SourceImport, part: Part) -> None:
-        """Where a source comes from: a copy, a session that was written by a resume, a sub-agent. Asked as long as
-        nothing of it has closed, since what closes first makes the commit that says so."""
-        facts, identity = part.facts, item.identity
-        original = self.rows.get(self._beginnings.find(item.runtime.name, facts))
-        beginning = part.segments[0][1]
-        origin = memory.find_origin(self.store, original, identity, item.runtime, beginning)
-        if origin is not None:
-            item.alike = origin.artifacts
-            item.now = msgspec.structs.replace(item.now, forked_from=origin.commit)
-        spawned = memory.spawned_from(self.rows.get(identity.parent), identity, facts)
-        item.now = msgspec.structs.replace(item.now, spawned_from=spawned)
+    def _find_alike(self, item: SourceImport, part: Part) -> list[str]:
+        """Artifacts that the source's own nearly repeat, where there is a session that it copies or that copies it."""
+        names = self._beginnings.find(item.runtime.name, part.facts)
+        relatives = [row for name in names if (row := self.rows.get(name)) is not None and row.tip]
+        resumed = self.store.find_name(RESUMED_BRANCH + item.identity.session)
+        if item.identity.parent or not (relatives or resumed):
+            return []
+
+        from .linking import find_alike  # most sessions are nobody's copy
+
+        return find_alike(self.store, item.identity, relatives)
 
     def _drop(self, path: Path) -> None:
         """Forget the parts of a file that failed half-way; those that have landed stay, and the next import goes on."""
@@ -328,14 +302,14 @@ class Importer:
         try:
             return done + self._keep_all(pending)
         except Exception as problem:
-            if not pending or _is_the_stores(problem):
+            if not pending or memory.is_the_stores(problem):
                 raise
         # Something in it cannot be kept: one by one, so that it costs nobody else.
         for item in dict.fromkeys(item for item, _ in pending):
             try:
                 done += self._keep_all([pair for pair in pending if pair[0] is item])
             except Exception as problem:
-                if _is_the_stores(problem):
+                if memory.is_the_stores(problem):
                     raise
                 done.append(memory.failure_of(item.path, problem))
         return done
@@ -357,15 +331,57 @@ class Importer:
                         late.add(item.path)
                     elif part.last:
                         done.append(item)
+                self._link(writer, {item.path: values["saved"] for item, values in reversed(before)}, rows)
         except BaseException:
             for item, values in reversed(before):
                 item.restore(values)
             raise
         for row in rows.values():
             self._learn(row)
+        self._landed = True
         for path in late:
             self._read_again(path)
-        return [item.result(self.store, self.rows[self._session_of[item.path]]) for item in done]
+        return [self._result(item) for item in done]
+
+    def _result(self, item: SourceImport) -> ImportResult:
+        row = self.rows[self._session_of[item.path]]
+        item.now = item.now.with_links(memory.recall(row)[item.path])
+        return item.result(self.store, row)
+
+    # -- where sessions come from ------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _linker(self) -> Linker:
+        from .linking import Linker  # most sessions come from nowhere
+
+        return Linker(self.store, self.runtimes, self._beginnings)
+
+    def _link(self, writer: Writer, before: dict[str, SourceMemory | None], rows: dict[str, SessionRow]) -> None:
+        """Link what this transaction has kept, and whom it may concern. `before` is what rows said of the sources."""
+        for row in rows.values():
+            self._beginnings.add(row)
+        told = {row.session for row in rows.values() if row.parent or self._concerns_others(row, before)}
+        if told:
+            self._linker.relink(writer, rows, told)
+
+    def _concerns_others(self, row: SessionRow, before: dict[str, SourceMemory | None]) -> bool:
+        """Whether a session that was kept says more of others than it did, or has to do with another."""
+        sources = memory.recall(row)
+        return (
+            any(known.tells != (before.get(path) or SourceMemory()).tells for path, known in sources.items())
+            or bool(self._beginnings.relatives(row))
+            or self.store.find_name(RESUMED_BRANCH + row.session) is not None
+        )
+
+    def _link_others(self) -> None:
+        """Link copies and originals of which another process kept one while this one kept the other."""
+        landed, self._landed = self._landed, False
+        theirs = [row for row in self.store.sessions() if row != self.rows.get(row.session)] if landed else []
+        for row in theirs:
+            self._learn(row)
+        if theirs:
+            for row in self._linker.link_copies(theirs):
+                self._learn(row)
 
     def _learn(self, row: SessionRow) -> None:
         self.rows[row.session] = row
@@ -382,8 +398,3 @@ class Importer:
         path = Path(file if source in self._inside.get(file, ()) else source)
         if path not in self._again:
             self._again.append(path)
-
-
-def _is_the_stores(problem: Exception) -> bool:
-    """Whether the store itself is in trouble, and the next source would fare no better."""
-    return isinstance(problem, (Locked, Corrupt, OSError)) or isinstance(problem.__context__, (sqlite3.Error, OSError))

@@ -77,7 +77,10 @@ class SourceImport:
             parent = name if identity.parent == stem else identity.parent
             identity = msgspec.structs.replace(identity, session=name, parent=parent)
         self.identity = identity
-        self.now = msgspec.structs.replace(self.now, unnamed=unnamed)
+        origin = memory.told_origin(identity, facts)
+        self.now = msgspec.structs.replace(
+            self.now, unnamed=unnamed, call_id=identity.call_id, spawned_from=origin, forked_from=""
+        )
 
     def start_over(self) -> None:
         """All of the source is read again. Equal bytes give equal commits, so the chain leaves the old one where they
@@ -89,6 +92,7 @@ class SourceImport:
             old_tips=tips,
             forked_from=old.forked_from,
             spawned_from=old.spawned_from,
+            call_id=old.call_id,
             side_files=old.side_files,
             session=old.session,
             unnamed=old.unnamed,
@@ -159,6 +163,8 @@ class PartKeeper:
         sources = memory.recall(row)
         if memory.version_of(sources.get(item.path)) != memory.version_of(item.saved):
             return False
+        if item.path in sources and (part.offset or not item.is_open):
+            item.now = item.now.with_links(sources[item.path])
         whole = self._keep_deltas(writer, item, part, row)
         item.now = item.now.with_facts(part.facts)
         if part.last:
@@ -214,7 +220,7 @@ class PartKeeper:
             else:
                 name = own.session  # it has come to a name that is taken, and stays what it was
         item.name = name
-        if name != identity.name and not identity.parent:
+        if name != identity.name:
             item.now = msgspec.structs.replace(item.now, session=identity.session)
         found = self._find(name, rows) or SessionRow(session=name, runtime=runtime)
         if found.version and (found.parent or not parent):
@@ -236,8 +242,9 @@ class PartKeeper:
             path: msgspec.structs.replace(known, session=row.session) for path, known in memory.recall(row).items()
         }
         for below in self._store.sessions():
-            if below.parent == row.session and below.runtime == row.runtime:
-                rows[below.session] = writer.save_session(msgspec.structs.replace(below, parent=name))
+            if below.runtime == row.runtime and f"{below.parent}/".startswith(f"{row.session}/"):
+                parent = name + below.parent.removeprefix(row.session)
+                rows[below.session] = writer.save_session(msgspec.structs.replace(below, parent=parent))
                 if below.session.startswith(f"{row.session}/"):
                     self._rename(writer, below, name + below.session.removeprefix(row.session), rows)
         self._rename(writer, row, name, rows)
@@ -356,7 +363,7 @@ class PartKeeper:
             side = SourceImport(path, item.runtime, identity, known, name)
             side.is_inside = True
             side.start_over()
-            spawned = {"session": above, "call_id": item.now.calls.get(agent, ""), "inherits": False}
+            spawned = known.spawned_from if known else {"session": above, "call_id": "", "inherits": False}
             side.now = msgspec.structs.replace(side.now, unnamed=item.now.unnamed, spawned_from=spawned)
             alone = whole_part(lines, reader.scan, part.stamp)
             facts = msgspec.structs.replace(alone.facts, side_chains=False)

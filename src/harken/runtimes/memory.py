@@ -10,6 +10,7 @@ in which order they came.
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,12 @@ import zstandard
 from harken import __version__
 from harken.context import session_records
 from harken.context.chains import ChainState
-from harken.context.names import RESUMED_BRANCH
-from harken.errors import HarkenError
+from harken.errors import Corrupt, HarkenError, Locked
 from harken.events.tally import Figures, Tally, merge_requests
 from harken.formats.facts import FileFacts
 from harken.store import SessionRow, Store
 
-from .base import Identity, Runtime
+from .base import Identity
 from .files import FileStamp, stamp_of
 
 VERSION = 2
@@ -76,12 +76,22 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     agents: tuple[str, ...] = ()
     calls: dict[str, str] = {}
     """Sub-agent to the call that started it."""
+    makers: dict[str, str] = {}
+    """Sub-agent to the other one in this source that started it."""
+    asks: dict[str, str] = {}
+    """Calls that start sub-agents, each to the name of its prompt."""
+    told: str = ""
+    """The name of a sub-agent's first prompt."""
+    call_id: str = ""
+    """The call that started it, as a side file tells."""
+    copies: str = ""
+    """The session that it says it copies or builds on."""
     first: str = ""
     """The name of the first record, which a copy shares."""
     forked_from: str = ""
     """The commit this source goes on from, in another session."""
     spawned_from: dict[str, Any] | None = None
-    """What its first commit says of the session it comes from, where the source itself names one."""
+    """What its first commit says of the session it comes from."""
     side_files: dict[str, SideFile] = {}
 
     def with_facts(self, facts: FileFacts) -> SourceMemory:
@@ -99,12 +109,21 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             tally=msgspec.structs.replace(facts.tally, requests=requests),
             agents=facts.agents,
             calls={**self.calls, **facts.calls},
-            first=self.first or (facts.fingerprint[0] if facts.fingerprint else ""),
+            makers={**self.makers, **facts.makers},
+            asks={**self.asks, **facts.asks},
+            told=facts.told,
+            copies=facts.forked_from,
+            first=facts.fingerprint[0] if facts.fingerprint else self.first,
         )
 
-    def is_settled(self, stamp: FileStamp) -> bool:
-        """Whether the source is as it was, so that nothing has to be read."""
-        return self.stamp == stamp and not stamp.is_recent(self.read_at)
+    @property
+    def tells(self) -> tuple[object, ...]:
+        """What it says of others, by which they may find where they come from."""
+        return self.calls, self.makers, self.asks
+
+    def with_links(self, other: SourceMemory) -> SourceMemory:
+        """The memory with the links of another one."""
+        return msgspec.structs.replace(self, forked_from=other.forked_from, spawned_from=other.spawned_from)
 
 
 Sources = dict[str, SourceMemory]
@@ -191,81 +210,57 @@ def row_of(row: SessionRow, sources: Sources) -> SessionRow:
     )
 
 
-# -- where a session comes from: a fork copies another's records, a resumed one was written by Harken, a thread may say.
-# The link is found when the file is first seen, and is outside names and seals: a chain never depends on it.
+# -- whom a session may have to do with ------------------------------------------------------------------------------
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The commit a session goes on from, and the artifacts its first records repeat, in order."""
-
-    commit: str
-    artifacts: list[str]
+def top_of(row: SessionRow) -> str:
+    """The session that a family of agents is named after: the row's own, where it is no agent's."""
+    return row.session.removesuffix(f"/{row.agent}") if row.agent else row.session
 
 
 class Beginnings:
-    """Which session begins with which record, so that a copy finds its original without a search."""
+    """Which sessions begin with which record, and which say what they copy, so that copies and originals find each
+    other without a search."""
 
     def __init__(self, rows: Iterable[SessionRow]) -> None:
-        self._known: dict[tuple[str, str], str] = {}
+        self._alike: dict[tuple[str, str], set[str]] = {}
+        self._copies: dict[str, set[str]] = {}
         for row in rows:
             self.add(row)
 
     def add(self, row: SessionRow) -> None:
-        """Note a session; the first that begins like this is the original."""
+        """Note a session."""
         for known in recall(row).values() if row.tip and not row.parent else ():
             if known.first:
-                self._known.setdefault((row.runtime, known.first), row.session)
+                self._alike.setdefault((row.runtime, known.first), set()).add(row.session)
+            if known.copies:
+                self._copies.setdefault(known.copies, set()).add(row.session)
 
-    def find(self, runtime: str, facts: FileFacts) -> str:
-        """The session that this file copies or builds on; empty where none is known."""
-        if facts.forked_from:
-            return facts.forked_from
-        return self._known.get((runtime, facts.fingerprint[0]), "") if facts.fingerprint else ""
+    def find(self, runtime: str, facts: FileFacts) -> list[str]:
+        """The sessions that a file may copy, or be the original of."""
+        first = facts.fingerprint[0] if facts.fingerprint else ""
+        told = {facts.forked_from} if facts.forked_from else set()
+        return [*sorted(told), *sorted(self._alike.get((runtime, first), set()) - told)]
+
+    def relatives(self, row: SessionRow) -> set[str]:
+        """The sessions that a session may copy, or be the original of."""
+        found = set(self._copies.get(row.session, ()))
+        for known in recall(row).values():
+            found |= self._alike.get((row.runtime, known.first), set())
+            found |= {known.copies} - {""} | self._copies.get(known.session, set())
+        return found - {row.session}
 
 
-def find_origin(
-    store: Store, original: SessionRow | None, identity: Identity, runtime: Runtime, beginning: bytes
-) -> Origin | None:
-    """What this file goes on from, if the store knows it; `original` is the session it seems to copy, `beginning` its
-    first megabytes."""
+def told_origin(identity: Identity, facts: FileFacts) -> dict[str, Any] | None:
+    """What a source itself says of the session it comes from; which call it was, others may know better."""
+    base = {"inherits": True, "offset": facts.fork_base} if facts.fork_base is not None else {"inherits": False}
     if identity.parent:
-        return None
-    if (name := store.find_name(RESUMED_BRANCH + identity.session)) is not None:
-        return Origin(commit=name.target, artifacts=_deltas(store, name.target))
-    if original is None or not original.tip or original.session == identity.name:
-        return None
-    commit = _last_shared(store, original.tip, runtime, beginning)
-    return Origin(commit=commit or original.tip, artifacts=_deltas(store, original.tip))
-
-
-def spawned_from(parent: SessionRow | None, identity: Identity, facts: FileFacts) -> dict[str, Any] | None:
-    """The session a source itself says it comes from; `parent` is that of a sub-agent, as far as it is known."""
-    if identity.parent:
-        agent = identity.agent or identity.session
-        told = (source.calls[agent] for source in recall(parent).values() if agent in source.calls)
-        call = next(told, identity.call_id if identity.agent else "")
-        return {"session": identity.parent, "call_id": call, "inherits": False}
+        inherits = facts.forked_from == identity.parent
+        return {"session": identity.parent, "call_id": identity.call_id, **(base if inherits else {"inherits": False})}
     if facts.fork_base is None:
         return None
     # Which commit that is depends on what else has been imported; whoever reads the chain finds it.
-    base = facts.forked_from or identity.session
-    return {"session": base, "call_id": "", "inherits": True, "offset": facts.fork_base}
-
-
-def _deltas(store: Store, tip: str) -> list[str]:
-    return [link.artifact for link in reversed(store.walk(tip))]
-
-
-def _last_shared(store: Store, tip: str, runtime: Runtime, beginning: bytes) -> str:
-    """The original's newest commit that holds a record which the copy has too."""
-    names = set(runtime.read.record_names(beginning))
-    if not names:
-        return ""
-    for link in store.walk(tip):
-        (data,) = store.get_many([link.artifact])
-        if names.intersection(runtime.read.record_names(data)):
-            return link.id
-    return ""
+    return {"session": facts.forked_from or identity.session, "call_id": "", **base}
 
 
 # -- what became of a source -----------------------------------------------------------------------------------------
@@ -310,6 +305,11 @@ def failure_of(source: str, problem: Exception) -> ImportResult:
     if isinstance(problem, MemoryError):
         return failed(source, f"{source}: not enough memory to take it in")
     return failed(source, f"{source}: could not be taken in ({type(problem).__name__}: {problem})")
+
+
+def is_the_stores(problem: Exception) -> bool:
+    """Whether the store itself is in trouble, and the next source would fare no better."""
+    return isinstance(problem, (Locked, Corrupt, OSError)) or isinstance(problem.__context__, (sqlite3.Error, OSError))
 
 
 class FailureMemory:

@@ -14,7 +14,8 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -23,11 +24,13 @@ import msgspec
 from harken.errors import HarkenError
 
 from .base import Runtime
-from .files import Unfit
+from .files import Unfit, Unreadable
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
 
 AHEAD = 2
 """How many messages of a file may wait for whoever keeps them."""
+FILES_AHEAD = 3
+"""How many files are handed to workers ahead of the one that is being kept, for each process."""
 PIPE = 1 << 20
 """How many bytes a pipe holds: a part is handed over in few pieces."""
 _LENGTH = struct.Struct("<Q")
@@ -157,6 +160,21 @@ class WorkerPool:
             process.kill()
         for thread in self._threads:
             thread.join()
+
+    def reading_ahead(
+        self, paths: Iterable[Path | Unreadable], todo: Sequence[Path], since: Callable[[Path], Resumption | None]
+    ) -> Iterator[Path | Unreadable]:
+        """The paths, while the workers read those in `todo` that come next."""
+        given: set[Path] = set()
+        coming = iter(todo)
+        for path in paths:
+            for ahead in islice(coming, FILES_AHEAD * (len(self._threads) + 1) - len(given)):
+                given.add(ahead)
+                self.submit(ahead, since(ahead))
+            yield path
+            if isinstance(path, Path):
+                given.discard(path)
+                self.drop(path)
 
     def submit(self, path: Path, since: Resumption | None) -> None:
         """Have a file read; `read` gives what was found."""

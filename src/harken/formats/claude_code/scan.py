@@ -7,6 +7,7 @@ has grown, is never in the state and never counts twice.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from harken.clock import parse_instant
 from harken.events.base import clean
 from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
-from harken.formats.facts import FileFacts
+from harken.formats.facts import FileFacts, prompt_name
 from harken.formats.kit.anthropic import CALL, HUMAN, RESPONSE, RESULT, says
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import is_overlong, lines, parse, read_head, take_apart
@@ -47,6 +48,8 @@ RUNTIME = "claude-code"
 SUMMARY = "compact_summary"
 TEXT = Block(type="text")
 """What a message is whose content is plain text."""
+TASK_TOOLS = ("Task", "Agent")
+"""The tools that start a sub-agent; their argument `prompt` is the first that it hears."""
 FINGERPRINT = 64
 """How many uuids are handed out for finding copies; a fork shares its first ones with the original."""
 
@@ -69,6 +72,8 @@ class ClaudeCounts(msgspec.Struct):
     uuids: list[str] = []
     """The names of the first records."""
     agents: list[str] = []
+    told: str = ""
+    """The name of the first prompt on a side chain."""
 
 
 class ClaudeScanState(msgspec.Struct):
@@ -99,6 +104,7 @@ class _ClaudeScanner:
         """The records of the open delta: what each is, when it was, and its text; None for what nobody can read."""
         self.deltas: list[Delta] = []
         self.calls: dict[str, str] = {}
+        self.asks: dict[str, str] = {}
 
     def take(self, text: bytes) -> None:
         line = take(text)
@@ -134,6 +140,8 @@ class _ClaudeScanner:
             messages=total.messages,
             tally=self.tally,
             calls=self.calls,
+            asks=self.asks,
+            told=total.told,
             sidechain=total.side and not self.splitter.main,
             side_chains=total.side and self.splitter.main,
             fingerprint=tuple(total.uuids),
@@ -183,7 +191,7 @@ class _ClaudeScanner:
             now.agents.append(line.agentId)
         kind, boundary, now.boundary = line.type, now.boundary, ""
         if kind == "assistant":
-            self._note_assistant(line)
+            self._note_assistant(line, text)
         elif kind == "user":
             self._note_user(line, text)
         elif kind == "progress":
@@ -206,7 +214,7 @@ class _ClaudeScanner:
             # Seldom enough to have the reader say what it is.
             self.tally.record(list(RECORDS[kind](_load(text), b"")))
 
-    def _note_assistant(self, line: ClaudeRecord) -> None:
+    def _note_assistant(self, line: ClaudeRecord, text: bytes) -> None:
         if line.isSidechain is True:
             self.counts.side = True
         body, tally = line.message, self.tally
@@ -217,6 +225,8 @@ class _ClaudeScanner:
             said = says(block.type)
             if said == CALL:
                 tally.call(block.name or "")
+                if block.name in TASK_TOOLS:
+                    self.asks.update(_asked(_load(text)))
             elif said == RESPONSE:
                 if failed:
                     tally.errors += 1
@@ -239,6 +249,8 @@ class _ClaudeScanner:
         if not results:
             record = _load(text)
             if (place := classify(record)) is not None:
+                if line.isSidechain is True and not self.counts.told:
+                    self.counts.told = prompt_name("\n".join(texts(record["message"]["content"])))
                 self.tally.prompt(place)
                 self._entitle(record, place)
             return
@@ -270,6 +282,17 @@ class _ClaudeScanner:
 
 def _load(text: bytes) -> dict[str, Any]:
     return parse(text) or {}
+
+
+def _asked(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The calls of a record that start sub-agents, and the names of the prompts they give."""
+    body = record.get("message")
+    content = body.get("content") if isinstance(body, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("name") in TASK_TOOLS and isinstance(block.get("input"), dict):
+            call, prompt = block.get("id"), block["input"].get("prompt")
+            if isinstance(call, str) and isinstance(prompt, str):
+                yield clean(call), prompt_name(prompt)
 
 
 # -- usage: a response is written over several lines which all repeat it, forks copy them, and progress records embed

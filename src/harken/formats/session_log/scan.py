@@ -58,12 +58,16 @@ class LogState(msgspec.Struct, omit_defaults=True):
     """Agents other than the main one that have lines."""
     calls: dict[str, str] = {}
     """Agent to the call that made it."""
+    makers: dict[str, str] = {}
+    """Agent to the agent that made it, where that is not the main one."""
     tally: Tally = msgspec.field(default_factory=Tally)
 
     def copy(self) -> LogState:
         """A state that goes its own way."""
         tally = self.tally.without_requests()
-        return msgspec.structs.replace(self, agents=list(self.agents), calls=dict(self.calls), tally=tally)
+        return msgspec.structs.replace(
+            self, agents=list(self.agents), calls=dict(self.calls), makers=dict(self.makers), tally=tally
+        )
 
 
 class LogScanner:
@@ -82,6 +86,8 @@ class LogScanner:
         self._waiting: dict[tuple[str, str], None] = {}
         self._made: dict[str, list[Line]] = {}
         """The calls in each message of the open delta."""
+        self._said_by: dict[str, str] = {}
+        """The agents of those messages."""
         self._given: set[tuple[str, int]] = set()
         """Which of them have made an agent: the message, and the place of the call in it."""
         self._refused = 0
@@ -182,6 +188,9 @@ class LogScanner:
         if agent not in self.now.calls and (place := self._call_that_made(line.get("cause"), name)) is not None:
             self._given.add(place)
             self.now.calls[agent] = as_id(self._made[place[0]][place[1]].get("id")) or ""
+            maker = as_id(line.get("parent")) or self._said_by[place[0]]
+            if maker in self.now.agents and maker != agent:
+                self.now.makers[agent] = maker
 
     def _call_that_made(self, cause: Any, name: Any) -> tuple[str, int] | None:
         """Among the calls of the messages that caused an agent: one that names it rather than one that does not, one
@@ -204,6 +213,7 @@ class LogScanner:
             calls = line.get("tool_calls")
             made = [call for call in calls if is_call(call)] if isinstance(calls, list) else []
             self._made.setdefault(message_id, []).extend(made)
+            self._said_by.setdefault(message_id, agent)
             self._waiting.update(((agent, as_id(call.get("id")) or ""), None) for call in made)
             if main:
                 self._spoken, self._message = True, message_id
@@ -240,6 +250,7 @@ class LogScanner:
             messages=total.messages,
             tally=total.tally,
             calls=total.calls,
+            makers=total.makers,
             side_chains=bool(total.agents),
             fingerprint=(total.first,) if total.first else (),
             deltas=(*self.closed, *([tail] if tail else [])),

@@ -1,0 +1,215 @@
+"""Where sessions come from, as far as the sessions that are there tell: which call started a sub-agent, and what a copy
+goes on from.
+
+A link is a function of what the store holds, not of the order in which that came: whenever a session tells more, those
+whom it may concern are looked at again, in the same transaction. Links are outside names and seals, so chains stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from harken.context import commit_at
+from harken.context.names import RESUMED_BRANCH
+from harken.store import Link, SessionRow, Store, Writer
+
+from . import memory
+from .base import Identity, Runtime
+from .memory import Beginnings, SourceMemory, Sources
+
+Rows = dict[str, SessionRow]
+
+
+def find_alike(store: Store, identity: Identity, relatives: Iterable[SessionRow]) -> list[str]:
+    """The artifacts that a session nearly repeats, in order: those of the conversation that it was written from by a
+    resume, or of a session whose first record it has. Which of them is the copy does not matter here."""
+    name = store.find_name(RESUMED_BRANCH + identity.session)
+    tips = [name.target] if name is not None else [row.tip for row in relatives if row.session != identity.name]
+    return [link.artifact for link in reversed(store.walk(tips[0]))] if tips else []
+
+
+class Linker:
+    """Links the sessions of one store."""
+
+    def __init__(self, store: Store, runtimes: Mapping[str, Runtime], beginnings: Beginnings) -> None:
+        self._store = store
+        self._runtimes = runtimes
+        self._beginnings = beginnings
+        self._named: dict[str, frozenset[str]] = {}
+        """Artifact to the names of the records in it; asked of copies and originals alone."""
+
+    def relink(self, writer: Writer, rows: Rows, told: Iterable[str]) -> None:
+        """Look again at every session that those in `told` may concern. `rows` are those of this transaction."""
+        concerned: Rows = {}
+        families: dict[str, dict[str, Sources]] = {}
+        for name in told:
+            if (row := self._find(name, rows)) is not None:
+                concerned.update((each.session, each) for each in self._concerned(row, rows, families))
+        for name in sorted(concerned):
+            self._link(writer, concerned[name], rows, families)
+
+    def link_copies(self, told: Iterable[SessionRow]) -> Iterable[SessionRow]:
+        """Look again at the copies and originals of these sessions; the answer are the rows that changed."""
+        names = [row.session for row in told if not row.parent and self._beginnings.relatives(row)]
+        rows: Rows = {}
+        if names:
+            with self._store.write() as writer:
+                self.relink(writer, rows, names)
+        return rows.values()
+
+    def _find(self, name: str, rows: Rows) -> SessionRow | None:
+        return rows.get(name) or self._store.find_session(name)
+
+    def _concerned(self, row: SessionRow, rows: Rows, families: dict[str, dict[str, Sources]]) -> Iterator[SessionRow]:
+        """The session itself, the agents of its family, the threads it says it started, and its copies."""
+        yield row
+        top = memory.top_of(row)
+        if top not in families:
+            above = self._find(top, rows)
+            family = [rows.get(each.session, each) for each in self._store.sessions(prefix=f"{top}/")]
+            families[top] = {each.session: memory.recall(each) for each in (above, *family) if each is not None}
+            yield from (each for each in family if each.agent)
+        threads = (thread for known in memory.recall(row).values() for thread in known.calls)
+        found = (self._find(thread, rows) for thread in threads)
+        yield from (each for each in found if each is not None and each.parent and not each.agent)
+        if not row.parent:
+            yield from self._relatives(row, rows)
+
+    def _relatives(self, row: SessionRow, rows: Rows) -> list[SessionRow]:
+        found = (self._find(name, rows) for name in self._beginnings.relatives(row))
+        return [each for each in found if each is not None and each.runtime == row.runtime and not each.parent]
+
+    def _link(self, writer: Writer, row: SessionRow, rows: Rows, families: dict[str, dict[str, Sources]]) -> None:
+        sources, parent = memory.recall(row), row.parent
+        linked = dict(sources)
+        for path, known in sources.items():
+            if row.agent:
+                parent, call = _teller(row, known, families[memory.top_of(row)])
+                spawned: dict[str, Any] | None = {"session": parent, "call_id": call, "inherits": False}
+            elif parent:
+                call = self._call_of(known.session or row.session, self._find(parent, rows))
+                spawned = {**(known.spawned_from or {"inherits": False}), "session": parent, "call_id": call}
+            else:
+                spawned = known.spawned_from
+            forked = "" if row.parent else self._forked_from(row, known, rows)
+            if (spawned, forked) != (known.spawned_from, known.forked_from):
+                linked[path] = msgspec.structs.replace(known, spawned_from=spawned, forked_from=forked)
+                for tip in filter(None, (known.chain.tip, *known.old_tips)):
+                    writer.link(self._store.walk(tip)[-1].id, spawned_from=spawned, forked_from=forked)
+        if linked != sources or parent != row.parent:
+            changed = msgspec.structs.replace(row, parent=parent, state=memory.remember(linked))
+            rows[row.session] = writer.save_session(changed, expect=row.version)
+
+    @staticmethod
+    def _call_of(thread: str, parent: SessionRow | None) -> str:
+        """The call that started a thread, as the one that started it tells."""
+        told = memory.recall(parent).values()
+        return next((known.calls[thread] for known in told if thread in known.calls), "")
+
+    # -- copies ------------------------------------------------------------------------------------------------------
+
+    def _forked_from(self, row: SessionRow, known: SourceMemory, rows: Rows) -> str:
+        """The commit that a source goes on from: a resume wrote it from there, it says so itself, or another session
+        has its first records and went its own way before this one did."""
+        if (name := self._store.find_name(RESUMED_BRANCH + (known.session or row.session))) is not None:
+            return name.target
+        if not known.chain.tip:
+            return ""
+        if known.copies:
+            original = self._told_original(row, known, rows)
+            return self._left_at(original, known) if original is not None else ""
+        others = [each for each in self._relatives(row, rows) if self._may_be_original(each, known)]
+        own = self._records(row.runtime, known.chain.tip)
+        before = [
+            (len(own.keys() & theirs.keys()), each.session, each)
+            for each in others
+            if (theirs := self._records(row.runtime, each.tip)).keys() & own.keys()
+            and (self._left(theirs, own), each.session) < (self._left(own, theirs), row.session)
+        ]
+        if not before:
+            return ""
+        _, _, original = max(before, key=lambda found: (found[0], found[1]))
+        return self._last_shared(original, own)
+
+    def _told_original(self, row: SessionRow, known: SourceMemory, rows: Rows) -> SessionRow | None:
+        for name in (known.copies, f"{known.copies}-{row.runtime}"):
+            found = self._find(name, rows)
+            if found is not None and found.tip and found.runtime == row.runtime and found.session != row.session:
+                return found
+        return None
+
+    def _may_be_original(self, row: SessionRow, known: SourceMemory) -> bool:
+        """Whether another session may be what this one copies: one that says what it copies itself is no original."""
+        theirs = memory.recall(row).values()
+        if not row.tip or not any(each.first == known.first and not each.copies for each in theirs):
+            return False
+        return self._store.find_name(RESUMED_BRANCH + row.session) is None
+
+    def _left_at(self, original: SessionRow, known: SourceMemory) -> str:
+        """Where a source that names its original left it: at the offset it gives, else after the last record that both
+        have, else at the last commit that is no younger than its beginning."""
+        offset = (known.spawned_from or {}).get("offset")
+        if isinstance(offset, int) and (commit := commit_at(self._store, original, offset)):
+            return commit
+        if commit := self._last_shared(original, self._records(original.runtime, known.chain.tip)):
+            return commit
+        chain = self._store.chain(original.tip)
+        return next((each.id for each in chain if each.time <= (known.tally.started or 0)), chain[-1].id)
+
+    def _last_shared(self, original: SessionRow, names: dict[str, str]) -> str:
+        """The original's newest commit that holds a record which the copy has too. Where both are the same chain,
+        neither goes on from the other."""
+        for link in self._store.walk(original.tip):
+            if not names.keys().isdisjoint(self._names(original.runtime, link)):
+                return "" if link.id in names.values() else link.id
+        return ""
+
+    def _left(self, own: dict[str, str], other: dict[str, str]) -> int:
+        """When a chain had its first record that the other has not; before all others where it has none."""
+        commit = next((commit for name, commit in own.items() if name not in other), "")
+        return self._store.get_commit(commit).time if commit else -1
+
+    def _records(self, runtime: str, tip: str) -> dict[str, str]:
+        """The names of the records on a chain, each with the first commit that holds it, in order."""
+        found: dict[str, str] = {}
+        for link in reversed(self._store.walk(tip)):
+            for name in self._names(runtime, link):
+                found.setdefault(name, link.id)
+        return found
+
+    def _names(self, runtime: str, link: Link) -> frozenset[str]:
+        if link.artifact not in self._named:
+            (data,) = self._store.get_many([link.artifact])
+            self._named[link.artifact] = frozenset(self._runtimes[runtime].read.record_names(data))
+        return self._named[link.artifact]
+
+
+def _teller(row: SessionRow, known: SourceMemory, family: dict[str, Sources]) -> tuple[str, str]:
+    """The session that started a sub-agent, and the call: as a result says in which the agent is named, as its side
+    file says, or as exactly one call says that gave the agent's first prompt and started nobody else."""
+    top = memory.top_of(row)
+    others = sorted(name for name in family if name not in (top, row.session) and _is_before(family[name], known))
+    tellers = [(name, each) for name in (top, *others) for each in family.get(name, {}).values()]
+    for name, each in tellers:
+        if row.agent in each.calls:
+            maker = each.makers.get(row.agent)
+            return f"{top}/{maker}" if maker else name, each.calls[row.agent]
+    if known.call_id:
+        return next((name for name, each in tellers if known.call_id in each.asks), top), known.call_id
+    given = {call for sources in family.values() for each in sources.values() for call in each.calls.values()}
+    asked = {
+        (name, call)
+        for name, each in tellers
+        for call, told in each.asks.items()
+        if told == known.told and known.told and call not in given
+    }
+    return asked.pop() if len(asked) == 1 else (top, "")
+
+
+def _is_before(sources: Sources, known: SourceMemory) -> bool:
+    """Whether an agent began before another: only then can it have started it, so nobody is above himself."""
+    started = [each.tally.started for each in sources.values() if each.tally.started is not None]
+    return bool(started) and known.tally.started is not None and min(started) < known.tally.started
