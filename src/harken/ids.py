@@ -11,6 +11,7 @@ immutable field with full-length names, and so tells apart two commits that shar
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -22,6 +23,9 @@ ARTIFACT_PREFIX = "art-"
 COMMIT_PREFIX = "ctx-"
 ARTIFACT_SHORT = 12
 COMMIT_SHORT = 8
+COMMIT_FULL = 64
+NAME_LIMIT = 512
+"""Bytes of a branch's or tag's name."""
 
 
 def _key(domain: str) -> bytes:
@@ -145,6 +149,16 @@ def commit_ref(full: str, length: int = COMMIT_SHORT) -> str:
     return COMMIT_PREFIX + full[:length]
 
 
+def digits_needed(name: str, others: Iterable[str]) -> int:
+    """How many digits tell a commit from every one of `others`, never fewer than eight (after the 64th, for a twin).
+
+    A name of 64 digits is not lengthened by its twins: it was first, and they are found by more digits than that."""
+    least = COMMIT_SHORT if len(name) <= COMMIT_FULL else COMMIT_FULL + COMMIT_SHORT
+    alike = [other for other in others if other != name and len(other) == len(name)]
+    shared = (next(n for n, (x, y) in enumerate(zip(name, other, strict=True)) if x != y) for other in alike)
+    return max([least, *(n + 1 for n in shared)])
+
+
 def seal(fields: Iterable[str | None]) -> str:
     """The seal over a commit's immutable fields: each is length-prefixed, so that no two lists look alike."""
     return blake3(_listed(fields), key=_SEAL).hexdigest()
@@ -185,6 +199,7 @@ def _item(text: str | None) -> bytes:
 
 # A commit that shares its 64 digits with an older one is named by the digits of its seal as well.
 _HEX = re.compile(r"[0-9a-f]{1,128}")
+_DIGITS = "0123456789abcdef"
 _SAFE = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -196,3 +211,36 @@ def is_hex(text: str) -> bool:
 def is_safe_name(text: str) -> bool:
     """Whether a name that came from a transcript may become part of a path."""
     return _SAFE.fullmatch(text) is not None and text not in {".", ".."}
+
+
+def is_text(text: str) -> bool:
+    """Whether this can be written as UTF-8; a transcript may hold half a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_path(value: str | bytes | os.PathLike[str]) -> bool:
+    """Whether this can be the path of a file, on this system; that it holds bytes that are no UTF-8 does no harm."""
+    try:
+        return b"\0" not in (os.fsencode(value) or b"\0")
+    except (TypeError, ValueError):
+        return False
+
+
+def name_problem(text: str) -> str:
+    """Why this cannot be the name of a branch or a tag; empty where it can."""
+    if not is_text(text):
+        return "it holds a lone surrogate, which is no text that can be written down"
+    if not 0 < len(text.encode()) <= NAME_LIMIT:
+        return f"a name has between 1 and {NAME_LIMIT} bytes"
+    if any(ord(c) < 32 or ord(c) == 127 for c in text) or text != text.strip():
+        return "it holds control characters, or spaces at an end"
+    digits = text.lower().removeprefix(COMMIT_PREFIX).removeprefix(ARTIFACT_PREFIX)
+    if (digits != text.lower() and not digits.strip(_DIGITS)) or (len(text) >= COMMIT_FULL and is_hex(digits)):
+        return "it looks like the name of a commit or an artifact"
+    if {"", ".", ".."} & set(text.split("/")):
+        return "it looks like a path: `/` stands between words"
+    return ""

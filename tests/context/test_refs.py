@@ -61,9 +61,12 @@ class TestANameIsStrongerThanWhatComesAfterIt:
 
         assert first.id == repo.commit(second.id[:6]).id
 
-    def test_a_commit_that_looks_like_a_branch(self, repo: Repo) -> None:
+    def test_no_branch_is_called_like_a_commit(self, repo: Repo) -> None:
+        """#21"""
         first, second = chain(repo, [1]), chain(repo, [2])
-        repo.fork(first, second.short)
+        for name in (second.short, second.short.upper(), second.id):
+            with pytest.raises(BadRequest):
+                repo.fork(first, name)
 
         assert second.id == repo.commit(second.short).id
 

@@ -121,12 +121,12 @@ class TestCheckpoint:
     @pytest.mark.parametrize("count", [-1, 2**63, 2**70, 1.5, True, False])
     def test_a_count_is_one_that_can_be_kept(self, repo: Repo, count: int) -> None:
         for name in ("message_count", "token_count"):
-            with pytest.raises(BadRequest, match="is no number of"):
+            with pytest.raises(BadRequest, match=r"is no number of|cannot be of the type"):
                 keep(repo, turn(1), **{name: count})
 
     @pytest.mark.parametrize("time", [True, False, 1.5, b"2026-11-15T10:30:00Z"])
     def test_a_time_is_one_that_can_be_kept(self, repo: Repo, time: int) -> None:
-        with pytest.raises(BadRequest, match="is no time"):
+        with pytest.raises(BadRequest, match="`created_at` of `checkpoint` cannot be of the type"):
             keep(repo, turn(1), created_at=time)
 
     @pytest.mark.parametrize(

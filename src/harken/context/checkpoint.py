@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -18,6 +17,8 @@ from harken.store.base import Commit, Draft, Name, SessionRow, Store
 from . import refs
 
 Time = str | int | datetime | None
+YEAR = 366 * 86_400 * clock.SECOND
+"""A whole number below this is the present in seconds or milliseconds, taken for microseconds."""
 Advance = Callable[[SessionRow | None, Commit], SessionRow]
 """The session's row as the new commit leaves it, from the row as it was."""
 
@@ -29,6 +30,11 @@ def instant(value: Time, now: clock.Clock = clock.now) -> int:
     if isinstance(value, datetime):
         return clock.from_datetime(value)
     if type(value) is int:
+        if 0 < value < YEAR:
+            raise BadRequest(
+                f"{value} microseconds after 1970 began is no time that anybody means",
+                hint="seconds and milliseconds have to be made microseconds; a datetime or a text will do as well",
+            )
         return value
     found = clock.parse_instant(value) if isinstance(value, str) else None
     if found is None:
@@ -85,20 +91,6 @@ def check_count(what: str, value: int | None) -> int | None:
     if value is not None and (type(value) is not int or not 0 <= value <= LARGEST):
         raise BadRequest(f"{value!r} is no number of {what}", hint="a whole number from 0 to 2**63 - 1, or none")
     return value
-
-
-def check_origin(origin: dict[str, Any] | None) -> None:
-    """Refuse a `spawned_from` that JSON could not say and give back as it is."""
-    if origin is None:
-        return
-    try:
-        plain = isinstance(origin, dict) and msgspec.json.decode(msgspec.json.encode(origin)) == origin
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        plain = False
-    if not plain:
-        raise BadRequest(
-            "`spawned_from` is not made of JSON values", hint='like {"session": "s", "call_id": "c", "inherits": False}'
-        )
 
 
 def checkpoint(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,11 @@ def _told_by(tree: list[AgentRow], rows: list[SessionRow]) -> list[SessionAgent]
         )
         for agent in tree
     ]
+
+
+def agents_of(store: Store, session: str | os.PathLike[str]) -> list[SessionAgent]:
+    """The agents of a session in the store, or of a log file."""
+    return agents_in_store(store, session) if isinstance(session, str) else agents_in_log(store, Path(session))
 
 
 def _maker(store: Store, row: SessionRow, names: dict[str, str]) -> str:

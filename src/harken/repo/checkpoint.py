@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from harken import context
 from harken.context import Counts, Ref
-from harken.context.checkpoint import advance_session, check_content, check_count, check_origin, take_artifact
+from harken.context.checkpoint import advance_session, check_content, check_count, take_artifact
 from harken.context.compaction import events_at, foundation
 from harken.context.spawned import resolve_origin
 from harken.context.summary import request as summary_request
@@ -18,6 +18,7 @@ from harken.events import Event
 from harken.events.cbor import encode_events
 from harken.formats import detect, names
 from harken.store import Commit, Draft, Store
+from harken.store.values import check_origin
 
 EVENTS = "events-v1"
 HEAD = 64 << 10

@@ -24,8 +24,10 @@ from harken.errors import BadRequest, Evicted, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
 from harken.store import Commit, Move, Name, SessionRow, Store, open_store
+from harken.store.arguments import checks_arguments
 
-from .agents import SessionAgent, agents_in_log, agents_in_store
+from .agents import SessionAgent, agents_of
+from .arguments import FACTS, IMPORTING, REPO, SESSION, TRACK, SessionOrFile
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, check_keywords, make_commit
 from .looking import events_of, view_of
 from .upkeep import Upkeep
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 _STOPS = ("compaction", "root")
 
 
+@checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, session=SESSION, track=TRACK)
 class Repo(Upkeep):
     """What agents knew, by commit."""
 
@@ -76,7 +79,7 @@ class Repo(Upkeep):
     def put(self, data: bytes, *, policy: str = "default", expires: int | None = None) -> str:
         """Keep bytes; the answer is the full name of the artifact."""
         with self.store.write() as writer:
-            return writer.put(data, policy=policy, expires=expires)
+            return writer.put(data, policy=policy, expires=None if expires is None else context.instant(expires))
 
     def get(self, ref: str) -> bytes:
         """The bytes of an artifact: `art-…`, its full name, or a unique beginning of it."""
@@ -162,18 +165,16 @@ class Repo(Upkeep):
         """The shown names of commits given by their full names; of one that is not here, its usual short form."""
         return shorts(self.store, list(commits))
 
-    def agents(self, session: str | os.PathLike[str]) -> list[SessionAgent]:
+    def agents(self, session: SessionOrFile) -> list[SessionAgent]:
         """The agents of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
-        if isinstance(session, str):
-            return agents_in_store(self.store, session)
-        return agents_in_log(self.store, Path(session))
+        return agents_of(self.store, session)
 
-    def events(self, session: str | os.PathLike[str]) -> list[Event]:
+    def events(self, session: SessionOrFile) -> list[Event]:
         """Everything the agents of a session said, heard and did, as one stream in the order of time; of a file (a
         path object), in whatever format it is, what it holds."""
         return events_of(self.store, session)
 
-    def view(self, session: str | os.PathLike[str]) -> SessionViewer:
+    def view(self, session: SessionOrFile) -> SessionViewer:
         """The views of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
         return view_of(self.store, session)
 
@@ -283,8 +284,7 @@ class Repo(Upkeep):
         from .importing import ImportPlaces, watch_sessions
 
         places = ImportPlaces(paths, runtimes, environ, principal)
-        stop = stop or threading.Event()
-        return watch_sessions(self.store, places, interval=interval, stop=stop, now=self.clock)
+        return watch_sessions(self.store, places, interval=interval, stop=stop or threading.Event(), now=self.clock)
 
     def resume(
         self,
@@ -316,7 +316,7 @@ class Repo(Upkeep):
         return run(self.store, request, output, now=self.clock)
 
     def stats(
-        self, sessions: Sequence[str | os.PathLike[str]] = (), *, agents: bool = True
+        self, sessions: Sequence[SessionOrFile] = (), *, agents: bool = True
     ) -> Iterator[SessionFigures | TotalFigures]:
         """Tokens, prompts and tools of sessions in the store (ids) and of files (path objects), each counted once;
         without any, of all in the store. Of several there is a total."""

@@ -30,8 +30,8 @@ from .maintenance import backup, fsck, gc
 from .memory import MemoryStore
 from .moves import undo
 from .opening import open_store
+from .reports import Finding, GcReport, Report
 from .sqlite import SqliteStore
-from .values import Finding, GcReport, Report
 
 __all__ = [
     "CHECKPOINTS",

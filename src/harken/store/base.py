@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from .reports import GcReport, Report
 from .values import (
     CHECKPOINTS,
     COMMIT_TYPES,
@@ -28,11 +29,9 @@ from .values import (
     Change,
     Commit,
     Draft,
-    GcReport,
     Link,
     Move,
     Name,
-    Report,
     SessionRow,
     Sighting,
 )

@@ -209,6 +209,8 @@ class SqliteBlobs:
     def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Full names that begin with these hex digits."""
         self._see_own_writes()
+        if prefix and not ids.is_hex(prefix):
+            return []
         found = sorted(checked("artifacts", row)[1].hex() for row in self.db.all(sql.ARTIFACTS_BETWEEN, span(prefix)))
         return [name for name in found if name.startswith(prefix)][:limit]
 

@@ -22,7 +22,8 @@ from .blobs import LIMIT, Frame, open_frame
 from .commits import Names, commit_of, full_name, parent_of, words
 from .db import FSCK, Row, checked
 from .feed import unpacked
-from .values import Commit, Draft, Finding, Report
+from .reports import Finding, Report
+from .values import Commit, Draft
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore

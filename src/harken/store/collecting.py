@@ -18,7 +18,7 @@ from .blob_writer import add_frame, place_artifact
 from .blobs import BULK, seal_frame
 from .db import checked
 from .packing import highest_frame, keep_highest, release_room
-from .values import GcReport
+from .reports import GcReport
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore

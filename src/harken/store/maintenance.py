@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 
 from .base import Maintenance
-from .values import GcReport, Report
+from .reports import GcReport, Report
 
 
 def fsck(store: Maintenance, *, read_data: bool = False, repair: bool = False, now: int | None = None) -> Report:

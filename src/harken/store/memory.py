@@ -18,19 +18,19 @@ from harken import clock, ids
 from harken.errors import BadRequest, Closed, Evicted, NotFound
 
 from . import values
+from .arguments import STORE, checks_arguments
+from .base import Store
 from .checking import evicted
 from .memory_writer import MemoryArtifact, MemoryWriter
+from .reports import Finding, GcReport, Report
 from .values import (
     Annotation,
     ArtifactInfo,
     Change,
     Commit,
-    Finding,
-    GcReport,
     Link,
     Move,
     Name,
-    Report,
     SessionRow,
     Sighting,
 )
@@ -54,6 +54,7 @@ def _reading(ask: Callable[Concatenate[MemoryStore, P], V], /) -> Callable[Conca
     return asked
 
 
+@checks_arguments(STORE, Store)
 class MemoryStore:
     """A store that is gone when the program ends."""
 

@@ -11,6 +11,8 @@ from harken import clock, ids
 from harken.errors import Conflict
 
 from . import values
+from .arguments import STORE, checks_arguments
+from .base import Writer
 from .values import Annotation, Change, Commit, Draft, Move, Name, SessionRow, Sighting
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class MemoryArtifact:
         self.data, self.policy, self.size = data, policy, size
 
 
+@checks_arguments(STORE, Writer)
 class MemoryWriter:
     """The changing half; every change leaves a note on how to take it back."""
 
@@ -73,7 +76,7 @@ class MemoryWriter:
                 self._sight(known, draft)
                 return store.get_commit(known)
         name = name if name not in store._commits else name + seal
-        digits = values.digits_needed(name, store._alike.get(name[:8], ()))
+        digits = ids.digits_needed(name, store._alike.get(name[:8], ()))
         short = ids.commit_ref(name, digits)
         commit = values.to_commit(draft, id=name, seal=seal, short=short, created_at=created_at)
         self._set(store._commits, name, commit)
@@ -107,6 +110,7 @@ class MemoryWriter:
 
     def link(self, commit: str, *, spawned_from: dict[str, Any] | None, forked_from: str) -> None:
         """Put these links in the place of the commit's."""
+        values.check_origin(spawned_from)
         known = self._store.get_commit(commit)
         linked = msgspec.structs.replace(known, spawned_from=spawned_from, forked_from=forked_from)
         if linked != known:
@@ -154,7 +158,7 @@ class MemoryWriter:
 
     def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
         """Insert the session or put this row in its place, by compare-and-set on its version."""
-        values.check_numbers(**{name: getattr(row, name) for name in values.SESSION_NUMBERS})
+        values.check_session(row)
         store, known = self._store, self._store._sessions.get(row.session)
         version = known.version if known else 0
         values.check_version(row.session, version, expect)

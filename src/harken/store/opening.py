@@ -30,6 +30,7 @@ from harken import clock, ids
 from harken.errors import BadRequest, Corrupt, HarkenError, Locked, NotFound
 
 from . import sql
+from .arguments import PATH
 
 if TYPE_CHECKING:
     from .base import Store
@@ -75,7 +76,7 @@ def locate(where: str | os.PathLike[str]) -> Path | None:
 
     A path object is a path. Text that begins like a URL is one, unless there is a file of that name: whoever writes
     `postgres:x` does not mean a new file."""
-    text = os.fspath(where)
+    text = os.fspath(PATH.take("open", "path_or_url", where))
     scheme = _scheme(text) if isinstance(where, str) else ""
     if scheme == MEMORY:
         if text[len("memory:") :].strip("/"):
@@ -88,7 +89,7 @@ def locate(where: str | os.PathLike[str]) -> Path | None:
         raise BadRequest(f"no store for {scheme}: addresses", hint=f"a path (`./{text}` is one), {_known()}")
     if scheme:
         text = text[len("sqlite:") :].removeprefix("//")
-    if not text:
+    if not text:  # after `sqlite:`
         raise BadRequest("an empty path names no store", hint=f"a path, {_known()}")
     path = Path(text)
     return path / FILE_NAME if path.is_dir() else path

@@ -21,7 +21,7 @@ from .blob_writer import place_artifact, set_artifact
 from .feed import retell
 from .opening import new_epoch
 from .packing import highest_frame, keep_highest
-from .values import Finding, Report
+from .reports import Finding, Report
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore

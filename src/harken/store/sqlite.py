@@ -13,13 +13,16 @@ from pathlib import Path
 from harken.errors import Corrupt, HarkenError
 
 from . import feed, sql
+from .arguments import STORE, checks_arguments
+from .base import Store
 from .cache import Cache
 from .commits import SqliteCommits, listed
 from .db import FSCK, Database, Row, checked, readable, text, untext
 from .opening import Steps
 from .packing import Packer
+from .reports import GcReport, Report
 from .sqlite_writer import SqliteWriter
-from .values import Annotation, Change, Commit, GcReport, Move, Name, Report, Sighting
+from .values import Annotation, Change, Commit, Move, Name, Sighting
 
 
 class _Transaction:
@@ -48,6 +51,7 @@ class _Transaction:
                 self._store.packer.after(self._writer)
 
 
+@checks_arguments(STORE, Store)
 class SqliteStore(SqliteCommits):
     """Bytes, commits and names in one file."""
 

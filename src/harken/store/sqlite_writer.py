@@ -9,12 +9,15 @@ import msgspec
 from harken import clock, ids
 
 from . import sql, values
+from .arguments import STORE, checks_arguments
+from .base import Writer
 from .blob_writer import SqliteBlobWriter
 from .commits import SESSION_WORDS, full_name
 from .db import checked, text
 from .values import Commit, Draft, SessionRow
 
 
+@checks_arguments(STORE, Writer)
 class SqliteWriter(SqliteBlobWriter):
     """Everything that changes the store."""
 
@@ -41,7 +44,7 @@ class SqliteWriter(SqliteBlobWriter):
             if row[2].hex() == seal:
                 return self._seen(row[0], full_name(*row[1:4]), draft)
         full = name + seal if same_name else name
-        digits = values.digits_needed(full, [full_name(*row[1:4]) for row in alike])
+        digits = ids.digits_needed(full, [full_name(*row[1:4]) for row in alike])
         self._insert(draft, full, seal, digits, parent[0] if parent else None, artifact)
         short = ids.commit_ref(full, digits)
         return values.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
@@ -115,6 +118,7 @@ class SqliteWriter(SqliteBlobWriter):
 
     def link(self, commit: str, *, spawned_from: dict[str, Any] | None, forked_from: str) -> None:
         """Put these links in the place of the commit's."""
+        values.check_origin(spawned_from)
         self.begin()
         self.note_rows()  # the sum is over the name of the artifact, whose row may not be there yet
         number = self._number(commit)
@@ -175,7 +179,7 @@ class SqliteWriter(SqliteBlobWriter):
 
     def save_session(self, row: SessionRow, *, expect: int | None = None) -> SessionRow:
         """Insert the session or put this row in its place, by compare-and-set on its version."""
-        values.check_numbers(**{name: getattr(row, name) for name in values.SESSION_NUMBERS})
+        values.check_session(row)
         self.begin()
         if any(len(commit) > values.FULL for commit in (row.tip, row.live, *row.older)):
             row = self._full_names(row)

@@ -5,14 +5,18 @@ Frozen values and pure functions over them; nothing here touches a disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import functools
+import os
+from collections.abc import Callable
+from operator import contains
+from typing import Any, TypeVar
 
 import msgspec
 
 from harken import clock, ids
 from harken.errors import BadRequest, Conflict, NotFound
 
+T = TypeVar("T")
 COMMIT_TYPES = ("delta", "compaction", "snapshot")
 POLICIES = ("default", "pin", "ephemeral", "replicate")
 KINDS = ("branch", "tag")
@@ -184,77 +188,20 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """The policy, the principal of a sighting, `branch` or `tag`, or the key of an annotation."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing fsck has to say."""
-
-    severity: str
-    """`corrupt`: not what it says it is. `evicted`: let go on purpose. `note`: harmless, and worth knowing."""
-    what: str
-    """`commit`, `artifact`, `frame`, `name`, …"""
-    which: str
-    """Its name, or the number of its row."""
-    why: str
-    repaired: bool = False
-
-
-class Report(msgspec.Struct, kw_only=True):
-    """What fsck found."""
-
-    commits: int = 0
-    artifacts: int = 0
-    frames: int = 0
-    bytes_read: int = 0
-    findings: list[Finding] = msgspec.field(default_factory=list)
-    saved: str = ""
-    """Where the file was copied before a repair."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is left that is corrupt."""
-        return not any(found.severity == "corrupt" and not found.repaired for found in self.findings)
-
-
-class GcReport(msgspec.Struct, kw_only=True):
-    """What gc removed, or would."""
-
-    dry_run: bool
-    expired: int = 0
-    """Ephemeral artifacts past their time."""
-    evicted: int = 0
-    """Artifacts that only the backing store holds now."""
-    frames: int = 0
-    """Frames dropped or written anew without what nobody needs."""
-    freed: int = 0
-    """Bytes of content removed."""
-    cache: int = 0
-    """Bytes of the cache."""
-    pages: int = 0
-    """Empty pages given back to the disk."""
-    kept: int = 0
-    """Artifacts that stay."""
-    names: list[str] = msgspec.field(default_factory=list)
-    """The artifacts that went, by their short names."""
-
-    def note(self, artifact: str, size: int) -> None:
-        """An artifact went."""
-        self.freed += size
-        self.names.append(ids.artifact_ref(artifact))
-
-
 # -- the rules --------------------------------------------------------------------------------------------------------
 
-FULL = 64
+FULL = ids.COMMIT_FULL
 """Hex digits of a commit's name; a commit named like an older one is told apart by its seal's digits after these."""
 
-NAME_LIMIT = 512
 # A policy is weaker the further left it stands; bytes stored twice keep the stronger.
-SESSION_NUMBERS = ("started", "ended", "messages", "cost_usd_micros")
+_SESSION_NUMBERS = ("started", "ended", "messages", "cost_usd_micros")
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _STRENGTH = {"ephemeral": 0, "default": 1, "replicate": 2, "pin": 3}
 
 
 def check_draft(draft: Draft) -> Draft:
     """The draft, if a commit can be made of it."""
+    _check_fields(draft, Draft)
     if draft.commit_type not in COMMIT_TYPES:
         raise BadRequest(f"no commit type {draft.commit_type!r}", hint=f"one of {', '.join(COMMIT_TYPES)}")
     if draft.checkpoint not in CHECKPOINTS:
@@ -266,9 +213,35 @@ def check_draft(draft: Draft) -> Draft:
         raise BadRequest(f"no calendar has the instant {draft.time}", hint="microseconds since 1970")
     if (draft.message_count or 0) < 0 or (draft.token_count or 0) < 0:
         raise BadRequest("a commit cannot count fewer than no messages or tokens", hint="leave out what is not known")
-    if not (draft.format.isascii() and draft.template.isascii()):
-        _encodable(draft.format + draft.template)
+    if not (draft.format.isascii() and draft.template.isascii()) and not ids.is_text(draft.format + draft.template):
+        raise BadRequest("a format or template holds a lone surrogate", hint="a commit's name is made from their UTF-8")
+    check_origin(draft.spawned_from)
     return draft
+
+
+def check_origin(origin: dict[str, Any] | None) -> None:
+    """Refuse a `spawned_from` that JSON could not say and give back as it is."""
+    try:
+        plain = origin is None or msgspec.json.decode(msgspec.json.encode(origin)) == origin
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        plain = False
+    if not plain or not isinstance(origin, dict | None):
+        hint = 'like {"session": "s", "call_id": "c", "inherits": False}'
+        raise BadRequest("`spawned_from` is not made of JSON values", hint=hint)
+
+
+def _check_fields(value: msgspec.Struct, cls: type) -> None:
+    """Whether the fields of a struct are what it says they are: nobody looks when one is made."""
+    try:
+        msgspec.convert(msgspec.structs.asdict(value), cls, builtin_types=(bytes,))
+    except msgspec.ValidationError as problem:
+        raise BadRequest(f"this is no {cls.__name__}: {problem}", hint="leave out what is not known") from None
+
+
+def check_session(row: SessionRow) -> None:
+    """Whether every store can keep this row."""
+    _check_fields(row, SessionRow)
+    check_numbers(**{name: getattr(row, name) for name in _SESSION_NUMBERS})
 
 
 def commit_name(draft: Draft, created_at: str) -> str:
@@ -307,24 +280,6 @@ def links_text(spawned_from: dict[str, Any] | None, forked_from: str) -> str:
     if spawned_from is not None:
         links["spawned_from"] = spawned_from
     return msgspec.json.encode(links, order="deterministic").decode() if links else ""
-
-
-def shared_digits(a: str, b: str) -> int:
-    """How many leading characters two names have in common."""
-    for n, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return n
-    return min(len(a), len(b))
-
-
-def digits_needed(name: str, others: Iterable[str]) -> int:
-    """How many digits tell a name from every one of `others`, never fewer than eight (after the 64th, for a twin).
-
-    A name of 64 digits is not lengthened by its twins: it was first, and they are found by more digits than that."""
-    least = ids.COMMIT_SHORT if len(name) <= FULL else FULL + ids.COMMIT_SHORT
-    return max(
-        [least, *(shared_digits(name, other) + 1 for other in others if other != name and len(other) == len(name))]
-    )
 
 
 def to_commit(draft: Draft, *, id: str, seal: str, short: str, created_at: str) -> Commit:
@@ -387,14 +342,52 @@ def check_move(name: str, kind: str, current: Name | None, to: str, expect: str 
 
 
 def check_name(name: str) -> None:
-    if not name or len(_encodable(name)) > NAME_LIMIT:
-        raise BadRequest(f"a name has between 1 and {NAME_LIMIT} bytes", hint="choose a shorter one")
-    if any(ord(c) < 32 or ord(c) == 127 for c in name) or name != name.strip():
-        raise BadRequest(f"{name!r} cannot be a name: control characters, or spaces at an end", hint="leave those out")
+    """Whether a branch or a tag may be called like this."""
+    if problem := ids.name_problem(name):
+        raise BadRequest(f"{name!r} cannot be a name: {problem}", hint="choose words such as review or team/retry-2")
 
 
-def _encodable(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise BadRequest(f"{text!r} is not text that can be written down", hint="leave out lone surrogates") from None
+# -- arguments --------------------------------------------------------------------------------------------------------
+
+
+class ArgumentKind(msgspec.Struct, frozen=True):
+    """What may be given for a parameter; `arguments.py` says which annotation means which kind."""
+
+    hint: str
+    types: tuple[Any, ...]
+    paths: tuple[Any, ...] = ()
+    """Values of these types name a file."""
+    each: ArgumentKind | None = None
+    """What each of them is, where it takes many; `lazy`: looked at as they are taken."""
+    lazy: bool = False
+
+    def take(self, call: str, name: str, value: Any) -> Any:
+        """The value, if it is of this kind; `BadRequest` where it is not."""
+        # True is an int, and text a sequence, to Python; not to us.
+        if not isinstance(value, self.types) or (type(value) in (bool, str, bytes) and type(value) not in self.types):
+            raise BadRequest(f"`{name}` of `{call}` cannot be of the type {type(value).__name__}", hint=self.hint)
+        if isinstance(value, self.paths) and not ids.is_path(value):
+            raise BadRequest(f"`{name}` of `{call}` is no path: {value!r}", hint="no NUL, no lone surrogate, not empty")
+        if (each := self.each) is None or value is None or isinstance(value, str | bytes | os.PathLike):
+            return value
+        taken = (each.take(call, name, one) for one in value)
+        return taken if self.lazy else list(taken)
+
+
+def guarded(method: Callable[..., T], kinds: dict[str, ArgumentKind]) -> Callable[..., T]:
+    """The method behind a check of its arguments; `kinds` has them by name, those that need no keyword first."""
+    call, ordered = method.__name__, list(kinds.items())
+    plain = {name: frozenset(() if kind.paths or kind.each else kind.types) for name, kind in kinds.items()}
+    places = list(plain.values())
+
+    @functools.wraps(method)
+    def checked(self: Any, /, *args: Any, **options: Any) -> T:
+        if not all(map(contains, places, map(type, args))):
+            known = [kind.take(call, name, value) for (name, kind), value in zip(ordered, args, strict=False)]
+            args = (*known, *args[len(known) :])
+        for name, value in options.items():
+            if name in plain and type(value) not in plain[name]:
+                options[name] = kinds[name].take(call, name, value)
+        return method(self, *args, **options)
+
+    return checked

@@ -13,6 +13,8 @@ tells errors apart by their class.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -22,7 +24,9 @@ from harken.errors import Ambiguous, BadRecord, BadRequest, Conflict, NotFound
 from harken.events import Event, Prompt, Response, ToolCall, ToolResult
 from harken.events.cbor import decode_events, encode_events
 from harken.repo import Repo
+from harken.repo.arguments import REPO
 from harken.store import Commit
+from harken.store.arguments import parameters, public_methods
 
 
 def talk(number: int) -> list[Event]:
@@ -52,6 +56,18 @@ def grow(repo: Repo, count: int, **facts: Any) -> list[Commit]:
 def events_of(repo: Repo, ref: str, stop: str = "compaction") -> list[Event]:
     """The conversation at a commit."""
     return list(decode_events(repo.materialize(ref, format="events-v1", stop=stop).bytes))
+
+
+def wrong_calls() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every method with every one of its parameters wrong in turn, and the others right."""
+    right: dict[Any, Any] = {str: "s", bytes: b"x", bool: True, int: 1, float: 1.0, msgspec.Struct: Prompt(content="x")}
+    for name, method in public_methods(Repo):
+        kinds = parameters(inspect.unwrap(method), REPO)
+        given: dict[str, Any] = {
+            one: next((right[each] for each in kind.types if each in right), None if type(None) in kind.types else [])
+            for one, kind in kinds.items()
+        }
+        yield from ((name, one, given | {one: [[1]]}) for one in kinds)
 
 
 class RepoContract:
@@ -265,6 +281,64 @@ class RepoContract:
         with pytest.raises(BadRecord):
             repo.checkpoint(b"no cbor", format="events-v1")
         assert ([], 1) == (repo.names(), len(list(repo.log())))
+
+    def test_an_argument_of_a_wrong_type_is_a_bad_request(self, repo: Repo) -> None:
+        """Every method, with each of its parameters wrong in turn."""
+        for method, parameter, given in wrong_calls():
+            with pytest.raises(BadRequest, match=f"`{parameter}` of `{method}` cannot be of the type") as problem:
+                getattr(repo, method)(**given)
+            assert problem.value.hint
+        assert 0 == repo.last_change()
+
+    def test_text_of_any_kind_is_answered_or_refused(self, repo: Repo) -> None:
+        commit = keep(repo, 0)
+        for text in ("\0", "a\0b", "\ud800", "\udcff", "x" * 10_000):
+            for call in (repo.commit, repo.get, repo.agents, repo.events, repo.view, repo.history):
+                with pytest.raises(NotFound):
+                    call(text)
+            assert ([], None, None) == (repo.sessions(text), repo.resolve(text), repo.find_name(text))
+            with pytest.raises(BadRequest):
+                repo.fork(commit.id, text + "\n")
+            repo.annotate(commit.id, text + ".", who=text)
+        assert "\ud800." == repo.show(commit.id).annotations[2].value
+
+    def test_what_can_be_no_path_is_refused(self, repo: Repo) -> None:
+        calls: list[Callable[[str], object]] = [
+            repo.backup,
+            repo.session,
+            lambda path: list(repo.import_sessions([path])),
+            lambda path: repo.resume("x", "codex", cwd=path, home="."),
+            lambda path: repo.resume("x", "codex", cwd=".", home=path),
+        ]
+        for path in ("", "a\0b", "\ud800"):
+            for call in calls:
+                with pytest.raises(BadRequest, match="no path"):
+                    call(path)
+
+    @pytest.mark.parametrize("time", [1_771_756_200, 1_771_756_200_000, 1, True, 1.5, "1771756200", "now"])
+    def test_a_number_of_seconds_is_not_taken_for_microseconds(self, repo: Repo, time: Any) -> None:
+        """#21"""
+        calls: list[Callable[[], object]] = [
+            lambda: repo.checkpoint(b"x", format="blob-v1", created_at=time),
+            lambda: repo.resolve("me", time),
+        ]
+        for call in calls:
+            with pytest.raises(BadRequest) as problem:
+                call()
+            assert problem.value.hint
+        if type(time) is int:
+            with pytest.raises(BadRequest):
+                repo.put(b"x", policy="ephemeral", expires=time)
+        assert 0 == repo.last_change()
+
+    @pytest.mark.parametrize("name", ["ctx-12345678", "art-0123456789ab", "../../x", "/x", "a//b", "\ud800", "a\0b"])
+    def test_a_name_that_would_be_taken_for_something_else_is_refused(self, repo: Repo, name: str) -> None:
+        """#21"""
+        commit = keep(repo, 0)
+        for call in (repo.fork, repo.tag):
+            with pytest.raises(BadRequest):
+                call(commit.id, name)
+        assert [] == repo.names()
 
     # -- the wire ----------------------------------------------------------------------------------------------
 

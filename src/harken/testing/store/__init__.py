@@ -11,6 +11,7 @@ The suite is split by subject; each part can be run by itself in the same way.
 
 from __future__ import annotations
 
+from .arguments import ArgumentContract
 from .artifacts import ArtifactContract
 from .chains import T0, grow
 from .commits import CommitContract
@@ -23,6 +24,12 @@ __all__ = ["T0", "StoreContract", "grow"]
 
 
 class StoreContract(
-    ArtifactContract, TransactionContract, CommitContract, SessionContract, FeedContract, MaintenanceContract
+    ArtifactContract,
+    TransactionContract,
+    CommitContract,
+    SessionContract,
+    FeedContract,
+    MaintenanceContract,
+    ArgumentContract,
 ):
     """Subclass it, and give it a fixture called `store` that yields an empty store."""

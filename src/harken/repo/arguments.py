@@ -1,0 +1,77 @@
+"""What the annotations of `Repo` mean at its door, where every argument is looked at (`harken.store.arguments`)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from types import NoneType
+
+import msgspec
+
+from harken.events import Event
+from harken.store import Commit, Name
+from harken.store.arguments import PATH, PLAIN, TEXT
+from harken.store.values import ArgumentKind
+
+SessionOrFile = str | os.PathLike[str]
+"""Text is a session of the store, a path object is a file."""
+
+_REF = ArgumentKind("give a REF as text, or a Commit or Name that a method returned", (str, Commit, Name))
+_FUNCTION = ArgumentKind("give a function, or None", (Callable, NoneType))
+_SESSION = ArgumentKind("give a session's id as text, or a file as a path object", (str, os.PathLike), (os.PathLike,))
+_PATH = ArgumentKind("give a path", (str, bytes, os.PathLike), (str, bytes, os.PathLike))
+_EVENT = ArgumentKind("give events", (Event,))
+
+REPO = PLAIN | {
+    "Ref": _REF,
+    "Ref | None": ArgumentKind(f"{_REF.hint}, or None", (*_REF.types, NoneType)),
+    "Time": ArgumentKind("give a text such as 2026-11-15T10:30:00Z, or a datetime", (str, int, datetime, NoneType)),
+    "bytes | Sequence[Event] | None": ArgumentKind(
+        "give bytes, or a list of events", (bytes, Iterable, NoneType), each=_EVENT
+    ),
+    "Iterable[Commit]": ArgumentKind(
+        "give a list of commits", (Iterable,), each=ArgumentKind("give commits", (Commit,))
+    ),
+    "Iterable[str]": ArgumentKind("give a list of text", (Iterable,), each=TEXT),
+    "Sequence[str]": ArgumentKind("give a list of names", (str, Iterable), each=TEXT),
+    "str | os.PathLike[str] | None": ArgumentKind("give a path, or None", (*PATH.types, NoneType), PATH.paths),
+    "Sequence[str | os.PathLike[str]]": ArgumentKind(
+        "give a list of paths", (str, bytes, os.PathLike, Iterable), _PATH.paths, each=_PATH
+    ),
+    "SessionOrFile": _SESSION,
+    "Sequence[SessionOrFile]": ArgumentKind("give a list of sessions and files", (Iterable,), each=_SESSION),
+    "Environment | None": ArgumentKind("give the environment, a mapping of text", (Mapping, NoneType)),
+    "threading.Event | None": ArgumentKind("give a `threading.Event`", (threading.Event, NoneType)),
+    "RunRequest": ArgumentKind("give a `RunRequest`", (msgspec.Struct,)),
+    "RunOutput": ArgumentKind("give a `RunOutput`", (msgspec.Struct,)),
+}
+
+_TEXT_OR_NONE, _NUMBER, _ORIGIN = PLAIN["str | None"], PLAIN["int | None"], PLAIN["dict[str, Any] | None"]
+FACTS = {
+    "commit_type": TEXT,
+    "checkpoint": TEXT,
+    **dict.fromkeys(("template", "principal", "machine", "session_id", "ticket_id", "thread_id"), _TEXT_OR_NONE),
+    "message_count": _NUMBER,
+    "token_count": _NUMBER,
+    "spawned_from": _ORIGIN,
+    "forked_from": REPO["Ref | None"],
+}
+"""The keywords of `CommitFacts`."""
+IMPORTING = {
+    **dict.fromkeys(("verify", "dry_run", "details"), PLAIN["bool"]),
+    "jobs": PLAIN["int"],
+    "on_files": _FUNCTION,
+}
+SESSION = {
+    **dict.fromkeys(("session_id", "frequency", "principal", "ack"), _TEXT_OR_NONE),
+    **dict.fromkeys(("on_warning", "clock"), _FUNCTION),
+    "readonly": PLAIN["bool"],
+}
+TRACK = {
+    **dict.fromkeys(("session_id", "principal", "template", "machine", "ticket_id", "thread_id", "frequency"), TEXT),
+    **dict.fromkeys(("parent", "forked_from", "branch"), TEXT),
+    "on_warning": _FUNCTION,
+    "spawned_from": _ORIGIN,
+}
