@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+from pathlib import Path
+
 import msgspec
 import pytest
 
+import harken
 from harken.context.refs import _tip
 from harken.errors import Ambiguous, BadRequest, Corrupt, NotFound
 from harken.events import Prompt, Response
@@ -205,6 +210,41 @@ class TestASession:
 
         with pytest.raises(Corrupt, match="ends at a commit that is not in the store"):
             _tip(repo.store, row, "0" * 64)
+
+
+class TestWhatADamagedStoreNames:
+    """#16: damage is told as damage; it never makes a REF name something else, or nothing."""
+
+    @pytest.mark.parametrize("kind", ["branch", "tag"])
+    def test_a_name_whose_commit_is_lost_falls_through_to_no_other(self, tmp_path: Path, kind: str) -> None:
+        with harken.open(tmp_path / "s.db") as repo:
+            first, second = chain(repo, [1]), chain(repo, [2])
+            (repo.fork if kind == "branch" else repo.tag)(first, second.id[:6])
+        lose(tmp_path / "s.db", first.id)
+
+        with harken.open(tmp_path / "s.db") as repo, pytest.raises(Corrupt) as caught:
+            repo.materialize(second.id[:6])
+
+        assert 9 == caught.value.exit_code
+
+    @pytest.mark.parametrize("ref", ["s", "s@m1a", "s~0", "winter-evening"])
+    def test_a_session_whose_tip_is_lost_is_damaged_and_not_unknown(self, tmp_path: Path, ref: str) -> None:
+        session = ref if ref.startswith("winter") else "s"
+        with harken.open(tmp_path / "s.db") as repo:
+            tip = keep(repo, turn(1), session_id=session)
+        lose(tmp_path / "s.db", tip.id)
+
+        with harken.open(tmp_path / "s.db") as repo, pytest.raises(Corrupt) as caught:
+            repo.commit(ref)
+
+        assert 9 == caught.value.exit_code
+
+
+def lose(path: Path, commit: str) -> None:
+    """Take a commit's row out of the store behind its back."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert 1 == db.execute("DELETE FROM commits WHERE id = ?", (bytes.fromhex(commit),)).rowcount
+        db.commit()
 
 
 class TestAnOlderTip:

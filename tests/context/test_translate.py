@@ -80,7 +80,7 @@ def test_what_is_lost_is_counted_with_the_reason() -> None:
     assert lost[0].why == "claude-code tells its model about its own rules"
 
 
-PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,7 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
         (Image(media_type="image/png", data=PNG), True),
         (Image(url="https://example.org/a.png"), True),
         (Image(media_type="image/png", data=PNG[:-4] + "…"), False),
+        (Image(media_type="image/png", data=base64.b64encode(base64.b64decode(PNG)[:40]).decode()), False),
         (Image(media_type="image/png", data="REDACTED"), False),
         (Image(media_type="image/svg+xml", data=base64.b64encode(b"<svg/>").decode()), False),
         (Image(media_type="image/png"), False),

@@ -223,6 +223,20 @@ class TestCheckpoint:
         with pytest.raises(BadRecord):
             repo.checkpoint(b"not cbor", format="events-v1")
 
+    @pytest.mark.parametrize("format", ["events-v1", "anthropic-messages-v1", "openai-responses-v1", "bureau-agent-v1"])
+    def test_refuses_what_was_cut_off(self, repo: Repo, format: str) -> None:
+        """#17: taken, it made the chain read as empty, and nothing was said of a loss."""
+        first = keep(repo, turn(1))
+        whole = repo.materialize(first, format=format).bytes
+
+        for data in (whole[:-1], whole[: len(whole) // 2]):
+            with pytest.raises(BadRecord, match=f"these bytes are no {format}"):
+                repo.checkpoint(data, format=format, parent=first)
+            with repo.store.write() as writer:
+                artifact = writer.put(data)
+            with pytest.raises(BadRecord, match=f"these bytes are no {format}"):
+                repo.checkpoint(artifact=artifact, format=format, parent=first)
+
     def test_refuses_a_parent_that_is_not_there(self, repo: Repo) -> None:
         with pytest.raises(NotFound):
             keep(repo, turn(1), "ctx-00000000")

@@ -21,6 +21,7 @@ from harken.repo import Repo
 from harken.runtimes.resume import Destination, Resumed
 from harken.runtimes.resume import resume as write_resumed
 from harken.store.memory import MemoryStore
+from support.recordings import session_files
 
 from .conftest import Bench
 
@@ -141,6 +142,48 @@ def test_what_nobody_can_read_is_not_passed_on(repo: Repo, tmp_path: Path) -> No
     with pytest.raises(BadRequest, match="cannot continue"):
         resume(repo, commit.short, runtime="codex", home=tmp_path, cwd=tmp_path)
     assert list(tmp_path.rglob("*.jsonl")) == []
+
+
+NOTHING_SAID = {
+    "claude-code": b'{"type":"file-history-snapshot","messageId":"m","snapshot":{},"isSnapshotUpdate":false}\n',
+    "codex": codex_session().splitlines(keepends=True)[0],
+}
+
+
+@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("source", FORMATS)
+def test_a_session_in_which_nobody_has_spoken_is_refused(repo: Repo, tmp_path: Path, source: str, target: str) -> None:
+    """#26: an empty file was written, which the program refuses, and it was called a success."""
+    commit = repo.checkpoint(NOTHING_SAID[source], format=FORMATS[source])
+    with pytest.raises(BadRequest, match="holds no conversation to go on from"):
+        resume(repo, commit.short, runtime=target, home=tmp_path, cwd=tmp_path)
+    assert [] == [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [] == repo.store.annotations(commit.id)
+    assert [] == repo.names()
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_from_whatever_commit_a_file_is_written_somebody_speaks_in_it(repo: Repo, tmp_path: Path, target: str) -> None:
+    """From every commit of every recorded session: refused with a sentence, or a session with a conversation."""
+    files = [(runtime, path) for runtime in FORMATS for path in session_files(runtime)]
+    written = refused = 0
+    for runtime, path in files:
+        format = get(FORMATS[runtime])
+        data, parent = path.read_bytes(), None
+        for delta in list(format.split(data))[:4]:
+            content = data[delta.start : delta.end]
+            parent = repo.checkpoint(content, format=format.name, parent=parent, commit_type=delta.commit_type)
+            try:
+                done = resume(repo, parent.id, runtime=target, home=tmp_path, cwd=tmp_path)
+            except BadRequest as problem:
+                assert "holds no conversation to go on from" in str(problem)
+                refused += 1
+                continue
+            events = get(FORMATS[target]).read(Path(done.path).read_bytes())
+            assert any(isinstance(event, (Prompt, Response)) for event in events), path
+            written += 1
+    assert written > 50
+    assert refused > 0
 
 
 # -- on the command line ---------------------------------------------------------------------------------------------

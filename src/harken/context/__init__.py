@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harken.formats.base import Counts, count
 
-from .checkpoint import checkpoint, get_artifact, instant, measure
+from .checkpoint import checkpoint, get_artifact, instant
 from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
@@ -47,7 +47,6 @@ __all__ = [
     "get_session",
     "instant",
     "materialize",
-    "measure",
     "session_bytes",
     "session_events",
     "session_records",

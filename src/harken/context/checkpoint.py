@@ -8,9 +8,10 @@ from datetime import datetime
 import msgspec
 
 from harken import clock, ids
-from harken.errors import Ambiguous, BadRequest, Conflict, NotFound
+from harken.errors import Ambiguous, BadRecord, BadRequest, Conflict, NotFound
+from harken.events import Output
 from harken.formats import find as find_format
-from harken.formats.base import Counts, concatenate, weigh
+from harken.formats.base import Counts, concatenate, count, weigh
 from harken.store import values
 from harken.store.base import Commit, Draft, Name, SessionRow, Store
 
@@ -55,18 +56,23 @@ def get_artifact(store: Store, ref: str) -> str:
     return found[0]
 
 
-def measure(format: str, data: bytes) -> Counts:
-    """What a delta amounts to, as far as anybody can read it."""
-    known = find_format(format)
-    return weigh(len(data)) if known is None else known.measure(data)
-
-
-def check_content(format: str, data: bytes) -> None:
-    """Refuse bytes that a chain of this format could never be joined from; what they say is not judged."""
+def weigh_content(format: str, data: bytes, *, counted: bool) -> Counts:
+    """What bytes that somebody hands over amount to, or nothing where that is counted; refused where a chain of this
+    format could never be joined from them. What they say is not judged."""
     if not data:
         raise BadRequest("there is nothing to keep", hint="give data that is not empty, or the name of an artifact")
-    if known := find_format(format):
-        known.join([data])
+    known = find_format(format)
+    if known is None:
+        return Counts() if counted else weigh(len(data))
+    known.join([data])
+    # Lines are read one by one, whatever is wrong with another. What is read in one piece has to be whole: joined to
+    # others, it would leave nothing of them.
+    events = known.read(data) if known.join is not concatenate and "read" in known.can else None
+    if events and isinstance(bad := events[0], Output) and bad.why and bad.raw == data:
+        raise BadRecord(f"these bytes are no {format}: {bad.why}", hint="they may be cut off; give all of them")
+    if counted:
+        return Counts()
+    return known.measure(data) if events is None or known.measurer is not None else count(events)
 
 
 def take_artifact(store: Store, artifact: str, format: str, *, counted: bool) -> Counts:
@@ -78,9 +84,7 @@ def take_artifact(store: Store, artifact: str, format: str, *, counted: bool) ->
     readable = known is not None and "read" in known.can
     if size and (known is None or known.join is concatenate) and (counted or not readable):
         return weigh(size)
-    data = store.get(artifact)
-    check_content(format, data)
-    return Counts() if counted else measure(format, data)
+    return weigh_content(format, store.get(artifact), counted=counted)
 
 
 LARGEST = (1 << 63) - 1

@@ -18,12 +18,12 @@ What people and agents said, what tools answered, and what the project's own fil
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 
 import msgspec
 
+from harken.errors import BadRequest
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.tally import ATTACHED
 from harken.formats import Format, Loss, Written, get, runtime_notices
@@ -73,7 +73,17 @@ def continued(store: Store, tip: Commit, *, format: str, write: Writer) -> Trans
     The answer says and lacks what `materialize` in that format does; tier 4 means that there is no way."""
     _, pieces, missing = conversation(store, tip, COMPACTION)
     made = translate(pieces, get(format), write=write)
+    if made.tier != "4":
+        _check_continued(tip, made)
     return msgspec.structs.replace(made, losses=(*made.losses, *missing))
+
+
+def _check_continued(tip: Commit, made: Translation) -> None:
+    known = get(made.format)
+    if made.events is not None:
+        check_said(tip, made.events)
+    elif known.reader is not None:
+        check_said(tip, known.reader(made.data), known.notices)
 
 
 def _native(pieces: Sequence[Piece], target: Format) -> Translation:
@@ -173,6 +183,21 @@ def merge(losses: Iterable[Loss]) -> tuple[Loss, ...]:
     return tuple(Loss(what=what, count=count, why=why) for (what, why), count in sorted(totals.items()))
 
 
+SAID = (Prompt, Response, ToolCall, ToolResult)
+
+
+def check_said(tip: Commit, events: Iterable[Event], notices: Container[str] = ()) -> None:
+    """Refuse to go on from a conversation in which nobody has said anything: a program that is given an empty session,
+    or one with nothing but its own notices, does not take it."""
+    for event in events:
+        if isinstance(event, SAID) and not (isinstance(event, Prompt) and _is_notice(event, notices)):
+            return
+    raise BadRequest(
+        f"{tip.short} holds no conversation to go on from",
+        hint="nobody has said anything up to there; `harken log` shows what came later",
+    )
+
+
 # -- what goes along into another runtime ------------------------------------------------------------------------------
 
 WHY = {
@@ -183,8 +208,6 @@ WHY = {
     "sealed summary": "only the provider that wrote it can open it",
 }
 """What stays behind, and why; the name is that of the runtime that goes on."""
-PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
-"""How a PNG, a JPEG and a GIF begin."""
 SEALED_SUMMARY = "compact_summary"
 
 
@@ -233,19 +256,22 @@ def _why_left(event: Event, notices: Container[str], answered: Container[str]) -
             return "sealed summary"
         case System():
             return "instructions of the runtime"
-        case Prompt(source="injected") if event.origin.removeprefix(ATTACHED) in notices:
+        case Prompt() if _is_notice(event, notices):
             return "notice of the runtime"
         case ToolCall() if event.server_tool and event.id not in answered:
             return "provider's own tool call"
     return ""
 
 
+def _is_notice(prompt: Prompt, notices: Container[str]) -> bool:
+    """Whether a runtime told its model about itself."""
+    return prompt.source == "injected" and prompt.origin.removeprefix(ATTACHED) in notices
+
+
 def _is_sound(image: Image) -> bool:
     """Whether a provider would take the picture; one that it refuses would make it refuse the whole conversation."""
     if not image.data:
         return bool(image.url)
-    try:
-        head = base64.b64decode(image.data, validate=True)[:16]
-    except ValueError:
-        return False
-    return head.startswith(PICTURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
+    from harken.formats.kit.pictures import is_picture  # most conversations have none
+
+    return is_picture(image.data)

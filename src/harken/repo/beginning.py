@@ -16,8 +16,9 @@ import msgspec
 from harken import formats
 from harken.context import materialize
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
+from harken.context.translate import check_said
 from harken.context.walk import renamed
-from harken.errors import BadRequest, Conflict, HarkenError
+from harken.errors import Conflict, HarkenError
 from harken.events import AgentCreated, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events
 from harken.formats import Loss
@@ -42,10 +43,7 @@ def beginning(store: Store, source: Commit, *, time: int) -> LogBeginning:
     """The first lines of a log that goes on from the commit."""
     made = materialize(store, source, format="events-v1")
     carried = list(_carried(decode_events(made.bytes), source.short))
-    if not carried:
-        raise BadRequest(
-            f"{source.short} holds no conversation to go on from", hint="`harken show` tells what it holds"
-        )
+    check_said(source, carried)
     created = AgentCreated(message_id="msg_0", agent_id=ROOT, name="root", role="root", time=time)
     written = formats.get(LOG_FORMAT).write([created, *carried])
     records = {event.message_id or id(event) for event in carried}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from harken import context
 from harken.context import Counts, Ref
-from harken.context.checkpoint import advance_session, check_content, check_count, take_artifact
+from harken.context.checkpoint import advance_session, check_count, take_artifact, weigh_content
 from harken.context.compaction import events_at, foundation
 from harken.context.spawned import resolve_origin
 from harken.context.summary import request as summary_request
@@ -131,8 +131,7 @@ def _counts(store: Store, data: bytes | None, artifact: str | None, format: str,
     """What the content amounts to; refused where a chain could not be joined from it."""
     if artifact is not None:
         return take_artifact(store, artifact, format, counted=counted)
-    check_content(format, data or b"")
-    return Counts() if counted else context.measure(format, data or b"")
+    return weigh_content(format, data or b"", counted=counted)
 
 
 def _said(facts: CommitFacts, machine: str) -> dict[str, Any]:
