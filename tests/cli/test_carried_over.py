@@ -268,3 +268,38 @@ def test_a_chain_that_hangs_from_another_sessions_commits_has_carried_those_over
     carried = own(repo, "two").carried
     assert carried is not None
     assert 1 == carried.prompts.human
+
+
+class TestTokensOfCodex:
+    OLD, ONE, TWO = (f"019b88e5-a2e4-7b90-8953-00000000000{digit}" for digit in "123")
+
+    def used(self, rollout: Rollout, total: int, last: int) -> Rollout:
+        info = {
+            "total_token_usage": {"input_tokens": 10 * total, "output_tokens": total},
+            "last_token_usage": {"input_tokens": 10 * last, "output_tokens": last},
+        }
+        return rollout.event("token_count", info=info)
+
+    def test_two_forks_that_used_as_much_stay_two(self, repo: Repo, tmp_path: Path) -> None:
+        first = self.used(Rollout(id=self.OLD).turn("hello"), 7, 7)
+        base = {"thread_id": self.OLD, "end_ordinal_exclusive": 9, "end_byte_offset": len(first.data)}
+        forks = [
+            self.used(Rollout(id=id, forked_from_id=self.OLD, history_base=base).turn("again"), 10, 3)
+            for id in (self.ONE, self.TWO)
+        ]
+        for name, rollout in zip("abc", (first, *forks), strict=True):
+            (tmp_path / f"rollout-{name}.jsonl").write_bytes(rollout.data)
+            take_in(repo, tmp_path / f"rollout-{name}.jsonl")
+
+        assert [130, 13] == total(repo)["usage"][:2]
+
+    def test_what_a_compaction_left_behind_is_not_used_again(self, repo: Repo, tmp_path: Path) -> None:
+        """Of the session alone as well: its file begins with a total of more than it tells of."""
+        old = self.used(self.used(Rollout(id=self.OLD).turn("hello"), 7, 7).compacted().turn("so"), 10, 3)
+        (tmp_path / "rollout-a.jsonl").write_bytes(old.data)
+        take_in(repo, tmp_path / "rollout-a.jsonl")
+        done = resume(repo, self.OLD, "codex", tmp_path)
+        take_in(repo, Path(done.path))
+
+        assert (3, 30) == (own(repo, done.session).figures.usage.output, own(repo, done.session).figures.usage.input)
+        assert [100, 10] == total(repo)["usage"][:2]

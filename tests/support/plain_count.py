@@ -326,6 +326,8 @@ def _codex_names(records: list[tuple[str, Record]]) -> Iterator[str]:
 
 
 def _codex_family(metas: list[Record]) -> str:
+    if metas and metas[0].get("history_base"):
+        return f"{metas[0].get('id')}@{metas[0]['history_base'].get('end_byte_offset')}"
     parents = {meta.get("id"): meta.get("forked_from_id") for meta in reversed(metas)}
     family = metas[0].get("id") if metas else ""
     while parents.get(family):
@@ -396,8 +398,8 @@ def _codex_usage(count: Count, records: list[tuple[str, Record]], metas: list[Re
         if not isinstance(total, dict):
             continue
         now = [total.get(field) for field in CODEX]
-        if metas and metas[0].get("history_base") and not count.requests:
-            # A fork in a file of its own: its totals go on from those of the other file.
+        if metas and (metas[0].get("history_base") or metas[0].get("forked_from_id")) and not count.requests:
+            # A fork in a file of its own, or of a thread that was compacted: its totals go on from earlier ones.
             last = info.get("last_token_usage") or {}
             before = [(a or 0) - (last.get(field) or 0) for a, field in zip(now, CODEX, strict=True)]
         if now == before:

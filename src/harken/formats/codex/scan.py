@@ -92,8 +92,7 @@ class _RolloutScanner:
         self.now = counts
         self.base = counts.offset
         self.cutter = Cutter(counts.offset)
-        based = counts.fork_base is not None
-        self.meter = Meter(counts.total, counts.threads, counts.session, based, counts.restarts)
+        self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base, counts.restarts)
         self.deltas: list[Delta] = []
         self.calls: dict[str, str] = {}
         self.low = self.high = ""

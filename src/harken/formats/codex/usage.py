@@ -2,8 +2,9 @@
 
 A total becomes a step: the difference to the total before it, under a key made of the thread's family and of the total
 itself. Adding steps with different keys gives the last total again; a total that is repeated, or copied into a fork,
-has the same key and counts once. A total that falls is the first of another run (before 0.50 every resume counted from
-zero); the runs are added up, and each has keys of its own.
+has the same key and counts once. A fork that only points at another file copies nothing: its totals go on from that
+file's, and its keys are its own, so that two forks which used as much stay two. A total that falls is the first of
+another run (before 0.50 every resume counted from zero); the runs are added up, and each has keys of its own.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ class Meter:
         last: Totals = ZERO,
         parents: dict[str, str] | None = None,
         thread: str = "",
-        based: bool = False,
+        base: int | None = None,
         restarts: int = 0,
     ) -> None:
         self.last = last
-        self.based = based
-        """Whether the file goes on from another one, whose total its first total includes."""
+        self.base = base
+        """How many bytes of another file this one goes on from without repeating them."""
         self.parents = dict(parents or {})
         """The threads the file has named so far, and which each was forked from."""
         self.thread = thread
@@ -65,7 +66,7 @@ class Meter:
         """Take note of a `session_meta`; a fork repeats those of the threads it comes from."""
         thread = text_of(meta.get("id"))
         if not self.thread:
-            self.thread, self.based = thread, base_offset(meta) is not None
+            self.thread, self.base = thread, base_offset(meta)
         if len(self.parents) < _THREADS:
             self.parents.setdefault(thread, text_of(meta.get("forked_from_id")))
         self._family = ""
@@ -78,6 +79,8 @@ class Meter:
         return self._family
 
     def _oldest(self) -> str:
+        if self.base is not None:
+            return f"codex:{self.thread}@{self.base}"
         thread, seen = self.thread, set[str]()
         while thread not in seen and (parent := self.parents.get(thread)):
             seen.add(thread)
@@ -88,7 +91,7 @@ class Meter:
         """What was used since the last total; None where the event says nothing of it."""
         if payload.get("type") != "token_count" or (total := totals_of(payload)) is None or total == self.last:
             return None
-        before = self._base(payload, total) if self.last == ZERO and self.based else self.last
+        before = self._base(payload, total) if self.last == ZERO and self._continues else self.last
         self.last = total
         if any((now or 0) < (then or 0) for now, then in zip(total, before, strict=True)):
             self.restarts += 1
@@ -97,6 +100,12 @@ class Meter:
             return None
         key = "-".join(str(number or 0) for number in (*total, *([self.restarts] if self.restarts else [])))
         return (self.family, key), tokens_of(_difference(total, before))
+
+    @property
+    def _continues(self) -> bool:
+        """Whether the first total may include what was used before: by the file this one goes on from, or by what a
+        compaction left out of a copy."""
+        return self.base is not None or bool(self.parents.get(self.thread))
 
     def _base(self, payload: Record, total: Totals) -> Totals:
         """The total before the file's first request."""
