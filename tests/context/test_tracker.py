@@ -191,6 +191,19 @@ class TestWhenTheStoreFails:
         assert 0 == live.pending
         assert len(turn(1)) == len(repo.conversation("live"))
 
+    def test_what_was_tried_twice_costs_once(self, repo: Repo) -> None:
+        repo.store = broken = Broken(repo.store)  # type: ignore[assignment]
+        live = tracker(repo)
+        broken.failing = True
+        live.feed([*turn(1), Metric(cost_usd=0.25)])
+        live.checkpoint()
+        broken.failing = False
+        live.close()
+
+        row = repo.store.find_session("live")
+        assert row is not None
+        assert 250_000 == row.cost_usd_micros
+
     def test_a_compaction_keeps_its_place(self, repo: Repo) -> None:
         repo.store = broken = Broken(repo.store)  # type: ignore[assignment]
         live = tracker(repo)

@@ -77,6 +77,13 @@ class TestFrequency:
 
         assert [(5, "session_end")] == cuts(events, "end")
 
+    def test_a_running_cost_and_an_embedded_figure_end_neither_the_run_nor_the_message(self) -> None:
+        words, call = Response(content="a", api_id="m1"), ToolCall(name="x", api_id="m1")
+        told = [Metric(cost_usd=1.0, scope="so_far"), Metric(api_id="m9", output_tokens=1, scope="embedded")]
+
+        assert [] == cuts([ASK, *told, ASK], "end")
+        assert [(5, "turn_boundary")] == cuts([ASK, words, *told, call])
+
     @pytest.mark.parametrize("text", ["", "often", "every=0", "every=-1", "every=x", "TURN", "every=1e3"])
     def test_anything_else_is_refused(self, text: str) -> None:
         with pytest.raises(BadRequest, match="no checkpoint frequency"):

@@ -21,6 +21,7 @@ def metric(
     *,
     request: str = "r",
     status: str = "",
+    scope: str = "",
     model: str = "demo",
     cost: float | None = None,
 ) -> Metric:
@@ -32,6 +33,7 @@ def metric(
         cache_read_tokens=100,
         cache_write_tokens=1000,
         status=status,
+        scope=scope,
         model=model,
         cost_usd=cost,
     )
@@ -62,7 +64,7 @@ def test_what_the_harness_made_up_does_not_count() -> None:
 
 
 def test_an_embedded_figure_counts_only_where_its_message_is_seen_nowhere_else() -> None:
-    embedded = metric("m1", 9, request="other", status="embedded")
+    embedded = metric("m1", 9, request="other", scope="embedded")
 
     assert (10, 9) == figures(embedded)
     assert (10, 1) == figures(embedded, metric("m1", 1))
@@ -235,7 +237,7 @@ def test_what_a_compaction_puts_in_place_is_not_said_again() -> None:
 STREAMS = st.lists(
     st.one_of(
         st.builds(metric, st.sampled_from(["", "a", "b"]), COUNTS, request=st.sampled_from("xy")),
-        st.builds(metric, st.sampled_from("ab"), COUNTS, status=st.just("embedded")),
+        st.builds(metric, st.sampled_from("ab"), COUNTS, scope=st.just("embedded")),
         st.builds(Prompt, source=st.sampled_from(["user", "injected"]), time=COUNTS),
         st.builds(ToolCall, name=st.sampled_from(["Read", "Bash"])),
         st.builds(Response, content=st.just("x")),

@@ -257,18 +257,19 @@ class Tracker:
             row = msgspec.structs.replace(
                 self._row,
                 tip=tip.id,
-                started=_first_time(work.events, tip.time) if self._row.started is None else self._row.started,
+                started=[*_times(work.events), tip.time][0] if self._row.started is None else self._row.started,
                 ended=tip.time,
                 messages=self._row.messages + messages,
                 state=msgspec.json.encode(kept) if self._alone and self._branch is None else b"",
             )
-            row = self._save(writer, row, known, work.events)
+            spent = self._spent_with(work.events)
+            row = self._save(writer, row, known, spent.cost_usd_micros)
             if (branch := self._branch) is not None and self._follows:
                 writer.move(branch.name, kind="branch", to=tip.id, expect=branch.target, time=tip.time, record=False)
         if branch is not None:
             self._branch = msgspec.structs.replace(branch, target=tip.id)
         self._tip, self._row, self._kept = tip, row, kept
-        self._spent_kept = self._spent.cost_usd_micros or 0
+        self._spent, self._spent_kept = spent, spent.cost_usd_micros or 0
 
     def _meet(self, row: SessionRow | None) -> None:
         """Go on from where the session is now. Nobody else can write meanwhile, so the row is the newest there is."""
@@ -284,15 +285,20 @@ class Tracker:
         """Whether the session goes by a chain that was made from its file, which this one is no part of."""
         return bool(row.source) and (self._branch is not None or row.source != self._row.source)
 
-    def _save(self, writer: Writer, row: SessionRow, known: SessionRow | None, events: list[Event]) -> SessionRow:
+    def _spent_with(self, events: list[Event]) -> Tally:
+        """What the run has cost with these events. Only a transaction that has landed makes it the tracker's own: what
+        failed is tried again, and must not cost twice."""
+        costs = [event for event in events if isinstance(event, Metric) and event.cost_usd is not None]
+        spent = self._spent.copy() if costs else self._spent
+        for event in costs:
+            spent.metric(event)
+        return spent
+
+    def _save(self, writer: Writer, row: SessionRow, known: SessionRow | None, spent: int | None) -> SessionRow:
         """Save the session's row, with what the run says of itself. Where the session has a chain made from its file,
         it stays on that one, and stands at this one only while this one is above it; an import made meanwhile finds
         the rest by itself."""
-        for event in events:
-            if isinstance(event, Metric) and event.cost_usd is not None:
-                self._spent.metric(event)
-        facts, spent = self._facts, self._spent.cost_usd_micros
-        said = {name: text for name in RUN_FACTS if (text := getattr(facts, name))}
+        said = {name: text for name in RUN_FACTS if (text := getattr(self._facts, name))}
         if spent is not None:
             said["cost_usd_micros"] = (self._spent_before or 0) + spent
         if known is None or not self._is_from_file(known):
@@ -330,8 +336,8 @@ class Tracker:
         """The last instant written in the events, never before the parent's; the present where none is written.
 
         So the same stream gives the same commits wherever it is kept."""
-        written = _last_time(events)
-        instant = written if written is not None else self._repo.clock()
+        written = _times(events)
+        instant = written[-1] if written else self._repo.clock()
         return max(instant, tip.time) if tip else instant
 
 
@@ -342,16 +348,8 @@ def _read_state(state: bytes) -> Kept:
         return Kept()
 
 
-def _first_time(events: Sequence[Event], otherwise: int) -> int:
-    return next((time for event in events if (time := _real(event)) is not None), otherwise)
-
-
-def _last_time(events: Sequence[Event]) -> int | None:
-    return next((time for event in reversed(events) if (time := _real(event)) is not None), None)
-
-
-def _real(event: Event) -> int | None:
-    return event.time if event.time is not None and clock.in_calendar(event.time) else None
+def _times(events: Sequence[Event]) -> list[int]:
+    return [event.time for event in events if event.time is not None and clock.in_calendar(event.time)]
 
 
 def _encode(events: Sequence[Event]) -> bytes:

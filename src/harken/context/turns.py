@@ -74,7 +74,7 @@ def after(rule: Frequency, position: Position, event: Event) -> tuple[Position, 
             return Position(boundary=event.subtype == _BOUNDARIES[0]), COMPACTION
         case System(subtype="shutdown"):
             return Position(), END
-        case Metric() if event.status:
+        case Metric() if event.ends_run:
             return Position(), END
         case TranscriptEdit():
             return Position(), COMPACTION
@@ -106,6 +106,8 @@ def _continues(key: str, event: Event) -> bool:
     if isinstance(event, (Thinking, Response, ToolCall)):
         return key == message_key(event)
     # Usage is reported with the message it belongs to, or right behind it: without an id, or naming it as its cause.
-    if not isinstance(event, Metric) or event.status:
+    if not isinstance(event, Metric) or event.ends_run:
         return False
+    if event.scope:
+        return True  # it is of something else, and comes when it comes
     return message_key(event) in ("", key) or key in event.causes()

@@ -49,6 +49,10 @@ def _plus(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else min(one + other, LARGEST_COUNT)
 
 
+EMBEDDED = "embedded"
+SO_FAR = "so_far"
+
+
 class Metric(Event, frozen=True, kw_only=True, gc=False):
     """Tokens, cost and time, of one API message or of a whole run."""
 
@@ -62,10 +66,19 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     duration_seconds: float = 0.0
     turn_count: int = 0
     status: str = ""
-    """`success`, `error_max_turns`, `error_during_execution`, `error_max_budget_usd`, or empty."""
+    """How a run ended, and with that, that it did: `success`, `error_max_turns`, `error_during_execution`,
+    `error_max_budget_usd`. The figures are then the run's own."""
+    scope: str = ""
+    """What else the figures are of than one request or a run that ended: `embedded`, a request that another agent's
+    record tells of; `so_far`, everything the process has done until now."""
     model: str = ""
     request_id: str = ""
     """With `api_id` the key under which usage is counted once."""
+
+    @property
+    def ends_run(self) -> bool:
+        """Whether a run is over; a running figure ends nothing."""
+        return bool(self.status)
 
     @property
     def tokens(self) -> Tokens:

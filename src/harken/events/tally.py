@@ -20,14 +20,12 @@ import msgspec
 from .base import LARGEST_COUNT, Event, clean
 from .messages import Prompt, Response, System
 from .records import by_record
-from .runs import Error, Metric, Tokens
+from .runs import EMBEDDED, SO_FAR, Error, Metric, Tokens
 from .session import TranscriptEdit
 from .tools import ToolCall, ToolResult
 
 SYNTHETIC = "<synthetic>"
 """The model of messages that a harness made up; nobody was asked and nothing was used."""
-NESTED = "embedded"
-"""The status of a metric that stands in another agent's record."""
 ATTACHED = "attachment:"
 """How the origins of texts begin that came along with a prompt instead of standing in its place."""
 BOUNDARY = "compact_boundary"
@@ -204,13 +202,13 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.requests[_plain(key)] = usage
 
     def metric(self, metric: Metric) -> None:
-        """What a metric says: of a request, or of a whole run."""
-        if metric.status and metric.status != NESTED:
+        """What a metric says: of a request, of a whole run, or of the process so far."""
+        if metric.ends_run or metric.scope == SO_FAR:
             self.run(metric.tokens, metric.cost_usd)
         else:
             told = metric.tokens.possible
             counts = (told.input, told.output, told.cache_read, told.cache_write)
-            usage = RequestUsage(*counts, metric.model, metric.cost_usd, metric.status == NESTED)
+            usage = RequestUsage(*counts, metric.model, metric.cost_usd, metric.scope == EMBEDDED)
             self.request(metric.api_id, metric.request_id, usage)
 
     def run(self, tokens: Tokens | None, cost_usd: float | None) -> None:
@@ -225,6 +223,10 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         self.process_cost = cost_usd
 
     # -- several together ---------------------------------------------------------------------------------------------
+
+    def copy(self) -> Tally:
+        """The same counts, which may then go their own way."""
+        return msgspec.structs.replace(self.without_requests(), requests=dict(self.requests))
 
     def without_requests(self) -> Tally:
         """A copy that goes its own way, without the requests: those are merged by their ids, not gone on from."""

@@ -236,7 +236,7 @@ def test_a_progress_record_is_kept_and_its_embedded_usage_is_marked() -> None:
     assert isinstance(kept, Output)
     assert isinstance(metric, Metric)
     assert ("embedded", "m9", "req9", "abc", 4) == (
-        metric.status,
+        metric.scope,
         metric.api_id,
         metric.request_id,
         metric.agent_id,

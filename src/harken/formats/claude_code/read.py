@@ -24,7 +24,8 @@ from harken.events import (
     ToolResult,
 )
 from harken.events.base import clean, figure
-from harken.events.tally import NESTED, SYNTHETIC
+from harken.events.runs import EMBEDDED, SO_FAR
+from harken.events.tally import SYNTHETIC
 from harken.formats.kit.anthropic import assistant_event, user_events
 from harken.formats.kit.jsonl import encode, is_overlong, lines, take_apart
 
@@ -33,8 +34,6 @@ from .branch import Node, choose, survey
 from .records import by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
 
 Record = dict[str, Any]
-RUNNING = "running"
-"""The status of a metric about a session that may go on."""
 API_ERROR = "api_error"
 """The subtype of a `system` record about a request that failed."""
 
@@ -221,7 +220,7 @@ def _progress(record: Record, raw: bytes) -> Iterator[Event]:
             agent_id=clean(_text(data, "agentId")),
             request_id=clean(_text(inner, "requestId")),
             model=clean(_text(body, "model")),
-            status=NESTED,
+            scope=EMBEDDED,
         )
 
 
@@ -251,7 +250,7 @@ def run_metric(record: Record) -> Metric:
 def _cost_state(record: Record, raw: bytes) -> Iterator[Event]:
     """What the session has cost so far, its sub-agents included; each of these records includes the ones before."""
     cost = cost_so_far(record)
-    yield Output(raw=raw) if cost is None else Metric(cost_usd=cost, status=RUNNING)
+    yield Output(raw=raw) if cost is None else Metric(cost_usd=cost, scope=SO_FAR)
 
 
 RECORDS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
