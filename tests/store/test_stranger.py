@@ -19,18 +19,21 @@ from support.recordings import CORPUS, FOLDER
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-import stranger_sources as stranger  # noqa: E402  it has to be found without Harken's help
+import stranger as store_reader  # noqa: E402  they have to be found without Harken's help
+import stranger_sources as stranger  # noqa: E402
+from stranger_refs import Ambiguous, Refs  # noqa: E402
 
 LOGS = sorted((HERE.parent / "golden" / "session-log").glob("*/*.jsonl"))
 ALLOWED = {"__future__", "hashlib", "json", "re", "datetime", "pathlib", "blake3"}
 
 
-def test_the_stranger_imports_nothing_of_ours():
-    tree = ast.parse((HERE / "stranger_sources.py").read_text())
+@pytest.mark.parametrize("name", ["stranger_sources.py", "stranger_refs.py"])
+def test_the_stranger_imports_nothing_of_ours(name):
+    tree = ast.parse((HERE / name).read_text())
     modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 
-    assert ALLOWED == modules
+    assert modules <= ALLOWED
 
 
 # -- real files --------------------------------------------------------------------------------------------------------
@@ -81,6 +84,58 @@ def test_logs_and_their_agents_have_the_sessions_names_and_seals_of_the_document
             # Two dialects of one example begin with the same line, and so are two files of one session.
             chains = [chain(repo, tip) for tip in (row.tip, *row.older)]
             assert stranger.chain_of(lines, "session-log-v2", session) in chains, (source, agent)
+
+
+def test_every_row_of_a_store_of_recorded_sessions_has_the_names_seals_and_sums_of_the_document(imported):
+    repo, _ = imported
+    reader = store_reader.Reader(repo.store.path)
+
+    reader.sums()
+    assert {commit.id for commit in repo.store.commits()} == reader.commits().keys()
+    assert all(data is not None for data in reader.artifacts().values())
+    reader.db.close()
+
+
+def typed_refs(repo):
+    """Every form of REF, as people would type it, and some that name nothing."""
+    for commit in repo.store.commits():
+        yield from (commit.short, commit.short[4:], commit.id, f"ctx-{commit.id[:6]}", commit.id[:4].upper())
+    for row in repo.store.sessions():
+        yield from (row.session, row.session[:6], row.session[:9], f"{row.session}~0", f"{row.session}~1")
+        yield from (f"{row.session}@@0", f"{row.session}~0@@0", f"{row.session[:9]}@@0", f"{row.session}@nobody")
+        if row.agent:
+            yield f"{row.parent[:13]}/{row.agent}"
+    for row in [row for row in repo.store.sessions() if not row.parent][:20]:
+        events = repo.events(row.session)[:: max(1, len(repo.events(row.session)) // 6)]
+        for event in events:
+            yield from (f"{row.session}@{event.message_id}", f"{row.session}@{event.api_id or 'none'}")
+    yield from ("review", "ctx-", "ctx-12", "12", "nobody", "nobody@x", "~1", "@", "0000")
+
+
+def test_refs_name_what_the_document_says(imported):
+    repo, _ = imported
+    newest = repo.store.commits()[0]
+    repo.fork(newest, "review")
+    reader = store_reader.Reader(repo.store.path)
+    refs = Refs(reader)
+    seen = {"found": 0, "several": 0, "nothing": 0}
+
+    for ref in typed_refs(repo):
+        try:
+            expected = refs.resolve(ref)
+        except Ambiguous:
+            seen["several"] += 1
+            with pytest.raises(harken.Ambiguous):
+                repo.commit(ref)
+        else:
+            seen["found" if expected else "nothing"] += 1
+            try:
+                assert expected == repo.commit(ref).id, ref
+            except (harken.NotFound, harken.BadRequest):
+                assert expected is None, ref
+    reader.db.close()
+
+    assert all(seen.values()), seen
 
 
 # -- files that nobody would write -------------------------------------------------------------------------------------
