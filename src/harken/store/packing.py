@@ -3,6 +3,16 @@
 Content is read and compressed before anybody has to wait; then one transaction checks that nothing changed meanwhile,
 adds the large frame and moves the slices. Whoever reads at that moment sees either state. The slot of a small frame
 is free when no artifact points at it any more; nothing is written to say so, and the next small frame goes there.
+
+What a checkpoint wrote goes through up to three places, and each step is taken only where it saves room:
+
+    a small loose frame     as it was written; every further checkpoint of the chain adds one
+    a larger loose frame    the chain's small ones together, below three quarters of a full frame: it is still loose, so
+                            that the next packing makes one frame of it and of what came since
+    a frame                 for good: full, or of several chains, or because another frame leans on it as its prefix
+
+Slots are overwritten in place and numbers of frames are never used again. So a reader may remember a frame by its
+number, and a slot only together with the hash that it had.
 """
 
 from __future__ import annotations
@@ -24,7 +34,8 @@ if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
 LOOSE_TOTAL = 4 * FRAME_SIZE
-"""Content of small loose frames in the whole store that is gathered even where no chain has a frame full of it."""
+"""Content of small loose frames in the whole store that is gathered even where no chain has a frame full of it: many
+short sessions would otherwise never be packed."""
 
 SMALL = LOOSE_LIMIT
 """Below this a loose frame is as it was written; above, it has been packed once and may grow."""
@@ -109,7 +120,7 @@ class Packer:
         return gone
 
     def settle(self, chain: int) -> None:
-        """Inside a transaction: gather a chain's loose frames for good."""
+        """Inside a transaction: gather a chain's loose frames for good: another frame is going to lean on them."""
         rows = [Loose.of(row) for row in self._store.db.all(sql.LOOSE_OF, (chain,))]
         for group in _groups(rows):
             content, frame = self._gather(group)
@@ -141,9 +152,12 @@ class Packer:
         db, start = self._store.db, 0
         moves: list[tuple[Row, int]] = []
         for loose in group:
+            # The group was read and compressed before this transaction began: another process may have packed it since,
+            # and filled the slot anew. Then the work was for nothing, and nothing is lost.
             row = db.one(sql.LOOSE_ROW, (loose.slot,))
             if row is None or row[:-1] != tuple(loose):
                 return 0
+            # The slices must be the whole content, else those of the group behind them would get a wrong start.
             slices = self._slices(loose)
             if sum(row[4] for row in slices) != loose.size:
                 if slices:  # some of it was evicted: the frame stays as it is until gc writes it anew
@@ -152,7 +166,8 @@ class Packer:
             moves += [(row, start + row[3]) for row in slices]
             start += loose.size
         chains = {loose.chain for loose in group}
-        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and not for_good:  # room for more of the chain
+        # Made a frame now, a chain that grows slowly would leave one small frame for good at every packing.
+        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and not for_good:
             (slot,) = db.one(sql.NEXT["slot"]) or (1,)
             ends = (min(loose.first for loose in group), max(loose.last for loose in group))
             fill_slot(db, slot, frame, chains.pop(), *ends)
@@ -184,7 +199,9 @@ def highest_frame(store: SqliteStore) -> int:
 
 
 def keep_highest(store: SqliteStore, highest: int) -> None:
-    """After frames were dropped: a number is never used again, so an empty frame keeps the highest known."""
+    """After frames were dropped: a number is never used again, so an empty frame keeps the highest known.
+
+    The next number is the highest in the table and one; without this, the number of a dropped frame would come back."""
     if highest_frame(store) < highest:
         add_frame(store.db, highest, seal_frame(b""))
 

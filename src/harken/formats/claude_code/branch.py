@@ -37,6 +37,7 @@ GAP = 5 * SECOND
 _LOOKED_AT = 1000
 """How many stand-ins are considered; a hostile file could offer any number."""
 _LOST = -2
+"""In the place of a parent: it is named, and not in the file. A record without a parent has -1."""
 KEPT_SIDE = frozenset({"content-replacement"})
 """Side records that change what the model is sent, and so belong to the context."""
 
@@ -225,7 +226,9 @@ class _Tree:
         return line.type != "progress" and (line.isSidechain is True) == self.home
 
     def end(self, chosen: str | None) -> int:
-        """Where the path begins, going backwards; -1 where there is no conversation."""
+        """Where the path begins, going backwards; -1 where there is no conversation.
+
+        The last line does not tell: it may be a side chain's, a notice, or belong to a branch that was left."""
         # A side chain, or what a compaction left behind, does not keep a record from being the end.
         counted = (index for index in range(len(self.nodes)) if self._at_home(index) and index not in self.left)
         parents = {self.parent[index] for index in counted}
@@ -303,7 +306,8 @@ class _Tree:
         beside, spans = self._beside(path)
         behind: dict[int, list[int]] = defaultdict(list)
         for name, (first, last) in spans.items():
-            # The smallest index from each place on: it rises, so the last place before an index is found by halving.
+            # Each goes behind the last record of its message's stretch that stands before it in the file; the path need
+            # not be in the file's order. The smallest index from each place on rises: that place is found by halving.
             floors = list(accumulate(reversed(path[first : last + 1]), min))[::-1]
             for index in beside[name]:
                 behind[first + max(0, bisect_left(floors, index) - 1)].append(index)

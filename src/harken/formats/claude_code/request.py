@@ -104,9 +104,12 @@ class _Message(msgspec.Struct):
 
 
 def _merge(turns: list[RequestTurn]) -> list[RequestTurn]:
+    """Records as messages. The program writes a record for every block, as it arrives, so one message of the API is
+    several records, with the results of its first calls between them."""
     sent: list[_Message] = []
     near: dict[str, _Message] = {}
-    """The assistant's messages since the last prompt, which a late record of theirs still finds."""
+    """By message id (empty where a record has none), the assistant's messages since the last prompt: a late record of
+    theirs still finds them."""
     for turn in turns:
         if turn.role == "assistant":
             # Tools answer while a message is still being written, so results do not end it; a prompt does.
@@ -163,7 +166,10 @@ def _fold(result: Block, part: list[Block]) -> Block:
 
 
 def _pair(sent: list[RequestTurn]) -> list[RequestTurn]:
-    """Every call followed by its result, once; every result behind its call."""
+    """Every call followed by its result, once; every result behind its call.
+
+    The API refuses a request in which a call has no result in the next message, a result has no call in the message
+    before, or two calls have one id. After interruptions, resumes and compactions a file can hold all three."""
     paired: list[RequestTurn] = []
     seen: set[Any] = set()
     open_calls: list[Any] = []
@@ -199,6 +205,7 @@ def _pair_assistant(message: RequestTurn, seen: set[Any]) -> list[Any]:
 
 
 def _pair_user(message: RequestTurn, calls: list[Any], *, first: bool) -> None:
+    """Keep the first result of each call of the message before, put in those that are missing, and drop all others."""
     results: dict[Any, Block] = {}
     asked = set(calls)
     for block in message.blocks:
@@ -213,7 +220,9 @@ def _pair_user(message: RequestTurn, calls: list[Any], *, first: bool) -> None:
 
 
 def _finish(message: RequestTurn, model: str | None) -> RequestTurn:
+    """The message without what the API would refuse: empty texts, and thinking that another model signed."""
     if message.role == "user":
+        # Nothing but empty texts: one alone goes out as it is, several become the program's words for nothing.
         said = [block for block in message.blocks if block.get("type") != "text" or block["text"]]
         if message.blocks and not said:
             said = message.blocks if len(message.blocks) == 1 else [{"type": "text", "text": NO_CONTENT}]
