@@ -13,8 +13,8 @@ The packages, in the order data meets them. A package may import those after its
     views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
     repo       <- events formats log agents store context runtimes views analytics   operations as sentences
-    api        <- events formats store context runtimes views repo   one typed function per operation
-    cli        <- events formats log agents runtimes views repo api   one file per command
+    api        <- events formats log agents store context runtimes views repo   one typed function per operation
+    cli        <- formats views repo api                           one file per command
     testing    <- events formats store context runtimes repo       contract suites and builders for others
 
 A test compares this map with the imports: what nobody uses is not on it.
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .repo import Repo as Repo
     from .repo import default_location as default_location
     from .repo import open as open
+    from .runtimes.run import RunOutput as RunOutput
     from .store import Change as Change
     from .store import Commit as Commit
     from .store import Name as Name
@@ -62,12 +63,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Promised names and the package each lives in. They are looked up when first asked for, so that `import harken`
+# Promised names and the module each lives in. They are looked up when first asked for, so that `import harken`
 # costs next to nothing and never pulls in an extra.
 _HOME = {
     "Repo": "repo",
     "default_location": "repo",
     "open": "repo",
+    "RunOutput": "runtimes.run",
     "Tracker": "context",
     "Diff": "context",
     "Materialized": "context",

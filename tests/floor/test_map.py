@@ -111,26 +111,12 @@ def test_a_class_name_stands_for_one_thing() -> None:
     assert {} == {name: files for name, files in classes.items() if len(files) > 1}
 
 
-MAY_CALL_BELOW = {
-    "chat.py": "a conversation at the terminal is made of agents and a log",
-    "current_context.py": "asks the socket of the run it was called from",
-    "opening.py": "views are drawn from a viewer",
-    "run.py": "a run is a process at this terminal",
-    "runtimes.py": "a runtime is typed by its name",
-    "trace.py": "views are drawn from a viewer",
-    "view.py": "views are drawn from a viewer",
-    "view_drawing.py": "views are drawn from a viewer",
-}
-"""Commands that still call something below `api`."""
-
-
 def test_a_command_calls_api_and_nothing_below_it() -> None:
     allowed = {"api", "repo", "cli", "__version__", *FLOOR}
     terminal = {
         ("log.py", "views"),  # the drawing of a graph
-        *((file, "runtimes") for file in ("import_.py", "resume.py", "watch.py")),  # what `RuntimeName` gives
-        ("resume.py", "formats"),
+        ("resume.py", "formats"),  # losses of a run and of an answer are told alike
     }
-    strangers = {(file, other) for file, other in imports("cli") if other not in allowed and file not in MAY_CALL_BELOW}
+    strangers = {(file, other) for file, other in imports("cli") if other not in allowed}
 
     assert terminal == strangers

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 import harken
+from support.fake_runtime import NOTES, STEPS, install
+from support.stream_lines import init, result, says
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
@@ -32,12 +36,18 @@ def test_the_guide_for_programs_runs_from_its_first_line_to_its_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "steps.json").write_text(json.dumps([init(), says("Fixed."), result("Fixed.")]))
+    monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin')}:{os.environ['PATH']}")
+    monkeypatch.setenv(STEPS, str(tmp_path / "steps.json"))
+    monkeypatch.setenv(NOTES, str(tmp_path / "notes.json"))
     names: dict[str, object] = {"__name__": "guide"}
 
     for number, code in enumerate(blocks("embedding.md")):
         exec(compile(code, f"embedding.md, block {number}", "exec"), names)
 
-    assert "not_found" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "not_found" in out
+    assert "Fixed." in out
 
 
 def test_the_guide_for_programs_needs_no_inner_module() -> None:

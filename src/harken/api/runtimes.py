@@ -1,4 +1,4 @@
-"""Sessions in and out: import, watch, resume."""
+"""The runtimes there are, and their sessions in and out: import, watch, resume."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harken import clock
+from harken import runtimes as registry
 from harken.repo import Repo
 from harken.runtimes.memory import ImportResult
 
@@ -273,3 +274,42 @@ def resume(repo: Repo, request: ResumeRequest) -> ResumeAnswer:
         losses=[LossAnswer(what=loss.what, count=loss.count, why=loss.why) for loss in done.losses],
         source=done.source,
     )
+
+
+class RuntimesRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which runtimes to list."""
+
+    name: str = ""
+    """The one of this name, which has to be there; empty for all."""
+    can: str = ""
+    """Those that can do this: `import`, `resume` or `run`; empty for all."""
+    broken: bool = False
+    """The plug-ins that cannot be used, in place of those that can."""
+
+
+class RuntimeAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """A runtime."""
+
+    name: str
+    """What it is called, like `claude-code`."""
+    label: str
+    """What people call it, like `Claude Code`."""
+    format: str
+    """The format of its sessions."""
+    can: list[str]
+    """What can be done with it: `import`, `resume`, `run`."""
+    problem: str
+    """Why it cannot be used, where a plug-in has failed; empty otherwise."""
+
+
+def runtimes(repo: None, request: RuntimesRequest) -> Iterator[RuntimeAnswer]:
+    """The runtimes whose sessions Harken knows. Needs no store: `repo` is None."""
+    if request.broken:
+        for failed in registry.problems():
+            yield RuntimeAnswer(name=failed.name, label="", format="", can=[], problem=str(failed))
+        return
+    for name in [request.name] if request.name else registry.names():
+        found = registry.get(name)
+        if request.can in ("", *found.can):
+            can = sorted(found.can)
+            yield RuntimeAnswer(name=name, label=found.label, format=found.format, can=can, problem="")

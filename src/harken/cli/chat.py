@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,14 +14,14 @@ from typing import TYPE_CHECKING
 import click
 
 from harken import clock
-from harken.errors import BadRequest, HarkenError, Locked, ModelFailed, NotFound
+from harken.errors import BadRequest, HarkenError, ModelFailed, NotFound
 
 from . import completing, ui
 
 if TYPE_CHECKING:
-    from harken.agents import Agent
-    from harken.events import Event
-    from harken.log import Session
+    import harken
+    from harken.api.chat import ChatStart, OpenChat
+    from harken.repo import Repo
 
 HELP = """\
 /agents            who is here, and who was
@@ -70,7 +69,7 @@ def chat_command(
 
         harken chat --from ctx-1a2b3c4d --model anthropic/claude-sonnet-4-5
     """
-    from harken.agents import MissingHook, load_session, open_model
+    from harken.api.chat import ChatRequest, OpenChat
 
     if resume is not None and start is not None:
         raise click.UsageError("--resume goes on with a log; --from begins a new one.")
@@ -78,84 +77,59 @@ def chat_command(
         raise click.UsageError("--resume goes on in the file it names; --file is for a new session.")
     # LiteLLM fetches a list of prices while it is imported, and offline waits for it; it brings one along.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    path = _existing(resume) if resume is not None else _fresh(file)
-    if model is not None:
-        open_model(model, near=path.parent)  # a model that cannot be had is told before a file is made
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingHook)  # told below, in words for a terminal
-        root, session = load_session(_session(ctx, path, start), language_model=model, system_prompt=system_prompt)
-    shown = _shown(path)
-    with session:
-        if root.language_model == "demo":
-            ui.note("the model is `demo`: a small built-in script, not a language model; --model names another")
-        if root.missing_hooks:
-            names = ", ".join(root.missing_hooks)
-            ui.warn(f"this session was watched by functions of the program that began it ({names});")
-            ui.warn("they are not here, so what they would have refused or changed is let through")
-        chat = Chat(root, session)
-        failed = chat.run()
+    path = resume or file or _fresh()
+    request = ChatRequest(
+        file=str(path), resume=resume is not None, ref=start or "", model=model, system_prompt=system_prompt
+    )
+    with OpenChat(_store(ctx, start), request, warn=ui.warn) as opened:
+        _introduce(opened.start(), start)
+        failed = Chat(opened).run()
+    text = str(path)
+    shown = f"'{text}'" if " " in text else text
     ui.note(f"the session is kept; resume it with: harken chat --resume {shown}")
     return 1 if failed and not sys.stdin.isatty() else 0
 
 
-def _session(ctx: click.Context, path: Path, start: str | None) -> Session:
-    """The log, and with a store the chains of its agents beside it. What it starts from has to be in a store."""
-    from harken.log import Session
-
+def _store(ctx: click.Context, start: str | None) -> Repo | None:
+    """The store, where one is named; what a session starts from has to be in one."""
     location = ctx.find_root().obj
-    repo = None
-    if location or start is not None:
-        import harken
+    if not location and start is None:
+        return None
+    import harken
 
-        repo = harken.open(location, create=start is None)
-        ctx.call_on_close(repo.close)
-    try:
-        if repo is None:
-            return Session(path)
-        session = repo.session(path, start=start, on_warning=ui.warn)
-    except Locked as problem:
-        hint = f"leave the other one first; `harken view dialog {_shown(path)}` shows what is said there"
-        raise Locked(str(problem), hint=hint) from problem
-    if session.begun is not None:
-        ui.note(f"begins with {session.begun.messages} messages of {start}")
-        for loss in session.begun.losses:
-            ui.note(f"left out: {loss.count} × {loss.what} ({loss.why})")
-    return session
+    repo = harken.open(location, create=start is None)
+    ctx.call_on_close(repo.close)
+    return repo
 
 
-def _existing(path: Path) -> Path:
-    if not path.exists():
-        raise NotFound(f"there is no session {str(path)!r}", hint="`harken chat` without --resume begins a new one")
-    return _no_folder(path)
+def _introduce(begun: ChatStart, ref: str | None) -> None:
+    """Say what is worth knowing before the first word."""
+    if ref is not None:
+        ui.note(f"begins with {begun.messages} messages of {ref}")
+    for loss in begun.losses:
+        ui.note(f"left out: {loss.count} × {loss.what} ({loss.why})")
+    if begun.language_model == "demo":
+        ui.note("the model is `demo`: a small built-in script, not a language model; --model names another")
+    if begun.missing_hooks:
+        names = ", ".join(begun.missing_hooks)
+        ui.warn(f"this session was watched by functions of the program that began it ({names});")
+        ui.warn("they are not here, so what they would have refused or changed is let through")
 
 
-def _no_folder(path: Path) -> Path:
-    if path.is_dir():
-        raise BadRequest(f"{path} is a folder", hint="name the session's log file in it")
-    return path
-
-
-def _fresh(path: Path | None) -> Path:
-    if path is None:
-        stem = clock.to_datetime(clock.now()).astimezone().strftime("session_%Y%m%d_%H%M%S")
-        names = (f"{stem}{suffix}.jsonl" for suffix in ("", *(f"_{n}" for n in range(2, 1000))))
-        return next(Path(name) for name in names if not Path(name).exists())
-    if _no_folder(path).exists():
-        raise BadRequest(f"{str(path)!r} exists already", hint=f"`harken chat --resume {path}` goes on with it")
-    return path
-
-
-def _shown(path: Path) -> str:
-    text = str(path)
-    return f"'{text}'" if " " in text else text
+def _fresh() -> Path:
+    """A name for a new session, in the current folder."""
+    stem = clock.to_datetime(clock.now()).astimezone().strftime("session_%Y%m%d_%H%M%S")
+    names = (f"{stem}{suffix}.jsonl" for suffix in ("", *(f"_{n}" for n in range(2, 1000))))
+    return next(Path(name) for name in names if not Path(name).exists())
 
 
 class Chat:
     """The loop: read a line, let the root agent answer or run a command."""
 
-    def __init__(self, root: Agent, session: Session) -> None:
-        self.root = root
-        self.session = session
+    def __init__(self, opened: OpenChat) -> None:
+        self._say_to_root = opened.say
+        self.root = opened.root
+        self.session = opened.session
         self.failed = False
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "/agents": self._agents,
@@ -165,7 +139,7 @@ class Chat:
             "/stop": lambda _: self._stop(),
             "/help": lambda _: ui.block(HELP),
         }
-        session.observers.append(self._overhear)
+        self.session.observers.append(self._overhear)
 
     def run(self) -> bool:
         """Until the input ends or somebody quits; whether a turn has failed."""
@@ -223,7 +197,7 @@ class Chat:
             ui.failure(problem)
         else:
             if reply is not None:
-                ui.block(str(reply))
+                ui.block(reply)
                 sys.stdout.flush()
 
     async def _answer(self, text: str | None) -> str | None:
@@ -233,9 +207,7 @@ class Chat:
         with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.add_signal_handler(signal.SIGINT, task.cancel)
         try:
-            if text is not None:
-                self.root.harken(text)
-            return await self.root.resume()
+            return (await self._say_to_root(text)).reply
         finally:
             with contextlib.suppress(NotImplementedError, RuntimeError):
                 loop.remove_signal_handler(signal.SIGINT)
@@ -247,13 +219,13 @@ class Chat:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _overhear(self, events: list[Event]) -> None:
+    def _overhear(self, events: list[harken.Event]) -> None:
         """Show what the agents below say to each other, as it is logged."""
-        from harken.events import Response
+        import harken
 
         for event in events:
             info = self.session.agents.get(event.agent_id)
-            if isinstance(event, Response) and event.content and info is not None and info.role == "child":
+            if isinstance(event, harken.Response) and event.content and info is not None and info.role == "child":
                 self._say(f"  [{info.name or info.agent_id}]: ", event.content, stderr=True)
 
     @staticmethod
@@ -284,18 +256,18 @@ class Chat:
             ui.line(f"{'  ' * min(depth, 20)}{self._name(info.agent_id)} ({', '.join(remarks)})")
 
     def _perspective(self, words: list[str]) -> None:
-        from harken.views import SessionViewer
+        import harken
 
         if not words:
             raise BadRequest("whose perspective?", hint="/perspective NAME; /agents lists the names")
-        viewer = SessionViewer(self.session.path)
+        viewer = harken.SessionViewer(self.session.path)
         ui.block(viewer.extract_agent_perspective(self._id(" ".join(words))))
 
     def _dialog(self, words: list[str]) -> None:
-        from harken.views import SessionViewer
+        import harken
 
         everybody = [info.agent_id for info in self.session.agents.values() if info.role != "hook"]
-        viewer = SessionViewer(self.session.path)
+        viewer = harken.SessionViewer(self.session.path)
         for said in viewer.extract_dialog([self._id(word) for word in words] or everybody):
             self._say(f"{self._name(said['agent_id'])}: ", said["content"])
 

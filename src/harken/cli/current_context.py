@@ -21,11 +21,11 @@ def current_context_command(as_json: bool) -> None:
 
         issue comment --context "$(harken current-context)"
     """
-    from harken.runtimes.socket import ask
+    from harken.api.running import CurrentContextRequest, current_context
 
     path = os.environ.get("HARKEN_CONTEXT_SOCKET") or os.environ.get("BUREAU_AGENT_CONTEXT_SOCKET") or ""
-    found = ask(path) if path else ""
+    found = current_context(None, CurrentContextRequest(socket=path))
     if as_json:
-        ui.json_line({"context_id": found})
-    elif found:
-        ui.line(found)
+        ui.json_line(found)
+    elif found.context_id:
+        ui.line(found.context_id)

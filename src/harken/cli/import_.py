@@ -14,7 +14,6 @@ from .runtimes import RuntimeName, environment, warn_of_plugins
 if TYPE_CHECKING:
     from harken.api.runtimes import ImportAnswer, ImportReport
     from harken.repo import Repo
-    from harken.runtimes import Runtime
 
 
 @click.command("import")
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 def import_command(
     repo: Repo,
     paths: tuple[str, ...],
-    runtimes: tuple[Runtime, ...],
+    runtimes: tuple[str, ...],
     verify: bool,
     verbose: bool,
     dry_run: bool,
@@ -56,7 +55,7 @@ def import_command(
     warn_of_plugins()
     request = ImportRequest(
         paths=paths,
-        runtimes=tuple(runtime.name for runtime in runtimes),
+        runtimes=runtimes,
         environ=environment(),
         verify=verify,
         dry_run=dry_run,

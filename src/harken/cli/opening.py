@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from . import ui
 
 if TYPE_CHECKING:
+    import harken
     from harken.api.views import ViewRequest
     from harken.repo import Repo
-    from harken.views import SessionViewer
 
 
 def place_of(repo: Repo, word: str) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def place_of(repo: Repo, word: str) -> dict[str, Any]:
     return {"session": word}
 
 
-def open_view(repo: Repo, word: str) -> tuple[dict[str, Any], SessionViewer]:
+def open_view(repo: Repo, word: str) -> tuple[dict[str, Any], harken.SessionViewer]:
     """The session that the word names, as requests take it, and its views; what is odd about a log is a remark."""
     from harken.api.views import ViewRequest
 
@@ -33,7 +33,7 @@ def open_view(repo: Repo, word: str) -> tuple[dict[str, Any], SessionViewer]:
     return place, viewer
 
 
-def _report(repo: Repo, request: ViewRequest, viewer: SessionViewer, word: str, *, told: int) -> None:
+def _report(repo: Repo, request: ViewRequest, viewer: harken.SessionViewer, word: str, *, told: int) -> None:
     """Say which lines are wrong; the views show the rest."""
     from harken.api.view_answers import ProblemAnswer
     from harken.api.views import view_problems

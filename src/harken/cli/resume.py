@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from harken.api.writing import LossAnswer
     from harken.formats import Loss
     from harken.repo import Repo
-    from harken.runtimes import Runtime
 
 
 @click.command("resume")
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_repo
 def resume_command(
-    repo: Repo, ref: str, runtime: Runtime, home: Path | None, cwd: Path | None, execute: bool, as_json: bool
+    repo: Repo, ref: str, runtime: str, home: Path | None, cwd: Path | None, execute: bool, as_json: bool
 ) -> None:
     """Continue a conversation in Claude Code, Codex or another runtime
 
@@ -57,7 +56,7 @@ def resume_command(
 
     request = ResumeRequest(
         ref=ref,
-        runtime=runtime.name,
+        runtime=runtime,
         cwd=str(cwd or Path.cwd()),
         home=None if home is None else str(home),
         environ=environment(),

@@ -8,21 +8,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
+from . import completing, ui
 from .options import make_repo
-from .places import socket_folder, template_folder
 from .resume import show_losses
 from .runtimes import RuntimeName, environment
 
 if TYPE_CHECKING:
     from harken.repo import Repo
-    from harken.runtimes import Runtime
 
 
 @click.command("run")
 @click.argument("runtime", type=RuntimeName("run"))
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- ARGS...")
-@click.option("--from", "ref", metavar="REF", help="Continue from this commit, session, branch or tag")
+@click.option(
+    "--from",
+    "ref",
+    metavar="REF",
+    shell_complete=completing.refs,
+    help="Continue from this commit, session, branch or tag",
+)
 @click.option("--ticket", default="", help="The ticket being worked on; goes onto every commit")
 @click.option("--thread", default="", help="The thread this conversation belongs to; goes onto every commit")
 @click.option("--principal", default="", help="Who runs it (default: the runtime and the session)")
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 @make_repo
 def run_command(
     repo: Repo,
-    runtime: Runtime,
+    runtime: str,
     words: tuple[str, ...],
     ref: str | None,
     ticket: str,
@@ -53,36 +57,29 @@ def run_command(
 
         harken run claude-code --ticket 17 -- -p "Fix the failing test"
     """
-    from harken.runtimes.live import RunFacts
-    from harken.runtimes.run import RunOutput, RunRequest
-    from harken.runtimes.templates import find_template
+    import harken
+    from harken.api.running import RunRequest, run
 
-    facts = RunFacts(
-        runtime=runtime.name,
-        principal=principal,
-        machine=repo.machine,
-        ticket_id=ticket,
-        thread_id=thread,
-        frequency=f"every={every}" if every.isdigit() else every,
-    )
     request = RunRequest(
         runtime=runtime,
         words=words,
+        cwd=str(Path.cwd()),
         environ=_environment(),
-        cwd=Path.cwd(),
-        socket_folder=socket_folder(),
-        facts=facts,
-        source=repo.commit(ref) if ref else None,
-        template=find_template(template_name, template_folder()) if template_name else None,
+        ref=ref or "",
+        principal=principal,
+        ticket_id=ticket,
+        thread_id=thread,
+        frequency=f"every={every}" if every.isdigit() else every,
+        template=template_name,
     )
-    output = RunOutput(
+    output = harken.RunOutput(
         show=_show,
         note=ui.note,
         warn=ui.warn,
         resumed=lambda done: show_losses(done.losses),
         stdin=None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno(),
     )
-    sys.exit(repo.run(request, output).status)
+    sys.exit(run(repo, request, output=output).status)
 
 
 def _environment() -> dict[str, str]:

@@ -13,41 +13,40 @@ from . import ui
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from harken.runtimes import Runtime
-
 
 class RuntimeName(click.ParamType):  # type: ignore[type-arg]
-    """The name of a runtime; the command gets the runtime itself."""
+    """The name of a runtime that is registered."""
 
     name = "runtime"
 
     def __init__(self, ability: str) -> None:
         self.ability = ability
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Runtime:
-        from harken import runtimes
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from harken.api.runtimes import RuntimesRequest, runtimes
 
         warn_of_plugins()
-        return value if isinstance(value, runtimes.Runtime) else runtimes.get(value)
+        (found,) = runtimes(None, RuntimesRequest(name=value))
+        return found.name
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        from harken import runtimes
+        from harken.api.runtimes import RuntimesRequest, runtimes
 
-        able = [name for name in runtimes.names() if self.ability in runtimes.get(name).can]
-        return [CompletionItem(name) for name in able if name.startswith(incomplete)]
+        able = runtimes(None, RuntimesRequest(can=self.ability))
+        return [CompletionItem(one.name, help=one.label) for one in able if one.name.startswith(incomplete)]
 
 
 def warn_of_plugins() -> None:
     """Name the plug-ins that cannot be used, each once in a command."""
-    from harken import runtimes
+    from harken.api.runtimes import RuntimesRequest, runtimes
 
     told = click.get_current_context().meta.setdefault("harken.plugins", set())
-    for text in map(str, runtimes.problems()):
-        if text not in told:
-            told.add(text)
-            ui.warn(text)
+    for one in runtimes(None, RuntimesRequest(broken=True)):
+        if one.problem not in told:
+            told.add(one.problem)
+            ui.warn(one.problem)
 
 
 def environment() -> dict[str, str]:

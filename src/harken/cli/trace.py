@@ -51,4 +51,4 @@ def _trace(repo: Repo, session: str, message: str, *, full: bool, as_json: bool)
 
     place, viewer = open_view(repo, session)
     steps = list(trace(repo, MessageViewRequest(**place, message=message), viewer=viewer))
-    show(steps, Painter(viewer, full=full).trace(steps), as_json=as_json)
+    show(steps, Painter(viewer.list_agents(), full=full).trace(steps), as_json=as_json)

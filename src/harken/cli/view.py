@@ -69,7 +69,7 @@ def dialog(repo: Repo, session: str, agents: tuple[str, ...], as_json: bool) -> 
 
     place, viewer = open_view(repo, session)
     lines = list(view_dialog(repo, AgentsViewRequest(**place, agents=agents), viewer=viewer))
-    show(lines, Painter(viewer).dialog(lines), as_json=as_json, nothing="nothing was said")
+    show(lines, Painter(viewer.list_agents()).dialog(lines), as_json=as_json, nothing="nothing was said")
 
 
 @view_command.command("perspective")
@@ -87,7 +87,6 @@ def perspective(repo: Repo, session: str, agents: tuple[str, ...], system: bool,
         harken view perspective cafe.jsonl Jill Inner
     """
     from harken.api.views import PerspectiveRequest, view_perspective
-    from harken.views.perspective import LABELS
 
     from .view_drawing import Painter
 
@@ -95,7 +94,7 @@ def perspective(repo: Repo, session: str, agents: tuple[str, ...], system: bool,
     request = PerspectiveRequest(**place, agents=agents, system=system)
     moments = list(view_perspective(repo, request, viewer=viewer))
     several = len({viewer.find_agent(agent) for agent in agents}) > 1
-    drawn = Painter(viewer, full=not short).perspective(moments, LABELS, several=several)
+    drawn = Painter(viewer.list_agents(), full=not short).perspective(moments, several=several)
     show(moments, drawn, as_json=as_json, nothing="nothing in the transcript")
 
 
@@ -119,7 +118,7 @@ def flow(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_json:
 
     place, viewer = open_view(repo, session)
     flows = list(view_flow(repo, FlowRequest(**place, agents=agents), viewer=viewer))
-    show(flows, Painter(viewer, full=full).flow(flows), as_json=as_json, nothing="nothing was said")
+    show(flows, Painter(viewer.list_agents(), full=full).flow(flows), as_json=as_json, nothing="nothing was said")
 
 
 @view_command.command("tree")
@@ -139,7 +138,7 @@ def tree(repo: Repo, session: str, as_json: bool) -> None:
 
     place, viewer = open_view(repo, session)
     agents = list(view_tree(repo, ViewRequest(**place), viewer=viewer))
-    show(agents, Painter(viewer).tree(agents), as_json=as_json, nothing="no agents")
+    show(agents, Painter(viewer.list_agents()).tree(agents), as_json=as_json, nothing="no agents")
 
 
 @view_command.command("timeline")
@@ -161,7 +160,12 @@ def timeline(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_j
 
     place, viewer = open_view(repo, session)
     happenings = list(view_timeline(repo, AgentsViewRequest(**place, agents=agents), viewer=viewer))
-    show(happenings, Painter(viewer, full=full).timeline(happenings), as_json=as_json, nothing="nothing happened")
+    show(
+        happenings,
+        Painter(viewer.list_agents(), full=full).timeline(happenings),
+        as_json=as_json,
+        nothing="nothing happened",
+    )
 
 
 @view_command.command("sequence")
@@ -183,7 +187,7 @@ def sequence(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_j
 
     place, viewer = open_view(repo, session)
     arrows = list(view_sequence(repo, AgentsViewRequest(**place, agents=agents), viewer=viewer))
-    show(arrows, Painter(viewer, full=full).sequence(arrows), as_json=as_json, nothing="nothing was said")
+    show(arrows, Painter(viewer.list_agents(), full=full).sequence(arrows), as_json=as_json, nothing="nothing was said")
 
 
 @view_command.command("heard")
@@ -209,7 +213,7 @@ def heard(repo: Repo, session: str, message: str, as_json: bool) -> None:
         return
     compared = view_compare(repo, CompareRequest(**place, message=message), viewer=viewer)
     (one,) = view_flow(repo, FlowRequest(**place, message=message), viewer=viewer)
-    show([one], Painter(viewer, full=True).heard(one, compared), as_json=False)
+    show([one], Painter(viewer.list_agents(), full=True).heard(one, compared), as_json=False)
 
 
 @view_command.command("interventions")
@@ -230,7 +234,7 @@ def interventions(repo: Repo, session: str, as_json: bool) -> None:
     place, viewer = open_view(repo, session)
     found = list(view_interventions(repo, ViewRequest(**place), viewer=viewer))
     compared = view_compare(repo, CompareRequest(**place), viewer=viewer)
-    drawn = Painter(viewer, full=True).interventions(found, compared)
+    drawn = Painter(viewer.list_agents(), full=True).interventions(found, compared)
     show(found, drawn, as_json=as_json, nothing="everything arrived as it was meant")
 
 
@@ -257,4 +261,4 @@ def knows(repo: Repo, session: str, agent: str, what: str, at: str | None, as_js
 
     place, viewer = open_view(repo, session)
     found = view_knows(repo, KnowsRequest(**place, agent=agent, what=what, at=at), viewer=viewer)
-    show([found], Painter(viewer).knowledge(found), as_json=as_json)
+    show([found], Painter(viewer.list_agents()).knowledge(found), as_json=as_json)

@@ -6,7 +6,7 @@ transcript reaches the terminal. Rows are drawn in batches, so that a long sessi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         TraceAnswer,
         TreeAnswer,
     )
-    from harken.views import SessionViewer
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 OUTSIDE = "(outside)"
@@ -53,18 +52,18 @@ def draw(rows: Iterable[Text]) -> None:
 class Painter:
     """Turns the values of the views into rows of text for one window."""
 
-    def __init__(self, viewer: SessionViewer, *, full: bool = False) -> None:
-        self.viewer = viewer
+    def __init__(self, names: Mapping[str, str], *, full: bool = False) -> None:
+        self.names = names
         self.full = full
         self.console = ui.console()
         self.width = max(20, self.console.width)
         rich = self.console.encoding.startswith("utf")  # else a terminal that shows ASCII and no more
         self.branch, self.more = ("└", "…") if rich else ("`-", "...")
-        self._colours = {agent: COLOURS[n % len(COLOURS)] for n, agent in enumerate(viewer.index.agents)}
+        self._colours = {agent: COLOURS[n % len(COLOURS)] for n, agent in enumerate(names)}
 
     def who(self, agent_id: str | None) -> Text:
         """An agent's name in its colour."""
-        name = " ".join(self.viewer.name(agent_id).split())[:60] or OUTSIDE
+        name = " ".join(self.names.get(agent_id or "", agent_id or "").split())[:60] or OUTSIDE
         text: Text = ui.text(name, f"bold {self._colours.get(agent_id or '', '')}".strip())
         return text
 
@@ -117,12 +116,10 @@ class Painter:
             yield from self.row(self.who(line.agent_id), self.faint(line.message_id))
             yield from self.wrap(ui.text(line.content))
 
-    def perspective(
-        self, moments: Iterable[PerspectiveAnswer], labels: dict[str, str], *, several: bool
-    ) -> Iterator[Text]:
+    def perspective(self, moments: Iterable[PerspectiveAnswer], *, several: bool) -> Iterator[Text]:
         styles = {"heard": "bold", "said": "bold green", "action": "bold yellow", "received": "bold blue"}
         for moment in moments:
-            label = ui.text(f"[{labels[moment.kind]}]:", styles.get(moment.kind, "bold"))
+            label = ui.text(f"[{moment.kind.capitalize()}]:", styles.get(moment.kind, "bold"))
             who = self.who(moment.agent_id) if several else None
             content = ui.text(moment.content if self.full else self.one_line(moment.content))
             yield from self.row(self.faint(moment.message_id), who, label, content)

@@ -15,7 +15,6 @@ from .runtimes import RuntimeName, environment, warn_of_plugins
 
 if TYPE_CHECKING:
     from harken.repo import Repo
-    from harken.runtimes import Runtime
 
 
 @click.command("watch")
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 def watch_command(
     repo: Repo,
     paths: tuple[str, ...],
-    runtimes: tuple[Runtime, ...],
+    runtimes: tuple[str, ...],
     interval: float,
     principal: str,
     as_json: bool,
@@ -57,7 +56,7 @@ def watch_command(
         ui.note("watching; Ctrl-C stops")
     request = WatchRequest(
         paths=paths,
-        runtimes=tuple(one.name for one in runtimes),
+        runtimes=runtimes,
         environ=environment(),
         interval=interval,
         principal=principal,

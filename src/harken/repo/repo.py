@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from harken.runtimes import Environment
     from harken.runtimes.memory import ImportResult
     from harken.runtimes.resume import Resumed
-    from harken.runtimes.run import Ended, RunOutput, RunRequest
+    from harken.runtimes.run import Ended, RunOutput
     from harken.views import SessionViewer
 
     from .counting import SessionFigures, TotalFigures
     from .live import KeptSession
+    from .running import RunSettings
 
 _STOPS = ("compaction", "root")
 
@@ -309,11 +310,25 @@ class Repo(Upkeep):
         to = Destination(runtime=registry.get(runtime), cwd=Path(cwd), environ=environ or {}, home=own)
         return resume(self.store, self.commit(ref), to, now=self.clock)
 
-    def run(self, request: RunRequest, output: RunOutput) -> Ended:
-        """Start a runtime and keep what it knows while it works."""
-        from harken.runtimes.run import run
+    def run(
+        self,
+        runtime: str,
+        words: Sequence[str] = (),
+        *,
+        cwd: str | os.PathLike[str],
+        environ: Environment,
+        start: Ref | None = None,
+        output: RunOutput | None = None,
+        **settings: Unpack[RunSettings],
+    ) -> Ended:
+        """Start a runtime with its own arguments and keep what it knows while it works; with `start` it goes on from
+        that commit. `output` takes what it shows; `RunSettings` lists what else may be said."""
+        from .running import RunSettings, RunStart, run_runtime
 
-        return run(self.store, request, output, now=self.clock)
+        check_keywords("run", settings, tuple(RunSettings.__annotations__))
+        source = None if start is None else self.commit(start)
+        what = RunStart(runtime, words, environ, Path(cwd), source, self.machine)
+        return run_runtime(self.store, what, settings, output, now=self.clock)
 
     def stats(
         self, sessions: Sequence[SessionOrFile] = (), *, agents: bool = True

@@ -42,7 +42,7 @@ GRACE = 0.1
 SOCKETS = ("HARKEN_CONTEXT_SOCKET", "BUREAU_AGENT_CONTEXT_SOCKET")
 
 
-class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be run, and where."""
 
     runtime: Runtime
@@ -62,7 +62,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 class RunOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Where a run shows itself, and what it reads."""
 
-    show: WriteBytes
+    show: WriteBytes = lambda data: None
     """Takes the bytes that the runtime would have printed."""
     note: Callable[[str], None] = lambda text: None
     """Takes what the runtime would have said beside its answer."""
@@ -83,7 +83,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     context_id: str
 
 
-def run(store: Store, request: RunRequest, output: RunOutput, *, now: clock.Clock = clock.now) -> Ended:
+def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock = clock.now) -> Ended:
     """Run a runtime to its end and keep what it knew on the way; the runtime's own failure is part of the answer."""
     launch = _launcher(request.runtime)
     facts = request.facts
@@ -123,7 +123,7 @@ def _launcher(runtime: Runtime) -> Launcher:
     return runtime.launch
 
 
-def _find_program(request: RunRequest) -> str:
+def _find_program(request: RunPlan) -> str:
     name = _launcher(request.runtime).program
     if (found := shutil.which(name, path=request.environ.get("PATH"))) is None:
         raise NotFound(f"{name!r} is not on PATH", hint=f"install {request.runtime.label} first, or put it on PATH")
@@ -133,9 +133,7 @@ def _find_program(request: RunRequest) -> str:
 class _Run:
     """One run of a runtime."""
 
-    def __init__(
-        self, request: RunRequest, plan: Plan, recorder: Recorder, output: RunOutput, now: clock.Clock
-    ) -> None:
+    def __init__(self, request: RunPlan, plan: Plan, recorder: Recorder, output: RunOutput, now: clock.Clock) -> None:
         self._request = request
         self._launch = _launcher(request.runtime)
         self._plan = plan

@@ -1,0 +1,158 @@
+"""A session of Harken's own agents: open one, say something to its root agent, hear the answer.
+
+`chat` is the operation: it opens a log, says what is to be said and closes it again, so that nothing has to stay open
+between two questions. A shell that talks with a person keeps an `OpenChat` instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Self
+
+from harken.agents import MissingHook, load_session, open_model
+from harken.errors import BadRequest, Locked, NotFound
+from harken.log import Session
+from harken.repo import Repo
+from harken.repo.live import KeptSession
+
+from .base import ApiAnswer, ApiRequest
+from .writing import LossAnswer
+
+
+class ChatRequest(ApiRequest, frozen=True, kw_only=True):
+    """Which session, and what to say in it."""
+
+    file: str
+    """The session log: a new file, or with `resume` the one to go on with."""
+    resume: bool = False
+    """Whether the session is there already."""
+    ref: str = ""
+    """A commit of any runtime whose conversation a new session begins with; empty for none."""
+    model: str | None = None
+    """A model that LiteLLM knows, `scripted:FILE`, `replay:LOG` or `demo`; None: what the session had, or `demo`."""
+    system_prompt: str | None = None
+    """Who the root agent is; None: what the session had."""
+    texts: tuple[str, ...] = ()
+    """What is said to the root agent, one after the other. A turn that was not finished is finished first."""
+
+
+class ChatStart(ApiAnswer, frozen=True, kw_only=True):
+    """How a chat begins."""
+
+    file: str
+    """The session log."""
+    agent: str
+    """The id of its root agent."""
+    language_model: str
+    """The model that speaks."""
+    messages: int
+    """Messages that were carried over from the commit it begins with."""
+    losses: list[LossAnswer]
+    """What could not be carried over."""
+    missing_hooks: list[str]
+    """Functions that watched this session in the program that began it, and are not here."""
+    is_pending: bool
+    """Whether the last turn was not finished."""
+
+
+class ChatReply(ApiAnswer, frozen=True, kw_only=True):
+    """What the root agent answered."""
+
+    text: str | None
+    """What it was told; null for the end of a turn that was not finished before."""
+    reply: str | None
+    """Its answer; null where it had none."""
+
+
+class OpenChat:
+    """A session that is open. Without a store it is a log alone; with one, what each agent knows is kept there too."""
+
+    def __init__(self, repo: Repo | None, request: ChatRequest, *, warn: Callable[[str], None] | None = None) -> None:
+        path = _existing(Path(request.file)) if request.resume else _new(Path(request.file))
+        if request.resume and request.ref:
+            raise BadRequest("a session that is there has its beginning", hint="leave `ref` out, or name a new file")
+        if request.model is not None:
+            open_model(request.model, near=path.parent)  # a model that cannot be had is told before a file is made
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MissingHook)  # told by `start`
+            self.root, self.session = load_session(
+                _session(repo, path, request.ref, warn),
+                language_model=request.model,
+                system_prompt=request.system_prompt,
+            )
+
+    def start(self) -> ChatStart:
+        """How it begins."""
+        begun = self.session.begun if isinstance(self.session, KeptSession) else None
+        return ChatStart(
+            file=str(self.session.path),
+            agent=self.root.agent_id,
+            language_model=str(self.root.language_model),
+            messages=begun.messages if begun else 0,
+            losses=[LossAnswer(what=one.what, count=one.count, why=one.why) for one in (begun.losses if begun else ())],
+            missing_hooks=list(self.root.missing_hooks),
+            is_pending=self.root.is_pending,
+        )
+
+    async def say(self, text: str | None) -> ChatReply:
+        """Say something, or go on with what was begun, until the root agent has answered."""
+        if text is not None:
+            self.root.harken(text)
+        reply = await self.root.resume()
+        return ChatReply(text=text, reply=None if reply is None else str(reply))
+
+    def close(self) -> None:
+        """Close the log; what was said is kept."""
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def chat(
+    repo: Repo | None, request: ChatRequest, *, warn: Callable[[str], None] | None = None
+) -> Iterator[ChatStart | ChatReply]:
+    """Begin or resume a session of agents, say something, and hear the answers. Without a store (`repo` is None) the
+    log alone is kept. From `asyncio`, call it in a thread."""
+    with OpenChat(repo, request, warn=warn) as opened:
+        start = opened.start()
+        yield start
+        unfinished = (None,) if start.is_pending else ()
+        for text in (*unfinished, *request.texts):
+            yield asyncio.run(opened.say(text))
+
+
+def _session(repo: Repo | None, path: Path, ref: str, warn: Callable[[str], None] | None) -> Session:
+    """The log, and with a store the chains of its agents beside it."""
+    if repo is None and ref:
+        raise BadRequest("a conversation to begin with is in a store", hint="open the store that has it")
+    try:
+        return Session(path) if repo is None else repo.session(path, start=ref or None, on_warning=warn)
+    except Locked as problem:
+        text = f"'{path}'" if " " in str(path) else path
+        hint = f"leave the other one first; `harken view dialog {text}` shows what is said there"
+        raise Locked(str(problem), hint=hint) from problem
+
+
+def _existing(path: Path) -> Path:
+    if not path.exists():
+        raise NotFound(f"there is no session {str(path)!r}", hint="`harken chat` without --resume begins a new one")
+    return _no_folder(path)
+
+
+def _new(path: Path) -> Path:
+    if _no_folder(path).exists():
+        raise BadRequest(f"{str(path)!r} exists already", hint=f"`harken chat --resume {path}` goes on with it")
+    return path
+
+
+def _no_folder(path: Path) -> Path:
+    if path.is_dir():
+        raise BadRequest(f"{path} is a folder", hint="name the session's log file in it")
+    return path

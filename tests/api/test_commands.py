@@ -1,0 +1,83 @@
+"""Every command is a shell around operations of `api`, and every operation has a door."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import harken.cli
+from harken.api import OPERATIONS
+from harken.cli import COMMANDS
+
+FOLDER = Path(harken.cli.__file__).parent
+
+NO_OPERATION = {"completion": "prints a script for the shell, about the commands themselves"}
+"""Commands without an operation, and why."""
+NO_COMMAND = {
+    "changes": "programs follow the store; a person has nothing to do with its numbers",
+    "events": "for programs; a person looks at `view timeline`",
+    "history": "`log` without what is said about the commits, for programs that walk far",
+}
+"""Operations without a command, and why."""
+
+
+def leaves() -> Iterator[tuple[str, str, str]]:
+    """Every command that does something: its words, its module and the function behind it."""
+    root = harken.cli.harken
+    for name, (module, _) in COMMANDS.items():
+        command = root.get_command(click.Context(root), name)
+        assert command is not None
+        inner = command.commands if isinstance(command, click.Group) else {}
+        if not inner:
+            yield name, module, ""
+        for word, one in inner.items():
+            assert one.callback is not None
+            yield f"{name} {word}", module, one.callback.__name__
+
+
+LEAVES = list(leaves())
+
+
+def called(module: str, function: str, seen: frozenset[str] = frozenset()) -> set[str]:
+    """The operations that a module of the command line imports, those of its own helpers included; with a function,
+    what that function imports."""
+    tree: ast.AST = ast.parse((FOLDER / f"{module}.py").read_text("utf-8"))
+    if function:
+        (tree,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        if (node.module or "").startswith("harken.api."):
+            found |= {
+                alias.name
+                for alias in node.names
+                if OPERATIONS.get(alias.name) == (node.module or "").rpartition(".")[2]
+            }
+        elif node.level == 1 and node.module == "naming" and node.module not in seen:
+            found |= called(node.module, "", seen | {module})
+    return found
+
+
+@pytest.mark.parametrize(("words", "module", "function"), LEAVES, ids=[words for words, _, _ in LEAVES])
+def test_a_command_has_its_operations(words: str, module: str, function: str) -> None:
+    operations = called(module, function) | ({"chat"} if module == "chat" else set())
+
+    assert bool(operations) != (words in NO_OPERATION)
+
+
+def test_a_chat_at_the_terminal_is_the_operation_that_stays_open() -> None:
+    """`chat` says what it is given and closes; a person's next words are not known yet, so the command keeps the
+    session that the operation opens."""
+    assert "OpenChat" in (FOLDER / "chat.py").read_text("utf-8")
+
+
+def test_an_operation_has_a_command_or_a_reason() -> None:
+    used = {"chat"}.union(*(called(path.stem, "") for path in FOLDER.glob("*.py")))
+
+    assert OPERATIONS.keys() == used | NO_COMMAND.keys()
+    assert set() == used & NO_COMMAND.keys()
