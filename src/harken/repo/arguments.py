@@ -42,10 +42,10 @@ REPO = PLAIN | {
     ),
     "SessionOrFile": _SESSION,
     "Sequence[SessionOrFile]": ArgumentKind("give a list of sessions and files", (Iterable,), each=_SESSION),
+    "Environment": ArgumentKind("give the environment, a mapping of text", (Mapping,)),
     "Environment | None": ArgumentKind("give the environment, a mapping of text", (Mapping, NoneType)),
     "threading.Event | None": ArgumentKind("give a `threading.Event`", (threading.Event, NoneType)),
-    "RunRequest": ArgumentKind("give a `RunRequest`", (msgspec.Struct,)),
-    "RunOutput": ArgumentKind("give a `RunOutput`", (msgspec.Struct,)),
+    "RunOutput | None": ArgumentKind("give a `RunOutput`, or None", (msgspec.Struct, NoneType)),
 }
 
 _TEXT_OR_NONE, _NUMBER, _ORIGIN = PLAIN["str | None"], PLAIN["int | None"], PLAIN["dict[str, Any] | None"]
@@ -64,6 +64,11 @@ IMPORTING = {
     "jobs": PLAIN["int"],
     "on_files": _FUNCTION,
 }
+RUN = {
+    **dict.fromkeys(("principal", "ticket_id", "thread_id", "frequency", "template"), TEXT),
+    **dict.fromkeys(("template_folder", "socket_folder"), REPO["str | os.PathLike[str] | None"]),
+}
+"""The keywords of `RunSettings`."""
 SESSION = {
     **dict.fromkeys(("session_id", "frequency", "principal", "ack"), _TEXT_OR_NONE),
     **dict.fromkeys(("on_warning", "clock"), _FUNCTION),

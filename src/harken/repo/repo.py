@@ -27,7 +27,7 @@ from harken.store import Commit, Move, Name, SessionRow, Store, open_store
 from harken.store.arguments import checks_arguments
 
 from .agents import SessionAgent, agents_of
-from .arguments import FACTS, IMPORTING, REPO, SESSION, TRACK, SessionOrFile
+from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, SessionOrFile
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, check_keywords, make_commit
 from .looking import events_of, view_of
 from .upkeep import Upkeep
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _STOPS = ("compaction", "root")
 
 
-@checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, session=SESSION, track=TRACK)
+@checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
 class Repo(Upkeep):
     """What agents knew, by commit."""
 

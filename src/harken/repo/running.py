@@ -56,7 +56,7 @@ def run_runtime(
     template = settings.get("template", "")
     plan = RunPlan(
         runtime=runtime,
-        words=tuple(start.words),
+        words=(start.words,) if isinstance(start.words, str) else tuple(start.words),
         environ=start.environ,
         cwd=start.cwd,
         socket_folder=socket_folder(start.environ) if sockets is None else Path(sockets),

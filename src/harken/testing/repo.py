@@ -14,7 +14,7 @@ tells errors apart by their class.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -60,7 +60,8 @@ def events_of(repo: Repo, ref: str, stop: str = "compaction") -> list[Event]:
 
 def wrong_calls() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Every method with every one of its parameters wrong in turn, and the others right."""
-    right: dict[Any, Any] = {str: "s", bytes: b"x", bool: True, int: 1, float: 1.0, msgspec.Struct: Prompt(content="x")}
+    right: dict[Any, Any] = {str: "s", bytes: b"x", bool: True, int: 1, float: 1.0, Mapping: {}}
+    right[msgspec.Struct] = Prompt(content="x")
     for name, method in public_methods(Repo):
         kinds = parameters(inspect.unwrap(method), REPO)
         given: dict[str, Any] = {
@@ -309,6 +310,7 @@ class RepoContract:
             lambda path: list(repo.import_sessions([path])),
             lambda path: repo.resume("x", "codex", cwd=path, home="."),
             lambda path: repo.resume("x", "codex", cwd=".", home=path),
+            lambda path: repo.run("codex", cwd=path, environ={}),
         ]
         for path in ("", "a\0b", "\ud800"):
             for call in calls:
