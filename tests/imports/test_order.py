@@ -324,4 +324,4 @@ class TestWhereSessionsComeFrom:
         with harken.open(tmp_path / "store.db") as repo:
             bring_in(repo, [write(tmp_path, name, data) for name, data in files.items()])
 
-            assert {"aaa", "x", "y"} == {each.agent for each in repo.agents("aaa")}
+            assert {"aaa", "aaa/x", "aaa/y"} == {each.session for each in repo.agents("aaa")}
