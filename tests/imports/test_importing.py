@@ -133,6 +133,54 @@ class TestAgain:
 
         assert [new] == [note.value for note in repo.store.annotations(old) if note.key == "superseded_by"]
 
+    def test_a_tail_that_came_back_is_superseded_no_more(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        """#32: a file that grew and was put back stood at a commit that `log` did not show."""
+        session = conversation("aaa")
+        path, short = tmp_path / "aaa.jsonl", session.data
+        path.write_bytes(short)
+        old = take_in(tmp_path)["aaa"].tip
+        session.side({"type": "mode", "mode": "default"})
+        path.write_bytes(session.data)
+        long = take_in(tmp_path)["aaa"].tip
+        path.write_bytes(short)
+
+        back = take_in(tmp_path)["aaa"].tip
+
+        assert old == back
+        assert [False] == [shown.superseded for shown in repo.log() if shown.id == back]
+        assert back in {commit.id for commit in repo.family("aaa").commits}
+        assert long == repo.show("aaa~1").id
+
+    def test_a_tail_that_a_cut_closes_after_all_is_superseded_no_more(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        """#32: half of the next line came in between."""
+        session = conversation("aaa", 2)
+        session.prompt("next")
+        path = tmp_path / "aaa.jsonl"
+        for end in (len(session.data) - len(session.lines[-1]), len(session.data) - 20, len(session.data)):
+            path.write_bytes(session.data[:end])
+            take_in(tmp_path)
+
+        assert not any(shown.superseded for shown in repo.log("aaa"))
+        assert {commit.id for commit in repo.history("aaa")} <= {shown.id for shown in repo.log()}
+
+    def test_the_end_of_another_file_of_the_session_is_not_superseded(
+        self, repo: Any, take_in: Import, tmp_path: Path
+    ) -> None:
+        session = conversation("aaa")
+        (tmp_path / "copy").mkdir()
+        for folder in (tmp_path, tmp_path / "copy"):
+            (folder / "aaa.jsonl").write_bytes(session.data)
+        old = take_in(tmp_path)["aaa"].tip
+        session.side({"type": "mode", "mode": "default"})
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+
+        take_in(tmp_path)
+
+        assert [False] == [shown.superseded for shown in repo.log() if shown.id == old]
+        assert old == repo.show("aaa~1").id
+
     def test_a_rewritten_file_branches_off_and_keeps_its_old_tip(
         self, repo: Any, take_in: Import, tmp_path: Path
     ) -> None:

@@ -144,6 +144,7 @@ def contents(repo: Repo) -> list[tuple[SessionRow, dict[str, Any], list[tuple[An
     """Every session: its row and what an import remembers of it without when and where, and its chain's commits."""
 
     def chain(tip: str) -> list[tuple[Any, ...]]:
+        assert not any(shown.superseded for shown in repo.log(tip)), "#32: what a tip stands on is not superseded"
         return [(each.id, each.spawned_from, each.forked_from, each.principal) for each in repo.store.chain(tip)]
 
     def known(row: SessionRow) -> dict[str, Any]:

@@ -10,15 +10,28 @@ again as far as the two agree, and leaves the old chain there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
 from harken.formats.base import Delta
-from harken.store.base import Draft, Writer
+from harken.store.base import Annotation, Draft, Store, Writer
 
 SUPERSEDED_BY = "superseded_by"
-"""The annotation of a tail that is on no chain any more; its value is the full name of a commit of the new one."""
+"""The annotation of a tail that is on no chain any more. Its value is the full name of the new chain's tip, or empty
+once the tail came back: a source was put back, or a cut fell where it ended after all. The newest one counts."""
+
+
+def is_superseded(notes: Sequence[Annotation]) -> bool:
+    """Whether a commit with these annotations, the oldest first, gave way to another."""
+    return next((bool(note.value) for note in reversed(notes) if note.key == SUPERSEDED_BY), False)
+
+
+def come_back(store: Store, writer: Writer, commits: Sequence[str], *, now: int) -> None:
+    """Say of the commits of a chain that were superseded once that they are so no more."""
+    for commit, notes in store.annotations_of(commits).items():
+        if is_superseded(notes):
+            writer.annotate(commit, SUPERSEDED_BY, "", time=now)
 
 
 class ChainState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -54,6 +67,7 @@ def extend(
     *,
     now: int,
     keep_tail: bool = True,
+    ends: Collection[str] = (),
     alike: Sequence[str] = (),
     seen_by: tuple[str, str] | None = None,
 ) -> Extended:
@@ -62,8 +76,9 @@ def extend(
 
     `facts` is what every commit says (format, template, principal, session); where it comes from (`spawned_from`,
     `forked_from`) stands on the first alone. Without `keep_tail` a tail waits, and the old one stays as long as nothing
-    has closed. `alike` are artifacts that the chain's deltas nearly repeat, in order; `seen_by` is a principal and a
-    machine by whom every commit was seen as well, outside its name and seal.
+    has closed. `ends` are commits at which other sources of the session end, which do not give way. `alike` are
+    artifacts that the chain's deltas nearly repeat, in order; `seen_by` is a principal and a machine by whom every
+    commit was seen as well, outside its name and seal.
     """
     before, made = state, list[str]()
     parent, time, count, tail = state.closed, state.closed_time, state.commits, ""
@@ -90,7 +105,7 @@ def extend(
         return Extended(state=before)
     state = msgspec.structs.replace(state, tail=tail)
     # A tail that was closed just where it ended is a commit of the chain, and nothing took its place.
-    if before.tail and before.tail not in made:
+    if before.tail and before.tail not in made and before.tail not in ends:
         writer.annotate(before.tail, SUPERSEDED_BY, state.tip, time=now)
     return Extended(state=state, made=tuple(made))
 

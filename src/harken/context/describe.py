@@ -14,6 +14,7 @@ from harken.formats import find as find_format
 from harken.store.base import Annotation, ArtifactInfo, Commit, Store
 
 from . import summary, walk
+from .chains import is_superseded
 
 
 class Shown(Commit, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class Shown(Commit, frozen=True, kw_only=True):
     @property
     def superseded(self) -> bool:
         """Whether a grown file has put another commit in its place."""
-        return any(annotation.key == "superseded_by" for annotation in self.annotations)
+        return is_superseded(self.annotations)
 
 
 def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:

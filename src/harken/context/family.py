@@ -13,6 +13,7 @@ import msgspec
 from harken.errors import NotFound
 from harken.store.base import Commit, Store
 
+from .chains import is_superseded
 from .spawned import spawn_points
 
 LEAST = 64
@@ -129,7 +130,7 @@ def _not_superseded(store: Store, commits: Sequence[Commit]) -> list[Commit]:
     hidden: set[str] = set()
     while waiting:
         end = waiting.pop()
-        if not any(note.key == "superseded_by" for note in store.annotations(end.id)):
+        if not is_superseded(store.annotations(end.id)):
             continue
         hidden.add(end.id)
         children[end.parent] -= 1

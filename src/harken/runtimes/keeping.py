@@ -50,6 +50,7 @@ class SourceImport:
         """What the row says of it, unless somebody else has written there since."""
         self.now = known or SourceMemory()
         self.made: set[str] = set()
+        self.ends: set[str] = set()  # of the session's other sources
         self.continues = known is not None
         """Whether its chain goes on from where it was, rather than being made anew."""
         self.is_inside = False
@@ -165,6 +166,7 @@ class PartKeeper:
             return False
         if item.path in sources and (part.offset or not item.is_open):
             item.now = item.now.with_links(sources[item.path])
+        item.ends = {known.chain.tip for path, known in sources.items() if path != item.path}
         whole = self._keep_deltas(writer, item, part, row)
         item.now = item.now.with_facts(part.facts)
         if part.last:
@@ -271,10 +273,13 @@ class PartKeeper:
             self._facts(item),
             now=self._now(),
             keep_tail=keep_tail,
+            ends=item.ends,
             alike=item.alike,
             # Whoever ran the session saw what its source holds; what it holds does not depend on that.
             seen_by=(row.principal, row.machine) if row.principal else None,
         )
+        if row.version:  # in a new session nothing has given way
+            chains.come_back(self._store, writer, extended.made, now=self._now())
         item.made.update(extended.made)
         item.now = msgspec.structs.replace(item.now, chain=extended.state)
         return keep_tail or part.facts.offset == part.size
@@ -319,7 +324,7 @@ class PartKeeper:
             item.status, old_tips = "rewritten", (old.tip, *old_tips)
         else:
             item.status = "grown"
-            if old.tail and not continued:
+            if old.tail and not continued and old.tail not in item.ends:
                 writer.annotate(old.tail, chains.SUPERSEDED_BY, tip, time=self._now())
         item.now = msgspec.structs.replace(now, old_tips=tuple(dict.fromkeys(t for t in old_tips if t != tip)))
 
