@@ -101,14 +101,22 @@ def test_only_the_command_line_prints_and_reads_the_environment() -> None:
     assert [] == offenders
 
 
-def test_a_class_name_stands_for_one_thing() -> None:
-    classes: dict[str, list[str]] = {}
+def test_the_name_of_a_type_stands_for_one_thing() -> None:
+    """Classes, and other names for types (`Scan = Callable[…]`), which are written like classes."""
+    types: dict[str, list[str]] = {}
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                classes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+        tree = ast.parse(path.read_text("utf-8"))
+        named = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        assigned = [node.targets[0] for node in tree.body if isinstance(node, ast.Assign)]
+        assigned += [node.target for node in tree.body if isinstance(node, ast.AnnAssign)]
+        aliases = [target.id for target in assigned if isinstance(target, ast.Name) and ALIAS.fullmatch(target.id)]
+        for name in {*named, *aliases}:
+            types.setdefault(name, []).append(str(path.relative_to(SOURCE)))
 
-    assert {} == {name: files for name, files in classes.items() if len(files) > 1}
+    assert {} == {name: files for name, files in types.items() if len(files) > 1}
+
+
+ALIAS = re.compile(r"[A-Z]\w*[a-z]\w*")
 
 
 def test_a_command_calls_api_and_nothing_below_it() -> None:

@@ -145,6 +145,6 @@ async def _spread(call: Call, speaker: Agent, reply: LoggedString, others: list[
     return heard[call.agent.agent_id].text
 
 
-TASK, DISCUSS, TERMINATE = TOOLS = tuple(make_tool(function) for function in (task, discuss, terminate))
+TASK, DISCUSS, _ = TOOLS = tuple(make_tool(function) for function in (task, discuss, terminate))
 CONTINUED = (TASK, DISCUSS)
 """Calls that are taken up again after a crash; any other is answered as interrupted."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from . import ui
 
 if TYPE_CHECKING:
-    from harken.api.base import ApiAnswer
     from harken.api.values import CommitAnswer, NameAnswer, ShownCommit
 
 
@@ -59,12 +58,6 @@ def print_made(commit: CommitAnswer, *, as_json: bool) -> None:
         ui.json_line(commit)
     else:
         ui.line(commit.short)
-
-
-def print_json(answers: Iterable[ApiAnswer]) -> None:
-    """Answers, one per line."""
-    for answer in answers:
-        ui.json_line(answer)
 
 
 def print_names(names: Iterable[NameAnswer], *, as_json: bool) -> None:

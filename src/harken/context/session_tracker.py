@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from harken.formats.base import Delta
-from harken.formats.session_log import FORMAT, LogScanner, Record, main_agent, owner, told_records
+from harken.formats.session_log import FORMAT, LogRecord, LogScanner, main_agent, owner, told_records
 from harken.store.base import Draft, SessionRow, Store, Writer
 
 from . import refs, turns
@@ -77,7 +77,7 @@ class SessionTracker:
         self._warn: Warn = settings.on_warning or (lambda _: None)
         self._lock = threading.RLock()
         self._chains: dict[str, LogChain] = {}
-        self._backlog: deque[tuple[Record, bytes, bool]] = deque()
+        self._backlog: deque[tuple[LogRecord, bytes, bool]] = deque()
 
     @property
     def root(self) -> str:
@@ -117,7 +117,7 @@ class SessionTracker:
         except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agents go on
             self._warn(f"the store did not answer, and is asked again later: {problem}")
 
-    def _take(self, record: Record, text: bytes, ended: bool) -> None:
+    def _take(self, record: LogRecord, text: bytes, ended: bool) -> None:
         # The store is asked for both chains before either takes the line, so that no line is taken twice.
         line, main = record.data, self._chain("")
         agent = owner(line) if line is not None else ""
@@ -253,7 +253,7 @@ class LogChain:
                 return None
         return b"".join(store.get_many(artifacts[::-1]))
 
-    def take(self, record: Record, text: bytes, ended: bool) -> None:
+    def take(self, record: LogRecord, text: bytes, ended: bool) -> None:
         """The next record of the chain, and its bytes."""
         if self._skip > 0:
             self._skip -= len(text)

@@ -153,12 +153,6 @@ class Tracker:
             return self._kept.events
 
     @property
-    def replaying(self) -> bool:
-        """Whether the chain goes further than what this tracker has been fed so far."""
-        with self._lock:
-            return self._skip > 0
-
-    @property
     def pending(self) -> int:
         """Events that are in no commit yet."""
         with self._lock:

@@ -32,7 +32,7 @@ from harken.store.base import Commit, Store
 
 from .walk import COMPACTION, Piece, conversation
 
-Writer = Callable[[Sequence[Event]], Written]
+EventWriter = Callable[[Sequence[Event]], Written]
 TIERS = {"1": "native", "2": "field", "2s": "structural", "3": "rendering", "4": "raw"}
 
 
@@ -48,7 +48,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
     """What was read on the way, where something was."""
 
 
-def translate(pieces: Sequence[Piece], target: Format, *, write: Writer | None = None) -> Translation:
+def translate(pieces: Sequence[Piece], target: Format, *, write: EventWriter | None = None) -> Translation:
     """The pieces as one conversation in the target's format, or raw where there is no way.
 
     A runtime that is going to continue it gives its own `write`, which knows the new session's id and folder; what is
@@ -67,7 +67,7 @@ def translate(pieces: Sequence[Piece], target: Format, *, write: Writer | None =
     return _structural(pieces, target)
 
 
-def continued(store: Store, tip: Commit, *, format: str, write: Writer) -> Translation:
+def continued(store: Store, tip: Commit, *, format: str, write: EventWriter) -> Translation:
     """The conversation at `tip` for the runtime of that format, which writes it itself where it has to be translated.
 
     The answer says and lacks what `materialize` in that format does; tier 4 means that there is no way."""
@@ -104,7 +104,7 @@ def _direct(piece: Piece, target: Format) -> Translation:
     )
 
 
-def _adopted(pieces: Sequence[Piece], target: Format, write: Writer) -> Translation:
+def _adopted(pieces: Sequence[Piece], target: Format, write: EventWriter) -> Translation:
     """Another runtime's conversation, as the target's runtime can go on with it."""
     kept: list[Event] = []
     lost: list[Loss] = []

@@ -17,9 +17,8 @@ from .base import Format, Written
 from .claude_code.records import by_text
 from .kit.anthropic import BLOCKS, Block, Said, arrange, assistant_event, user_events
 from .kit.claims import NO_CLAIM, Claim
-from .kit.jsonl import NotJson, encode, parse_beginning, parse_document
+from .kit.jsonl import NotJson, Record, encode, parse_beginning, parse_document
 
-Record = dict[str, Any]
 INSTRUCTIONS = "instructions"
 """The subtype under which a system message is an event."""
 

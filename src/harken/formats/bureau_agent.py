@@ -20,9 +20,9 @@ from harken.events.cbor import CBOR, array_head, dumps, join_arrays, loads
 from .base import Format, Loss, Written
 from .kit.claims import NO_CLAIM, Claim
 
-Block = dict[str, Any]
+BureauBlock = dict[str, Any]
 
-_BLANK: Block = {
+_BLANK: BureauBlock = {
     "Type": "",
     "Text": "",
     "ToolUse": None,
@@ -84,31 +84,31 @@ def _json(value: Any) -> bytes:
     return value if isinstance(value, bytes) else _text(value).encode("utf-8", "surrogatepass")
 
 
-def _call(field: str, *, server: bool) -> Callable[[Block], Event]:
-    def read(block: Block) -> Event:
+def _call(field: str, *, server: bool) -> Callable[[BureauBlock], Event]:
+    def read(block: BureauBlock) -> Event:
         use = block[field]
         return ToolCall(id=_text(use["ID"]), name=_text(use["Name"]), input=_json(use.get("Input")), server_tool=server)
 
     return read
 
 
-def _tool_result(block: Block) -> Event:
+def _tool_result(block: BureauBlock) -> Event:
     result = block["ToolResult"]
     error = result.get("IsError", False)
     return ToolResult(id=_text(result["ToolUseID"]), output=_text(result.get("Content")), is_error=bool(error))
 
 
-def _server_result(block: Block) -> Event:
+def _server_result(block: BureauBlock) -> Event:
     result = block["ServerToolResult"]
     return ToolResult(id=_text(result["ToolUseID"]), output=_text(result.get("Content")))
 
 
-def _thinking(block: Block) -> Event:
+def _thinking(block: BureauBlock) -> Event:
     thought = block["Thinking"]
     return Thinking(content=_text(thought.get("Content")), signature=_text(thought.get("Signature")))
 
 
-_BLOCKS: dict[tuple[str, str], Callable[[Block], Event]] = {
+_BLOCKS: dict[tuple[str, str], Callable[[BureauBlock], Event]] = {
     ("user", "text"): lambda block: Prompt(content=_text(block["Text"])),
     ("user", "tool_result"): _tool_result,
     ("assistant", "text"): lambda block: Response(content=_text(block["Text"])),
@@ -131,7 +131,7 @@ class _Writing:
         self._servers: set[str] = set()
         self._role = ""
         self._record = ""
-        self._blocks: list[Block] = []
+        self._blocks: list[BureauBlock] = []
 
     def take(self, event: Event) -> None:
         if isinstance(event, Output) and (kept := _kept_message(event)):
@@ -164,7 +164,7 @@ class _Writing:
             self.items.append(dumps({"Role": self._role, "Content": self._blocks}))
         self._role, self._record, self._blocks = "", "", []
 
-    def _block(self, event: Event) -> Block | None:
+    def _block(self, event: Event) -> BureauBlock | None:
         match event:
             case Prompt(content=content) | Response(content=content):
                 return _BLANK | {"Type": "text", "Text": clean(content)}
@@ -178,7 +178,7 @@ class _Writing:
                 use = {"ID": clean(event.id), "Name": clean(event.name), "Input": event.input or b"{}"}
                 return _BLANK | {"Type": kind, field: use}
             case ToolResult() if event.id in self._servers:
-                result: Block = {"ToolUseID": clean(event.id), "Content": clean(event.output).encode()}
+                result: BureauBlock = {"ToolUseID": clean(event.id), "Content": clean(event.output).encode()}
                 self.lost["error of a server tool"] += event.is_error
                 return _BLANK | {"Type": "server_tool_result", "ServerToolResult": result}
             case ToolResult():

@@ -20,9 +20,8 @@ from .claude_code.read import metric_of, run_metric
 from .claude_code.records import by_fields, by_text, has_result
 from .kit.anthropic import assistant_event, tool_result, user_events
 from .kit.claims import NO_CLAIM, Claim
-from .kit.jsonl import SPACE, NotJson, encode, lines, parse_document, read_head, take_apart
+from .kit.jsonl import SPACE, NotJson, Record, encode, lines, parse_document, read_head, take_apart
 
-Record = dict[str, Any]
 QUIET = frozenset(
     {
         "stream_event", "tool_progress", "tool_use_summary", "auth_status", "rate_limit_event", "elicitation_complete",

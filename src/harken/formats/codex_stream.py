@@ -14,10 +14,8 @@ from harken.events import Error, Event, Metric, Output, Response, System, Thinki
 from harken.events.base import clean
 
 from .codex.usage import tokens_of, totals_of
-from .kit.jsonl import lines, parse, take_apart
-from .kit.openai import Record, dump, text_of
-
-Fields = dict[str, Any]
+from .kit.jsonl import Record, lines, parse, take_apart
+from .kit.openai import Fields, dump, text_of
 
 
 class CodexStreamReader:

@@ -7,6 +7,8 @@ is that of the last closed cut, so that the tail, which will be read again, is n
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from harken import ids
@@ -76,3 +78,7 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     def ended(self) -> int | None:
         """The last instant the file names."""
         return self.tally.ended
+
+
+Scan = Callable[[bytes, bytes], FileFacts]
+"""What a runtime's scan is: the bytes of a source, and the state in which the last scan of it ended."""

@@ -16,8 +16,8 @@ from harken.events.base import figure
 
 from .base import Format, Written
 from .kit.claims import NO_CLAIM, Claim
-from .kit.jsonl import NotJson, encode, parse_beginning, parse_document
-from .kit.openai import ITEMS, Record, Speaker, item_events, text_of
+from .kit.jsonl import NotJson, Record, encode, parse_beginning, parse_document
+from .kit.openai import ITEMS, Speaker, item_events, text_of
 from .kit.openai_writing import to_items
 
 

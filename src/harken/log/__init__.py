@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harken.events import LoggedString
-from harken.formats.session_log import Record, events_of, events_of_record, record_of, records_of
+from harken.formats.session_log import LogRecord, events_of, events_of_record, record_of, records_of
 
 from .base import INCOMPLETE, AgentInfo, LogProblem, OpenCall
 from .disk import Ack, read_chunks, scan
@@ -15,10 +15,10 @@ __all__ = [
     "Ack",
     "AgentInfo",
     "LogProblem",
+    "LogRecord",
     "LoggedString",
     "Observer",
     "OpenCall",
-    "Record",
     "Registry",
     "Session",
     "events_of",

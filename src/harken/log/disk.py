@@ -23,7 +23,7 @@ from queue import Empty, SimpleQueue
 from typing import Literal
 
 from harken.errors import BadRequest, HarkenError, Locked, NotFound, Poisoned
-from harken.formats.session_log import Record, read_records
+from harken.formats.session_log import LogRecord, read_records
 
 Ack = Literal["disk", "os"]
 
@@ -86,7 +86,7 @@ def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Iterator[Record]:
+def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Iterator[LogRecord]:
     """Every record of a log, oldest first, with bounded memory; takes no lock. `offset` is where line `line` begins."""
     fd = open_to_read(Path(path))
     try:

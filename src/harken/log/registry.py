@@ -17,11 +17,10 @@ from typing import Any
 
 import orjson
 
-from harken.formats.session_log import BLANK, ENTRY, HEAD, KINDS, ROLES, Group, Record, as_id, shown
+from harken.formats.session_log import BLANK, ENTRY, HEAD, KINDS, ROLES, Group, LogRecord, as_id, shown
+from harken.formats.session_log.lines import LogLine
 
 from .base import AgentInfo, LogProblem, OpenCall
-
-Data = dict[str, Any]
 
 MAX_REPORT = 1000
 """Problems are told one by one up to this many; `Registry.counts` goes on counting."""
@@ -47,7 +46,7 @@ class Registry:
         self.report: list[LogProblem] = []
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
-        self._open: dict[tuple[str, str], tuple[str, Data]] = {}
+        self._open: dict[tuple[str, str], tuple[str, LogLine]] = {}
         self._answered: set[tuple[str, str]] = set()
         self._first_use: dict[str, tuple[int, int]] = {}
         self._dangling: list[tuple[tuple[int, int], str, str]] = []
@@ -89,7 +88,7 @@ class Registry:
         for _ in self.fold(groups):
             pass
 
-    def fold(self, groups: Iterable[Group]) -> Iterator[Iterable[tuple[Data, bytes, int]]]:
+    def fold(self, groups: Iterable[Group]) -> Iterator[Iterable[tuple[LogLine, bytes, int]]]:
         """Take in a whole file; what could be read of it, for whoever wants to look at the lines as well: each with its
         bytes and where it begins."""
         for group in groups:
@@ -100,7 +99,7 @@ class Registry:
                 yield self._take_odd(group)
         self.finish()
 
-    def fold_lines(self, lines: Iterable[Data]) -> Iterator[Data]:
+    def fold_lines(self, lines: Iterable[LogLine]) -> Iterator[LogLine]:
         """Take in lines that are already read (with the keys of v2), and hand each on."""
         for number, data in enumerate(lines, 1):
             self._place = (number, 0)
@@ -108,7 +107,7 @@ class Registry:
             yield data
         self.finish()
 
-    def _take_odd(self, group: Group) -> list[tuple[Data, bytes, int]]:
+    def _take_odd(self, group: Group) -> list[tuple[LogLine, bytes, int]]:
         self._group = None
         found = []
         for record in group.records():
@@ -149,7 +148,7 @@ class Registry:
             elif "tool_calls" in data and role == "assistant":
                 self._calls(info.agent_id, data["tool_calls"], message_id)
 
-    def take(self, data: Data) -> None:
+    def take(self, data: LogLine) -> None:
         """Take in one line (with the keys of v2)."""
         kind, agent_id, message_id = data.get("event_type"), data.get("agent_id"), data.get("message_id")
         if type(message_id) is not str or not message_id:
@@ -181,7 +180,7 @@ class Registry:
         else:
             self._other(kind, info, data, message_id, met)
 
-    def _other(self, kind: Any, info: AgentInfo | None, data: Data, message_id: str, met: bool) -> None:
+    def _other(self, kind: Any, info: AgentInfo | None, data: LogLine, message_id: str, met: bool) -> None:
         if kind == "agent_created" and info is not None:
             self._created(info, data, message_id, met)
         elif kind == "agent_terminated" and info is not None:
@@ -205,7 +204,7 @@ class Registry:
 
     # Links
 
-    def _follow(self, data: Data, message_id: str) -> None:
+    def _follow(self, data: LogLine, message_id: str) -> None:
         substance, cause = data.get("substance"), data.get("cause")
         if substance is not None and cause is not None:
             self.note("substance and cause on one line", message_id)
@@ -231,7 +230,7 @@ class Registry:
             self._open.pop(key, None)  # the same id again is a later call
             self._open[key] = (message_id, call["function"])
 
-    def _result(self, agent_id: str, data: Data) -> None:
+    def _result(self, agent_id: str, data: LogLine) -> None:
         call_id = data.get("tool_call_id")
         if type(call_id) is not str:
             call_id = as_id(call_id) or ""
@@ -245,7 +244,7 @@ class Registry:
 
     # Agents
 
-    def _created(self, info: AgentInfo, data: Data, message_id: str, met: bool) -> None:
+    def _created(self, info: AgentInfo, data: LogLine, message_id: str, met: bool) -> None:
         if info.created:
             self.note("agent created twice", info.agent_id)
             return
@@ -257,7 +256,7 @@ class Registry:
         info.attributes = _object(data.get("attributes"))
         self._adopt(info, data, met)
 
-    def _adopt(self, info: AgentInfo, data: Data, met: bool) -> None:
+    def _adopt(self, info: AgentInfo, data: LogLine, met: bool) -> None:
         cause = data.get("cause")
         causes = [name for item in (cause if isinstance(cause, list) else [cause]) if (name := as_id(item))]
         info.cause = causes[0] if causes else None
@@ -312,7 +311,7 @@ class Registry:
     def _here(self) -> tuple[int, int]:
         return self._place if self._group is None else self._group.place(self._at)
 
-    def _odd(self, record: Record) -> None:
+    def _odd(self, record: LogRecord) -> None:
         problem = record.problem or ""
         if problem == BLANK:
             self.counts[BLANK] = self.counts.get(BLANK, 0) + 1
@@ -369,7 +368,7 @@ class Registry:
             self._last_agent = max(self._last_agent, int(found[1]))
 
 
-def _open_call(key: tuple[str, str], call: tuple[str, Data]) -> OpenCall:
+def _open_call(key: tuple[str, str], call: tuple[str, LogLine]) -> OpenCall:
     (agent_id, call_id), (message_id, function) = key, call
     return OpenCall(agent_id, message_id, call_id, _text(function.get("name")), function.get("arguments"))
 
@@ -378,7 +377,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _object(value: Any) -> Data:
+def _object(value: Any) -> LogLine:
     """An object, or the text of one."""
     if isinstance(value, str):
         try:

@@ -19,7 +19,7 @@ from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Event, Recovery
 from harken.formats.session_log import (
     ENTRY,
-    Record,
+    LogRecord,
     as_id,
     events_of,
     events_of_record,
@@ -27,7 +27,7 @@ from harken.formats.session_log import (
     read_records,
     writing,
 )
-from harken.formats.session_log.writing import Cause, encode, record_of, runs
+from harken.formats.session_log.writing import GivenCause, encode, record_of, runs
 
 from . import transcripts
 from .base import AgentInfo, LogProblem, OpenCall
@@ -127,7 +127,7 @@ class Session:
         """The agents below this one that have not been terminated."""
         return self.registry.children(agent_id)
 
-    def scan(self) -> Iterator[Record]:
+    def scan(self) -> Iterator[LogRecord]:
         """Every record of the file as it is now, oldest first, with bounded memory."""
         return read_records(self._chunks())
 
@@ -183,7 +183,7 @@ class Session:
     def log_agent_created(
         self,
         agent_id: str,
-        cause: Cause = None,
+        cause: GivenCause = None,
         name: str | None = None,
         language_model: str | None = None,
         *,
@@ -206,18 +206,18 @@ class Session:
         message: dict[str, Any],
         substance: str | None = None,
         *,
-        cause: Cause = None,
+        cause: GivenCause = None,
     ) -> str:
         """Log an addition to an agent's transcript: a message with a role, as chat models know it."""
         return self._log(ENTRY, agent_id, writing.message_of(message), substance=substance, cause=cause)
 
-    def log_piece_of_text(self, agent_id: str, content: str, cause: Cause) -> str:
+    def log_piece_of_text(self, agent_id: str, content: str, cause: GivenCause) -> str:
         """Log text made for others to hear; it is in nobody's transcript until somebody hears it."""
         if not isinstance(content, str):
             raise BadRequest(f"content must be text, not {type(content).__name__}", hint="pass content as a str")
         return self._log("piece_of_text", agent_id, {"content": content}, cause=cause)
 
-    def log_agent_terminated(self, agent_id: str, *, reason: str | None = None, cause: Cause = None) -> str:
+    def log_agent_terminated(self, agent_id: str, *, reason: str | None = None, cause: GivenCause = None) -> str:
         """Log that an agent left the tree; it stays in the registry."""
         writing.check_agent(agent_id)
         writing.check_text(reason=reason)
@@ -233,7 +233,7 @@ class Session:
         *,
         start: int = 0,
         content: str | None = None,
-        cause: Cause = None,
+        cause: GivenCause = None,
     ) -> str:
         """Log an edit: `truncate` keeps the first `n` entries, `compact` folds `start` up to `n` into `content`."""
         return self._log("transcript_edit", agent_id, writing.edit_of(action, n, start, content), cause=cause)
@@ -281,7 +281,7 @@ class Session:
         fields: dict[str, Any],
         *,
         substance: str | None = None,
-        cause: Cause = None,
+        cause: GivenCause = None,
         last: dict[str, Any] | None = None,
     ) -> str:
         writing.check_agent(agent_id)

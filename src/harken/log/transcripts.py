@@ -11,21 +11,20 @@ from typing import Any
 
 from harken.events import TranscriptEdit
 from harken.events.edits import SUMMARY, edit
-from harken.formats.session_log import ENTRY, ROLES, Record, as_id, content_text, continues, events_of
+from harken.formats.session_log import ENTRY, ROLES, LogRecord, as_id, content_text, continues, events_of
+from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENVELOPE
 
-Data = dict[str, Any]
 
-
-def entries(records: Iterable[Data], agent_id: str) -> list[Data]:
+def entries(records: Iterable[LogLine], agent_id: str) -> list[LogLine]:
     """The lines of one agent's transcript as it stands."""
     return entries_of_all(records, (agent_id,)).get(agent_id, [])
 
 
-def entries_of_all(records: Iterable[Data], agent_ids: Iterable[str] | None = None) -> dict[str, list[Data]]:
+def entries_of_all(records: Iterable[LogLine], agent_ids: Iterable[str] | None = None) -> dict[str, list[LogLine]]:
     """The transcripts of several agents (or of all there are), read in one go."""
     wanted = None if agent_ids is None else set(agent_ids)
-    found: dict[str, list[Data]] = {} if wanted is None else {agent_id: [] for agent_id in wanted}
+    found: dict[str, list[LogLine]] = {} if wanted is None else {agent_id: [] for agent_id in wanted}
     for data in records:
         kind = data.get("event_type")
         if kind != ENTRY and kind != "transcript_edit":
@@ -43,7 +42,7 @@ def entries_of_all(records: Iterable[Data], agent_ids: Iterable[str] | None = No
     return found
 
 
-def _add(transcript: list[Data], data: Data) -> None:
+def _add(transcript: list[LogLine], data: LogLine) -> None:
     role = data.get("role")
     if type(role) is not str or role not in ROLES:
         return  # nobody knows what it is, so no model is shown it
@@ -53,7 +52,7 @@ def _add(transcript: list[Data], data: Data) -> None:
         transcript.append(data)
 
 
-def _continued(before: Data, data: Data) -> Data:
+def _continued(before: LogLine, data: LogLine) -> LogLine:
     """A record that did not fit on one line, put together again."""
     joined = {**before}
     for key in ("thinking", "tool_calls"):
@@ -71,7 +70,7 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _summary(data: Data) -> Data:
+def _summary(data: LogLine) -> LogLine:
     """The entry that a compaction leaves behind."""
     about = {"event_type": ENTRY, "role": "user", "source": "injected", "origin": SUMMARY}
     return {"content": "", **{key: value for key, value in data.items() if key not in _OF_AN_EDIT}, **about}
@@ -80,10 +79,10 @@ def _summary(data: Data) -> Data:
 _OF_AN_EDIT = frozenset({"action", "n", "start"})
 
 
-def messages(transcript: Iterable[Data]) -> list[Data]:
+def messages(transcript: Iterable[LogLine]) -> list[LogLine]:
     """What a model is given: the messages alone, and one result for each call."""
-    found: list[Data] = []
-    results: dict[str, Data] = {}
+    found: list[LogLine] = []
+    results: dict[str, LogLine] = {}
     for data in transcript:
         message = {key: value for key, value in data.items() if key not in ENVELOPE}
         role = message.get("role")
@@ -101,13 +100,13 @@ def messages(transcript: Iterable[Data]) -> list[Data]:
     return found
 
 
-def _merge(first: Data, second: Data) -> None:
+def _merge(first: LogLine, second: LogLine) -> None:
     texts = (content_text(first.get("content")), content_text(second.get("content")))
     first["content"] = "\n\n".join(text for text in texts if text)
     if second.get("is_error") is True:
         first["is_error"] = True
 
 
-def readable(records: Iterable[Record]) -> Iterator[Data]:
+def readable(records: Iterable[LogRecord]) -> Iterator[LogLine]:
     """The data of the records that have some."""
     return (record.data for record in records if record.data is not None)

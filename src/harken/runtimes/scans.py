@@ -17,7 +17,7 @@ from harken.events import Event, Output, Prompt, Response, ToolCall, ToolResult
 from harken.events.base import clean
 from harken.events.tally import Tally
 from harken.formats import Delta
-from harken.formats.facts import FileFacts
+from harken.formats.facts import FileFacts, Scan
 
 from .display import parse
 
@@ -27,7 +27,6 @@ LARGEST = 256 << 10
 FINGERPRINT = 3
 
 ReadRecord = Callable[[bytes], Iterable[Event]]
-Scan = Callable[[bytes, bytes], FileFacts]
 
 
 def line_scan(runtime: str, read: ReadRecord, session_of: Callable[[dict[str, Any]], str]) -> Scan:

@@ -36,14 +36,14 @@ _PATH_LIMIT = 107
 
 _LENGTH = re.compile(rb"(?im)^content-length: *(\d{1,9}) *\r?$")
 
-Answer = Callable[[str], str]
+AnswerRequest = Callable[[str], str]
 """Takes `current-context` or `checkpoint` and gives the id of a commit, or an empty text."""
 
 
 class ContextSocket:
     """The listening end, and the callers that are being served."""
 
-    def __init__(self, folder: Path, answer: Answer) -> None:
+    def __init__(self, folder: Path, answer: AnswerRequest) -> None:
         self.path = _free_path(folder)
         self._answer = answer
         self._callers: dict[socket.socket, tuple[bytearray, float]] = {}

@@ -7,7 +7,7 @@ handed out in parts that end at closed cuts, and an overlong line is only counte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import msgspec
 
 from harken import clock, ids
 from harken.errors import HarkenError
-from harken.formats.facts import FileFacts
+from harken.formats.facts import FileFacts, Scan
 from harken.formats.kit.claims import best
 from harken.formats.kit.jsonl import MAX_LINE
 
@@ -256,9 +256,6 @@ class Resumption(msgspec.Struct, frozen=True, kw_only=True):
     scan: str = ""
     size: int = 0
     digest: str = ""
-
-
-Scan = Callable[[bytes, bytes], FileFacts]
 
 
 def read_parts(file: OpenFile, scan: Scan, since: Resumption, now: clock.Clock = clock.now) -> Iterator[Part]:

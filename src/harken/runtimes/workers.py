@@ -59,13 +59,13 @@ class ReadEnded(msgspec.Struct, frozen=True, tag=True):
     """That was all of it."""
 
 
-Said = Claimed | NotClaimed | Restarted | Part | ReadFailed | ReadEnded
+WorkerMessage = Claimed | NotClaimed | Restarted | Part | ReadFailed | ReadEnded
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Said).decode
+_decode = msgspec.msgpack.Decoder(WorkerMessage).decode
 _decode_task = msgspec.msgpack.Decoder(ReadTask).decode
 
 
-def _send(stream: IO[bytes], message: Said | ReadTask) -> None:
+def _send(stream: IO[bytes], message: WorkerMessage | ReadTask) -> None:
     data = _encode(message)
     stream.write(_LENGTH.pack(len(data)))
     stream.write(data)
@@ -119,10 +119,10 @@ class _Pending:
 
     def __init__(self, task: ReadTask) -> None:
         self.task = task
-        self.said: queue.Queue[Said] = queue.Queue(AHEAD)
+        self.said: queue.Queue[WorkerMessage] = queue.Queue(AHEAD)
         self.dropped = threading.Event()
 
-    def put(self, message: Said) -> None:
+    def put(self, message: WorkerMessage) -> None:
         """Hand a message over, unless nobody wants it any more."""
         while not self.dropped.is_set():
             with contextlib.suppress(queue.Full):
@@ -212,7 +212,7 @@ class WorkerPool:
         finally:
             self.drop(path)
 
-    def _next(self, pending: _Pending) -> Said | None:
+    def _next(self, pending: _Pending) -> WorkerMessage | None:
         """What is said next; None where nobody is left to say anything."""
         while True:
             with contextlib.suppress(queue.Empty):

@@ -23,7 +23,6 @@ from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResul
 from harken.formats import Format
 from harken.formats.kit.claims import ENOUGH, HEAD, NO_CLAIM
 
-TALK = (Prompt, Response, Thinking, ToolCall, ToolResult)
 EXAMPLES = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow]
 )

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from harken.events import Event
 
-Entry = dict[str, Any]
-"""A line of a session log."""
-Link = str | list[str]
+ParentLink = str | list[str]
 Told = tuple[Event, ...]
 """The events of one record."""
 

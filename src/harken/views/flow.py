@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from harken.events.edits import is_entry
 
-from .base import ACTION, HEARD, SAID, SYSTEM, TEXT, Link
+from .base import ACTION, HEARD, SAID, SYSTEM, TEXT, ParentLink
 from .hearing import Compiled, Heard, compiled_into, deliveries, hearings
 from .index import Index
 
@@ -25,9 +25,9 @@ class Flow(TypedDict):
     """Tool results that name it among their causes."""
 
 
-def causality(index: Index) -> dict[str, Link]:
+def causality(index: Index) -> dict[str, ParentLink]:
     """Each message that has one: what it repeats, what triggered it, or the call it answers. Lists stay lists."""
-    found: dict[str, Link] = {}
+    found: dict[str, ParentLink] = {}
     for at, message_id in enumerate(index.ids):
         if links := index.parent_ids(at):
             as_list = len(links) > 1 or (at in index.links and isinstance(index.records[at][0].cause, tuple))

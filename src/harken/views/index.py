@@ -15,6 +15,7 @@ import msgspec
 import harken.events as ev
 from harken.clock import Timestamps
 from harken.events.edits import INSTRUCTIONS
+from harken.formats.session_log.lines import LogLine
 from harken.log import Registry
 
 from .base import (
@@ -30,7 +31,6 @@ from .base import (
     TERMINATED,
     TEXT,
     THOUGHT,
-    Entry,
     Told,
     ViewedAgent,
 )
@@ -40,7 +40,7 @@ class Index(msgspec.Struct, kw_only=True):
     """The records of one session, and where to find what."""
 
     records: list[Told]
-    line: Callable[[int], Entry]
+    line: Callable[[int], LogLine]
     """The line of a record: as it was logged, or as a session log would have it."""
     ids: list[str]
     by_id: dict[str, int]
@@ -281,7 +281,7 @@ class IndexBuilder:
             if call is not None and info.created is not None and info.created not in self.causes:
                 self.answers[info.created] = call
 
-    def finish(self, registry: Registry, line: Callable[[int], Entry]) -> Index:
+    def finish(self, registry: Registry, line: Callable[[int], LogLine]) -> Index:
         """Resolve what could not be known before all was read. The registry has taken in the same records."""
         for maker in self._makers:
             if maker != PERSON:

@@ -14,12 +14,13 @@ from typing import Any, Self, TypedDict
 from harken.errors import NotFound
 from harken.events import Event
 from harken.formats.session_log import data_of, events_of, read_groups, record_of, runs
+from harken.formats.session_log.lines import LogLine
 from harken.log import INCOMPLETE, Registry, read_chunks
 
 from . import agents, dialog, flow, hearing, interventions, perspective, timeline
 from . import trace as traces
 from .agents import AgentRow
-from .base import Entry, Link
+from .base import ParentLink
 from .dialog import DialogLine
 from .flow import Flow
 from .hearing import Heard, Knowledge
@@ -87,7 +88,7 @@ class SessionViewer:
         """Every agent of the session: id to name, or to the id where it has none."""
         return agents.list_agents(self.index)
 
-    def get_transcript(self, agent_id: str) -> list[Entry]:
+    def get_transcript(self, agent_id: str) -> list[LogLine]:
         """The transcript entries of an agent as they were logged, oldest first."""
         return self._lines(self.index.transcripts.get(self.find_agent(agent_id), []))
 
@@ -99,21 +100,21 @@ class SessionViewer:
         """What an agent heard, did, received and said, as text; several agents are interleaved."""
         return perspective.perspective_text(self.index, self._agents(agent_id))
 
-    def build_causality_index(self) -> dict[str, Link]:
+    def build_causality_index(self) -> dict[str, ParentLink]:
         """Message to parent: what it repeats, what triggered it or the call it answers; a list stays a list."""
         return flow.causality(self.index)
 
-    def trace_message_flow(self, message_id: str) -> list[Entry]:
+    def trace_message_flow(self, message_id: str) -> list[LogLine]:
         """The events a message came from, oldest first, and the message itself."""
         return self._lines(flow.ancestry(self.index, self.find_message(message_id)))
 
-    def trace_content_references(self, content_msg_id: str) -> list[Entry]:
+    def trace_content_references(self, content_msg_id: str) -> list[LogLine]:
         """The transcript entries that name this message as their substance."""
         return self._lines(flow.references(self.index, self.find_message(content_msg_id)))
 
     # Beyond it.
 
-    def line(self, message_id: str) -> Entry:
+    def line(self, message_id: str) -> LogLine:
         """The line of a message as it was logged; for other sources, as a session log would have it."""
         at = self.find_message(message_id)
         if at < 0:
@@ -204,5 +205,5 @@ class SessionViewer:
         names: list[Any] = [agent_ids] if isinstance(agent_ids, str) else list(agent_ids)
         return list(dict.fromkeys(self.find_agent(one) for one in names))
 
-    def _lines(self, positions: Iterable[int]) -> list[Entry]:
+    def _lines(self, positions: Iterable[int]) -> list[LogLine]:
         return [self.index.line(at) for at in positions]

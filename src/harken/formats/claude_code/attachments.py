@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harken.formats.kit.jsonl import encode
+from harken.formats.kit.anthropic import Block
+from harken.formats.kit.jsonl import Record, encode
 
-Block = dict[str, Any]
-Data = dict[str, Any]
-Turns = list[list[Block]]
+MessageBlocks = list[list[Block]]
 """A list of messages, each a list of blocks."""
 
 
-def render(record: Data) -> tuple[Turns, bool]:
+def render(record: Record) -> tuple[MessageBlocks, bool]:
     """What the model is told of an attachment record, and whether it is word for word what was sent."""
     written = record.get("rendered")
     if isinstance(written, list):
@@ -44,35 +43,35 @@ def _blocks(content: Any) -> list[Block]:
     return [b for b in blocks if isinstance(b, dict) and (b.get("type") != "text" or isinstance(b.get("text"), str))]
 
 
-def _text(data: Data, key: str) -> str:
+def _text(data: Record, key: str) -> str:
     value = data.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _list(data: Data, key: str) -> list[Any]:
+def _list(data: Record, key: str) -> list[Any]:
     value = data.get(key)
     return value if isinstance(value, list) else []
 
 
-def _plain(key: str) -> Callable[[Data], list[Any]]:
+def _plain(key: str) -> Callable[[Record], list[Any]]:
     return lambda data: [_text(data, key)]
 
 
-def _labelled(label: str, key: str) -> Callable[[Data], list[Any]]:
+def _labelled(label: str, key: str) -> Callable[[Record], list[Any]]:
     return lambda data: [f"{label}: {_text(data, key)}"]
 
 
-def _dump(label: str) -> Callable[[Data], list[Any]]:
+def _dump(label: str) -> Callable[[Record], list[Any]]:
     """All the data there is, for kinds whose prose is the program's own."""
 
-    def render_one(data: Data) -> list[Any]:
+    def render_one(data: Record) -> list[Any]:
         rest = {key: value for key, value in data.items() if key != "type"}
         return [f"{label}: {encode(rest).decode()}" if rest else label]
 
     return render_one
 
 
-def _queued(data: Data) -> list[Any]:
+def _queued(data: Record) -> list[Any]:
     """A prompt that was typed while the agent was at work, or a notice that came in then."""
     prompt = data.get("prompt")
     parts = _blocks(prompt)
@@ -82,27 +81,27 @@ def _queued(data: Data) -> list[Any]:
     return [told + [part for part in parts if part.get("type") == "image"]]
 
 
-def _hook_context(data: Data) -> list[Any]:
+def _hook_context(data: Record) -> list[Any]:
     content = data.get("content")
     lines = [line for line in content if isinstance(line, str)] if isinstance(content, list) else []
     return [f"{_text(data, 'hookName')} hook additional context: " + "\n".join(lines)] if lines else []
 
 
-def _hook_success(data: Data) -> list[Any]:
+def _hook_success(data: Record) -> list[Any]:
     # Only these two events may speak to the model; the others only report that they ran.
     if data.get("hookEvent") not in ("SessionStart", "UserPromptSubmit") or not _text(data, "content"):
         return []
     return [f"{_text(data, 'hookName')} hook success: {_text(data, 'content')}"]
 
 
-def _hook_block(data: Data) -> list[Any]:
+def _hook_block(data: Record) -> list[Any]:
     inner = data.get("blockingError")
     problem = inner if isinstance(inner, dict) else {}
     what = f"{_text(problem, 'command')}: {_text(problem, 'blockingError')}"
     return [f"{_text(data, 'hookName')} hook blocking error from command {what}"]
 
 
-def _hook_response(data: Data) -> list[Any]:
+def _hook_response(data: Record) -> list[Any]:
     response = data.get("response")
     if not isinstance(response, dict):
         return []
@@ -113,13 +112,13 @@ def _hook_response(data: Data) -> list[Any]:
     ]
 
 
-def _memory(data: Data) -> list[Any]:
+def _memory(data: Record) -> list[Any]:
     content = data.get("content")
     text = _text(content, "content") if isinstance(content, dict) else _text(data, "content")
     return [f"Contents of {_text(data, 'path')}:\n\n{text}"]
 
 
-def _file(data: Data) -> list[Any]:
+def _file(data: Record) -> list[Any]:
     """Told as a call and its result, since that is how the model knows files."""
     content = data.get("content")
     name = _text(data, "filename")
@@ -137,39 +136,39 @@ def _file(data: Data) -> list[Any]:
     return [[asked], [remind(f"What it holds:\n{numbered}")]]
 
 
-def _directory(data: Data) -> list[Any]:
+def _directory(data: Record) -> list[Any]:
     where = _text(data, "path")
     return [[remind(f"The folder {where} was listed for you")], [remind(f"What it holds:\n{_text(data, 'content')}")]]
 
 
-def _edited(data: Data) -> list[Any]:
+def _edited(data: Record) -> list[Any]:
     return [f"The file {_text(data, 'filename')} has changed since you read it:\n{_text(data, 'snippet')}"]
 
 
-def _skills(data: Data) -> list[Any]:
+def _skills(data: Record) -> list[Any]:
     skills = [skill for skill in _list(data, "skills") if isinstance(skill, dict)]
     return ["Skills used before:\n" + "\n\n".join(f"{_text(s, 'name')}\n{_text(s, 'content')}" for s in skills)]
 
 
-def _listing(label: str, *keys: str) -> Callable[[Data], list[Any]]:
+def _listing(label: str, *keys: str) -> Callable[[Record], list[Any]]:
     """A list that may be empty, and then says nothing."""
 
-    def render_one(data: Data) -> list[Any]:
+    def render_one(data: Record) -> list[Any]:
         found = [item for key in keys for item in _list(data, key) if isinstance(item, str)]
         return [f"{label}:\n" + "\n".join(found)] if found else []
 
     return render_one
 
 
-def _plan_file(data: Data) -> list[Any]:
+def _plan_file(data: Record) -> list[Any]:
     return [f"There is a plan in {_text(data, 'planFilePath')}:\n\n{_text(data, 'planContent')}"]
 
 
-def _selection(data: Data) -> list[Any]:
+def _selection(data: Record) -> list[Any]:
     return [f"Selected in the editor, in {_text(data, 'filename')}:\n{_text(data, 'content')}"]
 
 
-_RENDERERS: dict[str, Callable[[Data], list[Any]]] = {
+_RENDERERS: dict[str, Callable[[Record], list[Any]]] = {
     "queued_command": _queued,
     "hook_additional_context": _hook_context,
     "hook_success": _hook_success,

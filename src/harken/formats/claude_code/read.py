@@ -27,13 +27,12 @@ from harken.events.base import clean, figure
 from harken.events.runs import EMBEDDED, SO_FAR
 from harken.events.tally import SYNTHETIC
 from harken.formats.kit.anthropic import assistant_event, user_events
-from harken.formats.kit.jsonl import encode, is_overlong, lines, take_apart
+from harken.formats.kit.jsonl import Record, encode, is_overlong, lines, take_apart
 
 from .attachments import render
 from .branch import Node, choose, survey
 from .records import by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
 
-Record = dict[str, Any]
 API_ERROR = "api_error"
 """The subtype of a `system` record about a request that failed."""
 

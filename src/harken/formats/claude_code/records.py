@@ -35,7 +35,7 @@ FAMILIES = ("marble-origami-", "data-flow-", "artifact-")
 _KNOWN = SIDE | CONVERSATION | {"system", "attachment", "progress"}
 
 
-class Block(msgspec.Struct, gc=False):
+class BlockFacts(msgspec.Struct, gc=False):
     """A content block, as far as calls and results have to be told apart."""
 
     type: str | None = None
@@ -58,7 +58,7 @@ class Body(msgspec.Struct, gc=False):
 
     id: str | None = None
     model: str | None = None
-    content: list[Block] | str | None = None
+    content: list[BlockFacts] | str | None = None
     usage: UsageFields | None = None
 
 
@@ -142,7 +142,7 @@ class ClaudeRecord(msgspec.Struct, gc=False):
     customTitle: str | None = None
     aiTitle: str | None = None
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[BlockFacts]:
         """The content blocks; none where the content is plain text."""
         body = self.message
         return body.content if body is not None and isinstance(body.content, list) else []
@@ -245,8 +245,8 @@ def _fit_field(value: Any, shape: type, name: str) -> Any:
 
 def _fit_block(value: Any) -> Any:
     if isinstance(value, dict):
-        return _fit(value, Block)
-    return Block(type="text") if isinstance(value, str) else Block()
+        return _fit(value, BlockFacts)
+    return BlockFacts(type="text") if isinstance(value, str) else BlockFacts()
 
 
 # -- who stands in the user's place: a person, a tool, or the harness. Nine of ten `user` records are results, and of

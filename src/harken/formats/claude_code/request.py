@@ -20,12 +20,12 @@ from typing import Any
 import msgspec
 
 from harken.formats.base import Loss, Written
+from harken.formats.kit.anthropic import Block
 from harken.formats.kit.jsonl import encode
 
 from .turns import (
     NO_CONTENT,
     SEALED,
-    Block,
     RequestTurn,
     answer_the_last,
     calls_in,

@@ -27,7 +27,7 @@ from .records import (
     CONVERSATION,
     GRAPH,
     SIDE,
-    Block,
+    BlockFacts,
     ClaudeRecord,
     ToolUseResult,
     UsageFields,
@@ -46,7 +46,7 @@ TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title":
 TITLE_LENGTH = 200
 RUNTIME = "claude-code"
 SUMMARY = "compact_summary"
-TEXT = Block(type="text")
+TEXT = BlockFacts(type="text")
 """What a message is whose content is plain text."""
 TASK_TOOLS = ("Task", "Agent")
 """The tools that start a sub-agent; their argument `prompt` is the first that it hears."""

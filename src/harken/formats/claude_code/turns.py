@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
+from harken.formats.kit.anthropic import Block
 from harken.formats.kit.jsonl import take_apart
 
-from .attachments import Turns, remind, render
+from .attachments import MessageBlocks, remind, render
 from .branch import Node, choose, survey
 
-Block = dict[str, Any]
 UNANSWERED = "No response requested."
 """What Claude Code puts in the assistant's place after a prompt that was never answered."""
 NO_CONTENT = "(no content)"
@@ -43,7 +43,7 @@ class RequestTurn(msgspec.Struct):
     blocks: list[Block]
     id: str = ""
     model: str = ""
-    parts: Turns = []
+    parts: MessageBlocks = []
     """What an attachment says, message by message."""
     mark: str = ""
     """`caveat`, `local` and `local meta` for what local commands leave behind, `error` for a made-up error message,

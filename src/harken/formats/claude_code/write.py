@@ -8,13 +8,12 @@ give the same file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from harken.clock import to_datetime
 from harken.events import Event, Response
 from harken.formats.base import Written
 from harken.formats.kit.anthropic import Said, arrange
-from harken.formats.kit.jsonl import encode, lines, parse
+from harken.formats.kit.jsonl import Record, encode, lines, parse
 from harken.ids import artifact_id
 
 from .records import take
@@ -38,7 +37,6 @@ NOTICES = frozenset(
     }
 )  # fmt: skip
 """Kinds of attachments in which Claude Code tells its model about itself."""
-Record = dict[str, Any]
 _NO_USAGE = {
     "input_tokens": 0,
     "output_tokens": 0,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harken.formats.kit.openai import Record, parts_of, text_of
+from harken.formats.kit.jsonl import Record
+from harken.formats.kit.openai import parts_of, text_of
 
 SUMMARY_OPENING = "Another language model started to solve this problem and produced a summary of its thinking process."
 """How Codex introduces the summary it wrote of its own conversation."""

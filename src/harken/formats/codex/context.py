@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harken.formats.kit.openai import Record, joined_text, parts_of
+from harken.formats.kit.jsonl import Record
+from harken.formats.kit.openai import joined_text, parts_of
 
 from .classify import SUMMARY_OPENING, begins_turn, is_contextual, is_contextual_developer
 from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, RolloutLine, iter_lines, kind_of
@@ -29,7 +30,7 @@ SUMMARY_MESSAGES = 2_000
 """And no more than so many of them, which empty ones would otherwise not be."""
 
 
-class Entry(NamedTuple):
+class HistoryItem(NamedTuple):
     """An item of the conversation and the line it came from."""
 
     line: int
@@ -43,7 +44,7 @@ class Entry(NamedTuple):
 class Conversation(NamedTuple):
     """What is left of the file: the items, and the numbers of the lines that are still in force."""
 
-    entries: list[Entry]
+    entries: list[HistoryItem]
     lines: list[int]
     model: str
     """The model of the newest turn that still stands."""
@@ -157,7 +158,7 @@ class _Replay:
     """The forward pass: the items one after the other, and which lines they need."""
 
     def __init__(self, lines: list[RolloutLine], survey: _Survey) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[HistoryItem] = []
         self._turns: list[int] = []
         """Which of the entries begin a turn."""
         self.start = self.since = 0 if survey.base is None else survey.base
@@ -171,15 +172,15 @@ class _Replay:
 
     def _take(self, number: int, kind: str, payload: Record) -> None:
         if kind == ITEM:
-            self._append(Entry(number, payload))
+            self._append(HistoryItem(number, payload))
         elif kind == "inter_agent_communication":
-            self._append(Entry(number, message_between_agents(payload)))
+            self._append(HistoryItem(number, message_between_agents(payload)))
         elif kind == COMPACTED:
             self._compact(number, payload)
         elif kind == EVENT and payload.get("type") == "thread_rolled_back":
             self._roll_back(number, _turns(payload))
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: HistoryItem) -> None:
         if begins_turn(entry.item):
             self._turns.append(len(self.entries))
         self.entries.append(entry)
@@ -187,7 +188,7 @@ class _Replay:
     def _compact(self, number: int, payload: Record) -> None:
         replacement = payload.get("replacement_history")
         if isinstance(replacement, list):
-            entries = [Entry(number, item, True) for item in replacement if isinstance(item, dict)]
+            entries = [HistoryItem(number, item, True) for item in replacement if isinstance(item, dict)]
         else:
             entries = summarized(self.entries, number, payload)
         self.entries = entries
@@ -227,7 +228,7 @@ def message_between_agents(payload: Record) -> Record:
     }
 
 
-def rollback_cut(entries: list[Entry], starts: list[int], turns: int) -> int:
+def rollback_cut(entries: list[HistoryItem], starts: list[int], turns: int) -> int:
     """Where the conversation ends when its last turns are taken away, the context written for them included."""
     if not turns or not starts:
         return len(entries)
@@ -246,9 +247,9 @@ def _is_update(item: Record) -> bool:
     return item.get("role") == "user" and is_contextual(item.get("content"))
 
 
-def summarized(entries: list[Entry], number: int, payload: Record) -> list[Entry]:
+def summarized(entries: list[HistoryItem], number: int, payload: Record) -> list[HistoryItem]:
     """What an old `compacted` line leaves: the newest user messages as far as the budget goes, then the summary."""
-    kept: list[Entry] = []
+    kept: list[HistoryItem] = []
     left = SUMMARY_BUDGET
     for entry in reversed(entries):
         if left <= 0 or len(kept) >= SUMMARY_MESSAGES:
@@ -260,10 +261,10 @@ def summarized(entries: list[Entry], number: int, payload: Record) -> list[Entry
             left = left - quoted.tokens if quoted.tokens >= 0 else 0
     message = payload.get("message")
     summary = message if isinstance(message, str) and message else "(no summary available)"
-    return [*reversed(kept), Entry(number, _user([summary]), True)]
+    return [*reversed(kept), HistoryItem(number, _user([summary]), True)]
 
 
-def _quoted(entry: Entry, left: int) -> Entry | None:
+def _quoted(entry: HistoryItem, left: int) -> HistoryItem | None:
     """The entry as a summary quotes it, within what is left of the budget; None where it is not quoted."""
     if not _is_quoted(entry.item):
         return None
@@ -271,9 +272,9 @@ def _quoted(entry: Entry, left: int) -> Entry | None:
     texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     tokens = approximate_tokens("".join(texts))
     if tokens > left:
-        return Entry(entry.line, _user(truncate_parts(texts, left)), True)
+        return HistoryItem(entry.line, _user(truncate_parts(texts, left)), True)
     # A picture is not quoted, but a message that was nothing else keeps its place.
-    return Entry(entry.line, _user(texts or [""] * bool(parts)), True, tokens)
+    return HistoryItem(entry.line, _user(texts or [""] * bool(parts)), True, tokens)
 
 
 def _is_quoted(item: Record) -> bool:

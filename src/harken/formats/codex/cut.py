@@ -22,7 +22,8 @@ from collections.abc import Iterator
 
 from harken.clock import parse_instant
 from harken.formats.base import Delta
-from harken.formats.kit.openai import CALLS, OUTPUTS, SERVED, Record, text_of
+from harken.formats.kit.jsonl import Record
+from harken.formats.kit.openai import CALLS, OUTPUTS, SERVED, text_of
 
 from .records import COMPACTED, EVENT, ITEM, RolloutLine, iter_lines, kind_of
 

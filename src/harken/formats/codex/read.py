@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from harken.clock import parse_instant
 from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking
 from harken.events.base import clean
-from harken.formats.kit.jsonl import Unread, take_apart
-from harken.formats.kit.openai import SCREEN, Record, Speaker, dump, item_events, joined_text, text_of
+from harken.formats.kit.jsonl import Record, Unread, take_apart
+from harken.formats.kit.openai import SCREEN, Speaker, dump, item_events, joined_text, text_of
 
 from .classify import origin_of, provenance_of
 from .context import message_between_agents

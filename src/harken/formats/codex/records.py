@@ -12,8 +12,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from harken.formats.kit.claims import NO_CLAIM, Claim
-from harken.formats.kit.jsonl import is_blank, is_overlong, lines, parse, read_head
-from harken.formats.kit.openai import CALLS, ITEMS, OUTPUTS, Record, parts_of, text_of
+from harken.formats.kit.jsonl import Record, is_blank, is_overlong, lines, parse, read_head
+from harken.formats.kit.openai import CALLS, ITEMS, OUTPUTS, parts_of, text_of
 
 SESSION_META = "session_meta"
 ITEM = "response_item"

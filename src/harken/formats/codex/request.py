@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from harken.formats.kit.openai import CALLS, ITEMS, OUTPUTS, Record, text_of
+from harken.formats.kit.jsonl import Record
+from harken.formats.kit.openai import CALLS, ITEMS, OUTPUTS, text_of
 from harken.formats.kit.openai_writing import ABORTED, picture_part
 
-from .context import Entry, conversation
+from .context import HistoryItem, conversation
 from .records import SESSION_META, iter_lines, kind_of
 from .truncate import truncate_output
 
@@ -79,7 +80,7 @@ def _is_sent(item: Record) -> bool:
     return all(isinstance(item.get(field), kind) for field, kind in _NEEDED.get(name, ()))
 
 
-def _prepared(entry: Entry, budget: int | None) -> Record:
+def _prepared(entry: HistoryItem, budget: int | None) -> Record:
     item = {key: value for key, value in entry.item.items() if key not in _PRIVATE}
     if item["type"] == "compaction_summary":
         item["type"] = "compaction"

@@ -12,8 +12,8 @@ from harken.errors import BadRequest
 from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
-from harken.formats.kit.jsonl import is_overlong, lines, parse, take_apart
-from harken.formats.kit.openai import SERVED, Record, name_of, text_in, text_of
+from harken.formats.kit.jsonl import Record, is_overlong, lines, parse, take_apart
+from harken.formats.kit.openai import SERVED, name_of, text_in, text_of
 
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
 from .read import ERRORS, is_spawned, speaks, typed_text

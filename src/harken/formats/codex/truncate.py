@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from harken.events.base import clean
-from harken.formats.kit.openai import Record
+from harken.formats.kit.jsonl import Record
 
 BYTES_PER_TOKEN = 4
 FALLBACK_BUDGET = 12_000

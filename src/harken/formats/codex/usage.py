@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from harken.events import Tokens
 from harken.events.base import figure
-from harken.formats.kit.openai import Record, text_of
+from harken.formats.kit.jsonl import Record
+from harken.formats.kit.openai import text_of
 
 Key = tuple[str, str]
 """The family (`codex:` and the thread everything in the file descends from), and the total."""

@@ -14,8 +14,8 @@ from harken import ids
 from harken.clock import format_instant, parse_instant
 from harken.events import Event
 from harken.formats.base import Written
-from harken.formats.kit.jsonl import encode
-from harken.formats.kit.openai import Record, text_of
+from harken.formats.kit.jsonl import Record, encode
+from harken.formats.kit.openai import text_of
 from harken.formats.kit.openai_writing import Timed, to_items
 
 from .records import ITEM, SESSION_META, iter_lines, kind_of

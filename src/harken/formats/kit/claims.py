@@ -36,8 +36,3 @@ def best(claims: Iterable[tuple[T, Claim]]) -> tuple[T, Claim] | None:
     if not ranked or (len(ranked) > 1 and ranked[0][1].score == ranked[1][1].score):
         return None
     return ranked[0]
-
-
-def strongest(claims: Iterable[Claim]) -> Claim:
-    """The highest of several claims of one format."""
-    return max(claims, key=lambda claim: claim.score, default=NO_CLAIM)

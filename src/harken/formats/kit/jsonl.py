@@ -23,6 +23,8 @@ import orjson
 
 from harken.events.base import clean
 
+Record = dict[str, Any]
+"""A JSON object, as a line or a message of a document holds it."""
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of a line, its newline not counted."""
 MAX_DEPTH = 1000

@@ -11,9 +11,7 @@ from typing import Any
 
 from harken.events import Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
 
-from .jsonl import encode
-
-Record = dict[str, Any]
+from .jsonl import Record, encode
 
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
 """Items that wait for an output with the same `call_id`."""

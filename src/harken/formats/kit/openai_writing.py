@@ -17,8 +17,8 @@ from harken.events import Event, Image, Output, Prompt, Response, System, Thinki
 from harken.events.base import clean
 from harken.formats.base import Loss
 
-from .jsonl import parse
-from .openai import SCREEN, SEALED, Record, dump, text_of, url_of
+from .jsonl import Record, parse
+from .openai import SCREEN, SEALED, dump, text_of, url_of
 
 ABORTED = "aborted"
 """The output of a call that was never answered."""

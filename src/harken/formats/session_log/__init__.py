@@ -13,7 +13,7 @@ from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import HEAD, MAX_LINE, read_head
 
-from .lines import BLANK, Group, Record, data_of, dialect, normalise, read_groups, read_records
+from .lines import BLANK, Group, LogRecord, data_of, dialect, normalise, read_groups, read_records
 from .reading import (
     ENTRY,
     PLAIN,
@@ -33,7 +33,7 @@ KINDS = frozenset({ENTRY, "output", *PLAIN})
 """Every `event_type` that v2 knows."""
 
 
-def events_of_record(record: Record) -> list[Event]:
+def events_of_record(record: LogRecord) -> list[Event]:
     """The events of a record as it was found; bytes nobody could read are an `Output` named by their place."""
     if record.data is not None:
         return events_of(record.data, record.raw)
@@ -86,8 +86,8 @@ __all__ = [
     "MAX_LINE",
     "ROLES",
     "Group",
+    "LogRecord",
     "LogScanner",
-    "Record",
     "as_cause",
     "as_id",
     "content_text",

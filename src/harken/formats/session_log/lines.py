@@ -38,7 +38,11 @@ _STRIDE = 5
 _DIGITS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte & 0x5F for byte in range(256))
 
 
-class Record(msgspec.Struct, frozen=True, gc=False):
+LogLine = dict[str, Any]
+"""A line of a session log, with the keys of v2."""
+
+
+class LogRecord(msgspec.Struct, frozen=True, gc=False):
     """One object of the log, or the bytes that should have been one."""
 
     line: int
@@ -55,11 +59,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     """The bytes as they stand; of an overlong line only the head."""
 
 
-Reading = tuple[dict[str, Any] | None, str | None, int, int]
+LineReading = tuple[dict[str, Any] | None, str | None, int, int]
 """Data, problem, and the start and end of the object inside its line."""
 
 
-def read_records(chunks: Iterable[bytes], *, offset: int = 0, line: int = 1) -> Iterator[Record]:
+def read_records(chunks: Iterable[bytes], *, offset: int = 0, line: int = 1) -> Iterator[LogRecord]:
     """The records in a stream of bytes that begins at `offset`, which is the start of line number `line`."""
     for group in read_groups(chunks, offset=offset, line=line):
         yield from group.records()
@@ -90,20 +94,20 @@ class Group(msgspec.Struct, gc=False):
     starts: list[int] = []
     """Where each line begins, once somebody has asked."""
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[LogRecord]:
         """The records on these lines."""
         offset = self.offset
         if self.plain is not None:
             for line, (raw, data) in enumerate(zip(self.raws, self.plain, strict=True), self.line):
-                yield Record(line, offset, len(raw), data, None, raw)
+                yield LogRecord(line, offset, len(raw), data, None, raw)
                 offset += len(raw) + 1
             return
         for line, raw in enumerate(self.raws, self.line):
             for found, problem, start, end in self._look(raw):
-                yield Record(line, offset + start, end - start, found, problem, raw[start:end])
+                yield LogRecord(line, offset + start, end - start, found, problem, raw[start:end])
             offset += len(raw) + self.longer + 1
 
-    def _look(self, raw: bytes) -> list[Reading]:
+    def _look(self, raw: bytes) -> list[LineReading]:
         if not (self.longer or self.wide) and self.ended and not refusal(raw):
             try:
                 data = orjson.loads(raw)
@@ -147,7 +151,7 @@ def _decode_together(raws: list[bytes]) -> list[dict[str, Any]] | None:
     return found
 
 
-def _second_look(raw: bytes, longer: int, ended: bool) -> list[Reading]:
+def _second_look(raw: bytes, longer: int, ended: bool) -> list[LineReading]:
     if longer:
         length = len(raw) + longer
         return [(None, f"{OVERLONG}: {length} bytes", 0, length)]

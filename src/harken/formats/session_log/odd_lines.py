@@ -21,7 +21,7 @@ from .lines import (
     ODD_AND_DEEP,
     SEVERAL,
     SURROGATE,
-    Reading,
+    LineReading,
     is_current,
     normalise,
 )
@@ -30,21 +30,21 @@ _SPACE = SPACE.decode()
 _MAX_DIGITS = 4000
 
 
-def look_closer(raw: bytes) -> list[Reading]:
+def look_closer(raw: bytes) -> list[LineReading]:
     """What can be made of a line that is not simply one small object; always at least one reading."""
     if raw.startswith(BOM):
         return [_marked(reading) for reading in _look_closer(raw[len(BOM) :])]
     return _look_closer(raw)
 
 
-def _marked(reading: Reading) -> Reading:
+def _marked(reading: LineReading) -> LineReading:
     """Some editors put a byte order mark before the first line; it belongs to no object."""
     data, problem, start, end = reading
     begin = start + len(BOM) if data is not None or start else 0
     return data, f"{MARKED}; {problem}" if problem else MARKED, begin, end + len(BOM)
 
 
-def _look_closer(raw: bytes) -> list[Reading]:
+def _look_closer(raw: bytes) -> list[LineReading]:
     if not raw.strip():
         return [(None, BLANK, 0, len(raw))]
     if why := refusal(raw):
@@ -55,7 +55,7 @@ def _look_closer(raw: bytes) -> list[Reading]:
         return _look_at_depth(raw)
 
 
-def _look_at_depth(raw: bytes) -> list[Reading]:
+def _look_at_depth(raw: bytes) -> list[LineReading]:
     """What is odd and so deep that only the kit's own parser follows it, which does not say what it met."""
     objects, unread = take_apart(raw, 0, len(raw))
     if unread is not None or not objects:
@@ -65,7 +65,7 @@ def _look_at_depth(raw: bytes) -> list[Reading]:
     return [(_current(value), f"{SEVERAL}; {ODD_AND_DEEP}", start, end) for value, start, end in objects]
 
 
-def _look_at_each(raw: bytes) -> list[Reading]:
+def _look_at_each(raw: bytes) -> list[LineReading]:
     problem = None
     try:
         text = raw.decode()
@@ -82,7 +82,7 @@ def _look_at_each(raw: bytes) -> list[Reading]:
     return list(_places(text, found))
 
 
-def _places(text: str, found: list[Value]) -> Iterator[Reading]:
+def _places(text: str, found: list[Value]) -> Iterator[LineReading]:
     """Several objects on one line, each where it is in the bytes."""
     at = place = 0
     for value, start, end in found:

@@ -36,7 +36,8 @@ from harken.events import (
 )
 from harken.formats.kit.jsonl import encode_slowly
 
-Data = dict[str, Any]
+from .lines import LogLine
+
 Envelope = dict[str, Any]
 
 ENTRY = "transcript_entry"
@@ -53,7 +54,7 @@ EMBEDDED = frozenset({"metadata", "attributes"})
 """Keys whose value is JSON text in the event and an object on the line."""
 
 
-def events_of(data: Data, raw: bytes | None = None) -> list[Event]:
+def events_of(data: LogLine, raw: bytes | None = None) -> list[Event]:
     """The events on one line (with the keys of v2); at least one. `raw` is kept where the line makes no sense."""
     kind = data.get("event_type")
     envelope = envelope_of(data)
@@ -73,7 +74,7 @@ def events_of(data: Data, raw: bytes | None = None) -> list[Event]:
         return [_opaque(data, raw, envelope, f"a {kind} line does not fit: {problem}")]
 
 
-def envelope_of(data: Data) -> Envelope:
+def envelope_of(data: LogLine) -> Envelope:
     """What every kind has in common. Where a line has both links, substance stands: it implies the other."""
     # Nearly every field is the text it should be; only the others are looked at more closely.
     message_id, agent_id, stamp = data.get("message_id"), data.get("agent_id"), data.get("timestamp")
@@ -142,7 +143,7 @@ _EXTRAS = frozenset({"source", "origin", "hook", "call_id", "images"})
 """Keys that a prompt may have beside its words."""
 
 
-def _user(data: Data, envelope: Envelope) -> list[Event]:
+def _user(data: LogLine, envelope: Envelope) -> list[Event]:
     content = data.get("content")
     if type(content) is str and _EXTRAS.isdisjoint(data):
         return [Prompt(content=content, **envelope)]
@@ -160,7 +161,7 @@ def _user(data: Data, envelope: Envelope) -> list[Event]:
     ]
 
 
-def _system(data: Data, envelope: Envelope) -> list[Event]:
+def _system(data: LogLine, envelope: Envelope) -> list[Event]:
     return [
         System(
             subtype=INSTRUCTIONS,
@@ -171,7 +172,7 @@ def _system(data: Data, envelope: Envelope) -> list[Event]:
     ]
 
 
-def _tool(data: Data, envelope: Envelope) -> list[Event]:
+def _tool(data: LogLine, envelope: Envelope) -> list[Event]:
     name = data.get("name")
     return [
         ToolResult(
@@ -185,7 +186,7 @@ def _tool(data: Data, envelope: Envelope) -> list[Event]:
     ]
 
 
-def _assistant(data: Data, envelope: Envelope) -> list[Event]:
+def _assistant(data: LogLine, envelope: Envelope) -> list[Event]:
     if "thinking" not in data and "tool_calls" not in data:  # as nearly all are that only say something
         model = data.get("model")
         name = model if isinstance(model, str) else ""
@@ -244,7 +245,7 @@ def _call(call: Any) -> Callable[..., Event]:
     )
 
 
-_BY_ROLE: dict[str, Callable[[Data, Envelope], list[Event]]] = {
+_BY_ROLE: dict[str, Callable[[LogLine, Envelope], list[Event]]] = {
     "user": _user,
     "assistant": _assistant,
     "tool": _tool,
@@ -252,7 +253,7 @@ _BY_ROLE: dict[str, Callable[[Data, Envelope], list[Event]]] = {
 }
 
 
-def _images(data: Data) -> tuple[Image, ...]:
+def _images(data: LogLine) -> tuple[Image, ...]:
     items = data.get("images")
     found = [_image(item) for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     parts = data.get("content")
@@ -265,11 +266,11 @@ def _images(data: Data) -> tuple[Image, ...]:
     return tuple(found)
 
 
-def _image(item: Data) -> Image:
+def _image(item: LogLine) -> Image:
     return Image(**{key: item[key] for key in ("media_type", "data", "url") if isinstance(item.get(key), str)})
 
 
-def _plain(kind: str, data: Data, envelope: Envelope) -> Event:
+def _plain(kind: str, data: LogLine, envelope: Envelope) -> Event:
     fields = {name: data[name] for name in PLAIN[kind] if data.get(name) is not None}
     for name in EMBEDDED & fields.keys():
         fields[name] = embedded_bytes(fields[name])
@@ -279,7 +280,7 @@ def _plain(kind: str, data: Data, envelope: Envelope) -> Event:
     return msgspec.convert(envelope | fields, KINDS[kind])
 
 
-def _output(data: Data, envelope: Envelope) -> Event:
+def _output(data: LogLine, envelope: Envelope) -> Event:
     raw, encoded = data.get("raw"), data.get("raw_base64")
     why, media_type = data.get("why"), data.get("media_type")
     if isinstance(encoded, str):
@@ -294,7 +295,7 @@ def _output(data: Data, envelope: Envelope) -> Event:
     )
 
 
-def _opaque(data: Data, raw: bytes | None, envelope: Envelope, why: str) -> Event:
+def _opaque(data: LogLine, raw: bytes | None, envelope: Envelope, why: str) -> Event:
     return Output(raw=as_json(data) if raw is None else raw, why=why, **envelope)
 
 

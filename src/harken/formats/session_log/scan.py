@@ -26,7 +26,7 @@ from harken.events.tally import Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 
-from .lines import BLANK, Record, read_records
+from .lines import BLANK, LogLine, LogRecord, read_records
 from .reading import ENTRY, as_id, events_of, instant_of, is_call
 
 RUNTIME = "harken"
@@ -38,8 +38,6 @@ REFUSALS = 4
 """How many cuts an unanswered call may refuse before it is given up."""
 DIGITS = 8
 """How many digits of its first line's hash are part of a session's name."""
-
-Line = dict[str, Any]
 
 
 class LogState(msgspec.Struct, omit_defaults=True):
@@ -84,7 +82,7 @@ class LogScanner:
     def _begin(self) -> None:
         self._start = self.now.offset
         self._waiting: dict[tuple[str, str], None] = {}
-        self._made: dict[str, list[Line]] = {}
+        self._made: dict[str, list[LogLine]] = {}
         """The calls in each message of the open delta."""
         self._said_by: dict[str, str] = {}
         """The agents of those messages."""
@@ -102,7 +100,7 @@ class LogScanner:
         """Whether the main agent has spoken in the open delta and nobody waits for a result."""
         return self._spoken and not self._waiting
 
-    def take(self, record: Record, size: int, *, ended: bool = True) -> None:
+    def take(self, record: LogRecord, size: int, *, ended: bool = True) -> None:
         """The next record. `size` is how many bytes further the log then goes; a record that no newline ends, or that
         is not the only object on its line, never cuts."""
         now, data = self.now, record.data
@@ -132,14 +130,9 @@ class LogScanner:
         """What follows the last cut; the delta that a grown log would continue."""
         return None if self.now.offset == self._start else self._delta("turn_boundary", closed=False)
 
-    def take_closed(self) -> list[Delta]:
-        """The deltas that have closed since the last time."""
-        closed, self.closed = self.closed, []
-        return closed
-
     # -- the rule ---
 
-    def _cuts_before(self, line: Line) -> bool:
+    def _cuts_before(self, line: LogLine) -> bool:
         length = self.now.offset - self._start
         opens = self._opens(line)
         if not opens and length < SOFT:
@@ -149,14 +142,14 @@ class LogScanner:
         self._refused += opens
         return self._refused > REFUSALS
 
-    def _opens(self, line: Line) -> bool:
+    def _opens(self, line: LogLine) -> bool:
         """Whether the main agent begins something new."""
         if line.get("event_type") != ENTRY or agent_of(line) != self.now.main or not self._spoken:
             return False
         role = line.get("role")
         return role in ("user", "system") or (role == "assistant" and as_id(line.get("message_id")) != self._message)
 
-    def _cut_behind(self, line: Line, start: int) -> None:
+    def _cut_behind(self, line: LogLine, start: int) -> None:
         if agent_of(line) != self.now.main:
             return
         kind = line.get("event_type")
@@ -170,7 +163,7 @@ class LogScanner:
 
     # -- what is remembered ---
 
-    def _note(self, line: Line, events: list[Event]) -> None:
+    def _note(self, line: LogLine, events: list[Event]) -> None:
         now = self.now
         kind, agent = line.get("event_type"), agent_of(line)
         now.main = main_agent(line) if now.main is None else now.main
@@ -181,7 +174,7 @@ class LogScanner:
         elif kind == ENTRY:
             self._note_entry(line, agent)
 
-    def _note_agent(self, line: Line, agent: str) -> None:
+    def _note_agent(self, line: LogLine, agent: str) -> None:
         name = line.get("name")
         if agent == self.now.main and isinstance(name, str) and not self.now.title:
             self.now.title = excerpt(clean(name))
@@ -203,7 +196,7 @@ class LogScanner:
             default=None,
         )
 
-    def _note_entry(self, line: Line, agent: str) -> None:
+    def _note_entry(self, line: LogLine, agent: str) -> None:
         role, main = line.get("role"), agent == self.now.main
         message_id = as_id(line.get("message_id")) or ""
         if main and not line.get("index"):
@@ -259,7 +252,7 @@ class LogScanner:
         )
 
 
-def _argument(call: Line, key: str) -> Any:
+def _argument(call: LogLine, key: str) -> Any:
     try:
         value = orjson.loads(call["function"].get("arguments") or b"")
     except (orjson.JSONDecodeError, TypeError):
@@ -267,17 +260,17 @@ def _argument(call: Line, key: str) -> Any:
     return value.get(key) if isinstance(value, dict) else None
 
 
-def agent_of(line: Line) -> str:
+def agent_of(line: LogLine) -> str:
     """Whose line it is; empty where it names nobody."""
     return as_id(line.get("agent_id")) or ""
 
 
-def main_agent(line: Line) -> str | None:
+def main_agent(line: LogLine) -> str | None:
     """The agent a line makes the main one, where there is none yet."""
     return agent_of(line) if line.get("event_type") in ("agent_created", ENTRY) else None
 
 
-def is_told(line: Line) -> bool:
+def is_told(line: LogLine) -> bool:
     """Whether a line belongs to its agent's own chain: everything but text that is in nobody's transcript."""
     kind = line.get("event_type")
     return isinstance(kind, str) and kind not in ("piece_of_text", "recovery")
@@ -296,7 +289,7 @@ def feed(scanner: LogScanner, data: bytes) -> None:
         scanner.take(record, len(text), ended=ended)
 
 
-def told_records(data: bytes) -> Iterator[tuple[Record, bytes, bool]]:
+def told_records(data: bytes) -> Iterator[tuple[LogRecord, bytes, bool]]:
     """The records in the bytes, the bytes from the end of the one before to the end of its line, and whether a newline
     ends it."""
     found = list(read_records((data,)))
@@ -317,5 +310,5 @@ def first_digits(data: bytes) -> str:
     return next((_digits(record) for record in read_records((data,)) if record.problem != BLANK), "")
 
 
-def _digits(record: Record) -> str:
+def _digits(record: LogRecord) -> str:
     return ids.artifact_id(record.raw)[:DIGITS]

@@ -7,24 +7,21 @@ between its lines, is left out of its context, and makes a chain of its own for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from harken.events import TranscriptEdit
 from harken.events.edits import edit, summary_prompt
 
-from .lines import Record, read_records
+from .lines import LogLine, LogRecord, read_records
 from .reading import ENTRY, ROLES, as_id, events_of
 from .scan import agent_of, is_told, main_agent, told_records
 from .writing import encode, record_of
-
-Line = dict[str, Any]
 
 
 def context(data: bytes) -> bytes:
     """The entries of the main agent's transcript as they stand after every edit, verbatim; what was folded away is
     one entry with the summary."""
     main: str | None = None
-    entries: list[tuple[Line, list[bytes]]] = []
+    entries: list[tuple[LogLine, list[bytes]]] = []
     for record, line in _objects(read_records((data,))):
         main = main_agent(line) if main is None else main
         if main is None or agent_of(line) != main:
@@ -39,7 +36,7 @@ def context(data: bytes) -> bytes:
     return b"".join(raw + b"\n" for _, raws in entries for raw in raws)
 
 
-def _add(entries: list[tuple[Line, list[bytes]]], line: Line, raw: bytes) -> None:
+def _add(entries: list[tuple[LogLine, list[bytes]]], line: LogLine, raw: bytes) -> None:
     role = line.get("role")
     if not isinstance(role, str) or role not in ROLES:
         return
@@ -49,7 +46,7 @@ def _add(entries: list[tuple[Line, list[bytes]]], line: Line, raw: bytes) -> Non
         entries.append((line, [raw]))
 
 
-def continues(last: Line, line: Line) -> bool:
+def continues(last: LogLine, line: LogLine) -> bool:
     """`harken.events.edits.continues`, asked of lines."""
     index = line.get("index")
     return type(index) is int and index > 0 and as_id(line.get("message_id")) == as_id(last.get("message_id"))
@@ -68,10 +65,10 @@ def side_chains(data: bytes) -> Mapping[str, bytes]:
     return {agent: b"".join(lines) for agent, lines in agents.items()}
 
 
-def owner(line: Line) -> str:
+def owner(line: LogLine) -> str:
     """The agent in whose own chain a line stands; empty where it is in nobody's."""
     return agent_of(line) if is_told(line) else ""
 
 
-def _objects(records: Iterable[Record]) -> Iterator[tuple[Record, Line]]:
+def _objects(records: Iterable[LogRecord]) -> Iterator[tuple[LogRecord, LogLine]]:
     return ((record, record.data) for record in records if record.data is not None)

@@ -22,10 +22,10 @@ from harken.errors import BadRequest
 from harken.events import KINDS, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.formats.kit.jsonl import MAX_DEPTH, MAX_LINE, encode_slowly, refusal
 
+from .lines import LogLine
 from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN, ROLES
 
-Data = dict[str, Any]
-Cause = str | Sequence[str] | None
+GivenCause = str | Sequence[str] | None
 
 ENVELOPE = frozenset({"message_id", "event_type", "agent_id", "timestamp", "substance", "cause", "index", "api_id"})
 """Keys of a line that are about the record, not part of the message."""
@@ -36,7 +36,7 @@ _ALWAYS = frozenset({("piece_of_text", "content"), ("transcript_edit", "action")
 _BARE = {kind: cls() for kind, cls in KINDS.items()}
 
 
-def records_of(events: Iterable[Event]) -> list[Data]:
+def records_of(events: Iterable[Event]) -> list[LogLine]:
     """The lines for any sequence of events."""
     return [record_of(run) for run in runs(events)]
 
@@ -67,12 +67,12 @@ def _continues(before: Event, event: Event) -> bool:
     )
 
 
-def record_of(events: Sequence[Event]) -> Data:
+def record_of(events: Sequence[Event]) -> LogLine:
     """The line for the events of one record: a single event, or an assistant's thinking, words and calls."""
     first = events[0]
     if len(events) > 1 and len(runs(events)) > 1:
         raise BadRequest("these events do not make one line", hint="`records_of` takes any sequence of events")
-    data: Data = {}
+    data: LogLine = {}
     if first.message_id:
         data["message_id"] = first.message_id
     data["event_type"] = ENTRY if first.kind in _ENTRIES and not _is_notice(first) else first.kind
@@ -92,7 +92,7 @@ def record_of(events: Sequence[Event]) -> Data:
     return _links(data, first)
 
 
-def _links(data: Data, event: Event) -> Data:
+def _links(data: LogLine, event: Event) -> LogLine:
     if event.substance is not None:
         data["substance"] = event.substance
     if event.cause is not None:
@@ -109,7 +109,7 @@ def _is_notice(event: Event) -> bool:
     return isinstance(event, System) and event.subtype != INSTRUCTIONS
 
 
-def _prompt(data: Data, event: Prompt) -> None:
+def _prompt(data: LogLine, event: Prompt) -> None:
     data |= {"role": "user", "content": event.content}
     if event.source != "user":
         data["source"] = event.source
@@ -122,13 +122,13 @@ def _prompt(data: Data, event: Prompt) -> None:
     _images(data, event)
 
 
-def _instructions(data: Data, event: System) -> None:
+def _instructions(data: LogLine, event: System) -> None:
     data |= {"role": "system", "content": event.message}
     if event.metadata:
         data["metadata"] = embedded(event.metadata)
 
 
-def _tool_result(data: Data, event: ToolResult) -> None:
+def _tool_result(data: LogLine, event: ToolResult) -> None:
     data |= {"role": "tool", "tool_call_id": event.id, "content": event.output}
     if event.name:
         data["name"] = event.name
@@ -137,7 +137,7 @@ def _tool_result(data: Data, event: ToolResult) -> None:
     _images(data, event)
 
 
-def _images(data: Data, event: Prompt | ToolResult) -> None:
+def _images(data: LogLine, event: Prompt | ToolResult) -> None:
     if event.images:
         data["images"] = [
             {key: value for key in ("media_type", "data", "url") if (value := getattr(image, key))}
@@ -145,7 +145,7 @@ def _images(data: Data, event: Prompt | ToolResult) -> None:
         ]
 
 
-def _thinking(data: Data, event: Thinking) -> None:
+def _thinking(data: LogLine, event: Thinking) -> None:
     before = data.get("thinking")
     if before is None and not event.signature:
         data["thinking"] = event.content
@@ -157,25 +157,25 @@ def _thinking(data: Data, event: Thinking) -> None:
     data["thinking"] = [*thoughts, thought]
 
 
-def _response(data: Data, event: Response) -> None:
+def _response(data: LogLine, event: Response) -> None:
     data["content"] = event.content
     if event.model:
         data["model"] = event.model
 
 
-def _tool_call(data: Data, event: ToolCall) -> None:
-    function: Data = {"name": event.name}
+def _tool_call(data: LogLine, event: ToolCall) -> None:
+    function: LogLine = {"name": event.name}
     try:
         function["arguments"] = event.input.decode()
     except UnicodeDecodeError:
         function["arguments_base64"] = base64.b64encode(event.input).decode()
-    call: Data = {"id": event.id, "type": "function", "function": function}
+    call: LogLine = {"id": event.id, "type": "function", "function": function}
     if event.server_tool:
         call["server_tool"] = True
     data.setdefault("tool_calls", []).append(call)
 
 
-_ENTRIES: dict[str, Callable[[Data, Any], None]] = {
+_ENTRIES: dict[str, Callable[[LogLine, Any], None]] = {
     "prompt": _prompt,
     "system": _instructions,
     "tool_result": _tool_result,
@@ -185,7 +185,7 @@ _ENTRIES: dict[str, Callable[[Data, Any], None]] = {
 }
 
 
-def _output(data: Data, event: Output) -> None:
+def _output(data: LogLine, event: Output) -> None:
     try:
         data["raw"] = event.raw.decode()
     except UnicodeDecodeError:
@@ -196,7 +196,7 @@ def _output(data: Data, event: Output) -> None:
         data["media_type"] = event.media_type
 
 
-def _plain(data: Data, event: Event) -> None:
+def _plain(data: LogLine, event: Event) -> None:
     bare = _BARE[event.kind]
     for name in PLAIN[event.kind]:
         value = getattr(event, name)
@@ -228,7 +228,7 @@ def _looks_encoded(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() == {"base64"}
 
 
-def encode(data: Data) -> bytes:
+def encode(data: LogLine) -> bytes:
     """The line, newline included. What a reader would not read again is refused."""
     try:
         line = orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE)
@@ -248,7 +248,7 @@ def encode(data: Data) -> bytes:
 _ELSEWHERE = "keep large content in a file or in the store and log a reference to it"
 
 
-def _encode_oddities(data: Data) -> bytes:
+def _encode_oddities(data: LogLine) -> bytes:
     """Lone surrogates and whole numbers beyond 64 bits: no business of orjson's, but not to be lost either."""
     try:
         return _without_orjson(data) + b"\n"
@@ -259,7 +259,7 @@ def _encode_oddities(data: Data) -> bytes:
         ) from None
 
 
-def _without_orjson(data: Data) -> bytes:
+def _without_orjson(data: LogLine) -> bytes:
     try:
         return json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
     except RecursionError:
@@ -268,7 +268,7 @@ def _without_orjson(data: Data) -> bytes:
         return encode_slowly(data)
 
 
-def _holds_not_finite(data: Data) -> bool:
+def _holds_not_finite(data: LogLine) -> bool:
     """Whether there is a NaN or an infinity, which orjson would quietly make null of."""
     pending: list[Any] = [data]
     while pending:
