@@ -1,4 +1,4 @@
-"""What the annotations of `Repo` mean at its door, where every argument is looked at (`harken.store.arguments`)."""
+"""What the annotations of `Repo` mean for its arguments, each of which is looked at (`harken.store.arguments`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One rule at the door: what a caller hands to a store, or to a `Repo`, is of the type that the annotation says.
+"""One rule for arguments: what a caller hands to a store, or to a `Repo`, is of the type that the annotation says.
 
 A class decorator puts the check before every public method, so that a wrong argument is a `BadRequest` with a sentence
 instead of whatever happens to fail further in, and the same for every store. What an annotation means is a table

@@ -293,7 +293,7 @@ class FairLock:
             if _FAIR:
                 self._await_turn(self._draw(), deadline)
             else:
-                self._await_door(deadline)
+                self._await_file(deadline)
         except BaseException:
             self.release()
             raise
@@ -328,7 +328,7 @@ class FairLock:
             _NUMBER.pack_into(self._next, 0, number + 1)
         return int(number)
 
-    def _await_door(self, deadline: float) -> None:
+    def _await_file(self, deadline: float) -> None:
         pause = 0.00002
         while True:
             try:
