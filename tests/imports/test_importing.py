@@ -13,8 +13,8 @@ import zstandard
 
 import harken
 from harken import runtimes
+from harken.context.chains import recall
 from harken.runtimes.importer import Importer
-from harken.runtimes.memory import recall
 from support.sessions import ClaudeSession, conversation, rollout
 
 from .conftest import Import, age

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from harken import clock
+from harken.context.chains import recall
 from harken.formats import Delta
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
 from harken.runtimes.base import Identity, Runtime, SessionReader
 from harken.runtimes.importer import Importer
-from harken.runtimes.memory import ImportResult, recall
+from harken.runtimes.memory import ImportResult
 
 from .conftest import age
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import harken
 from harken import Repo, runtimes
-from harken.runtimes import importer, memory
+from harken.context import chains
+from harken.runtimes import importer
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from harken.store import SessionRow
@@ -148,8 +149,8 @@ def contents(repo: Repo) -> list[tuple[SessionRow, dict[str, Any], list[tuple[An
         return [(each.id, each.spawned_from, each.forked_from, each.principal) for each in repo.store.chain(tip)]
 
     def known(row: SessionRow) -> dict[str, Any]:
-        drop = {"stamp": memory.UNREAD, "read_at": 0, "side_files": {}}
-        return {Path(path).name: msgspec.structs.replace(m, **drop) for path, m in memory.recall(row).items()}
+        drop = {"stamp": chains.UNREAD, "read_at": 0, "side_files": {}}
+        return {Path(path).name: msgspec.structs.replace(m, **drop) for path, m in chains.recall(row).items()}
 
     return [
         (msgspec.structs.replace(row, version=0, source="", state=b""), known(row), chain(row.tip))

@@ -70,11 +70,52 @@ def test_importing_what_was_kept_live_adds_nothing(cafe: tuple[Repo, Path]) -> N
     live, path = cafe
     before, count = chains(live), len(live.store.commits())
 
-    bring_in(live, path)
-    bring_in(live, path)
+    assert ["unchanged"] == bring_in(live, path)
+    assert ["unchanged"] == bring_in(live, path)
 
     assert before == chains(live)
     assert count == len(live.store.commits())
+
+
+def test_a_log_that_was_kept_live_has_the_figures_and_links_of_one_that_was_imported(cafe: tuple[Repo, Path]) -> None:
+    live, path = cafe
+    imported = memory_repo()
+    importer = Importer(imported.store, [get("harken")])
+    (fresh,) = importer.run([path])
+    (known,) = Importer(live.store, [get("harken")]).run([path])
+
+    assert (fresh.figures, fresh.total_records, fresh.agents) == (known.figures, known.total_records, known.agents)
+    assert (0, 0, 0) == (known.records, known.commits, known.bytes)
+    assert [origins(imported)] == [origins(live)]
+
+
+def origins(repo: Repo) -> dict[str, Any]:
+    """Where every session comes from, by its row and by its first commit."""
+    return {row.session: (row.parent, repo.history(row.tip)[-1].spawned_from) for row in repo.sessions()}
+
+
+def test_a_session_keeps_the_name_that_its_writer_chose(tmp_path: Path) -> None:
+    repo, path, link = memory_repo(), tmp_path / "cafe.jsonl", tmp_path / "link.jsonl"
+    with repo.session(path, session_id="chosen") as session:
+        play(session, "Hello")
+    link.symlink_to(path)
+
+    assert ["unchanged"] == bring_in(repo, path)
+    assert ["unchanged"] == bring_in(repo, link)
+    with repo.session(path, session_id="chosen") as session:
+        play(session, "And then?")
+    assert ["unchanged"] == bring_in(repo, path)
+
+    assert ["chosen"] == [row.session for row in repo.sessions() if not row.parent]
+
+
+def test_what_was_logged_while_nobody_kept_it_is_grown(cafe: tuple[Repo, Path]) -> None:
+    live, path = cafe
+    with Session(path) as session:
+        play(session, "One more")
+
+    assert ["grown"] == bring_in(live, path)
+    assert path.read_bytes() == live.materialize(next(iter(chains(live))), stop="root").bytes
 
 
 def test_a_session_that_was_imported_goes_on_live(cafe: tuple[Repo, Path], tmp_path: Path) -> None:

@@ -11,11 +11,15 @@ again as far as the two agree, and leaves the old chain there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import msgspec
+import zstandard
 
+from harken.events.tally import Tally, merge_requests
 from harken.formats.base import Delta
-from harken.store.base import Annotation, Draft, Store, Writer
+from harken.formats.facts import FileFacts
+from harken.store.base import Annotation, Draft, SessionRow, Store, Writer
 
 SUPERSEDED_BY = "superseded_by"
 """The annotation of a tail that is on no chain any more. Its value is the full name of the new chain's tip, or empty
@@ -124,3 +128,168 @@ def _draft(facts: Draft, delta: Delta, *, artifact: str, parent: str, time: int,
         spawned_from=facts.spawned_from if first else None,
         forked_from=facts.forked_from if first else "",
     )
+
+
+# -- what a session's row remembers of its sources -------------------------------------------------------------------
+
+VERSION = 2
+LONG = 2 << 10
+"""A memory of as many bytes is compressed."""
+LARGEST = 1 << 30
+RECENT = 2_000_000
+
+
+class FileStamp(msgspec.Struct, frozen=True, array_like=True):
+    """What one `stat` says of a file; if it is the same, so is the file."""
+
+    size: int
+    modified: int
+    """Nanoseconds."""
+    inode: int
+
+    def is_recent(self, now: int) -> bool:
+        """Whether a change at `now` could leave the same stamp. A time in the future is nobody's present."""
+        return abs(now - self.modified // 1000) <= RECENT
+
+
+UNREAD = FileStamp(-1, 0, 0)
+"""The stamp of a source that was not read to its end: none has it, so the next look reads on."""
+
+
+class SideFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file beside the session's own, kept as an artifact."""
+
+    artifact: str
+    size: int
+    modified: int
+
+
+class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The memory of one source."""
+
+    stamp: FileStamp = UNREAD
+    read_at: int = 0
+    """When it was read, to tell a settled source from one that is still being written."""
+    offset: int = 0
+    """The last closed cut."""
+    scan: str = ""
+    """The scanner's state there (JSON text)."""
+    size: int = 0
+    """How many bytes of the content are kept."""
+    digest: str = ""
+    """The hash of those bytes."""
+    session: str = ""
+    """The id its records give, where the row is called otherwise, since another runtime has a session of that id."""
+    unnamed: bool = False
+    """Whether its first records named no session, so that its commits name none."""
+    live: bool = False
+    """Whether whoever wrote it kept it, and named it. Where that was last, nothing is hashed (`digest` is empty) nor
+    counted, and an import reads it from its beginning."""
+    chain: ChainState = ChainState()
+    old_tips: tuple[str, ...] = ()
+    """Where the chain ended before the source was rewritten, the newest first."""
+    title: str = ""
+    messages: int = 0
+    records: int = 0
+    opaque: int = 0
+    tally: Tally = msgspec.field(default_factory=Tally)
+    """What the source amounts to, its requests by the ids under which each counts once."""
+    agents: tuple[str, ...] = ()
+    calls: dict[str, str] = {}
+    """Sub-agent to the call that started it."""
+    makers: dict[str, str] = {}
+    """Sub-agent to the other one in this source that started it."""
+    asks: dict[str, str] = {}
+    """Calls that start sub-agents, each to the name of its prompt."""
+    told: str = ""
+    """The name of a sub-agent's first prompt."""
+    call_id: str = ""
+    """The call that started it, as a side file tells."""
+    copies: str = ""
+    """The session that it says it copies or builds on."""
+    first: str = ""
+    """The name of the first record, which a copy shares."""
+    forked_from: str = ""
+    """The commit this source goes on from, in another session."""
+    spawned_from: dict[str, Any] | None = None
+    """What its first commit says of the session it comes from."""
+    side_files: dict[str, SideFile] = {}
+
+    def with_facts(self, facts: FileFacts) -> SourceMemory:
+        """The memory with the totals of a scan that goes to the present end of the source."""
+        requests = dict(self.tally.requests)
+        merge_requests(requests, facts.tally.requests)
+        return msgspec.structs.replace(
+            self,
+            offset=facts.offset,
+            scan=facts.state.decode(),
+            title=facts.title,
+            messages=facts.messages,
+            records=facts.records,
+            opaque=facts.opaque,
+            tally=msgspec.structs.replace(facts.tally, requests=requests),
+            agents=facts.agents,
+            calls={**self.calls, **facts.calls},
+            makers={**self.makers, **facts.makers},
+            asks={**self.asks, **facts.asks},
+            told=facts.told,
+            copies=facts.forked_from,
+            first=facts.fingerprint[0] if facts.fingerprint else self.first,
+        )
+
+    @property
+    def tells(self) -> tuple[object, ...]:
+        """What it says of others, by which they may find where they come from."""
+        return self.calls, self.makers, self.asks
+
+    def with_links(self, other: SourceMemory) -> SourceMemory:
+        """The memory with the links of another one."""
+        return msgspec.structs.replace(self, forked_from=other.forked_from, spawned_from=other.spawned_from)
+
+
+Sources = dict[str, SourceMemory]
+"""The memories of a session's sources, by their paths."""
+
+
+class StampsLine(msgspec.Struct, frozen=True):
+    """The first line of a row's memory: what has to be known of a source that has not changed."""
+
+    version: int
+    sources: dict[str, tuple[FileStamp, int]]
+    """By path: its stamp, and when it was read."""
+
+
+_pack = zstandard.ZstdCompressor(level=3).compress
+"""Made once: making a compressor costs ten times as much as using it on so little."""
+_decode_stamps = msgspec.json.Decoder(StampsLine).decode
+_decode_sources = msgspec.json.Decoder(Sources).decode
+
+
+def remember(sources: Sources) -> bytes:
+    """The memory as a session's row holds it: a line of JSON with the stamps, and behind it the rest, compressed where
+    it is long. An import with nothing to do reads the line alone."""
+    stamps = StampsLine(VERSION, {path: (known.stamp, known.read_at) for path, known in sources.items()})
+    rest = msgspec.json.encode(sources)
+    return msgspec.json.encode(stamps) + b"\n" + (rest if len(rest) < LONG else _pack(rest))
+
+
+def recall_stamps(row: SessionRow) -> dict[str, tuple[FileStamp, int]]:
+    """Path to stamp and time of reading, for every source of the session."""
+    try:
+        known = _decode_stamps(row.state[: row.state.index(b"\n")])
+        return known.sources if known.version == VERSION else {}
+    except (msgspec.MsgspecError, ValueError):
+        return {}  # no import left it, or one of another version: reading the source again makes a new one
+
+
+def recall(row: SessionRow | None) -> Sources:
+    """The memories in a session's row, as far as imports left some."""
+    if row is None or not recall_stamps(row):
+        return {}
+    rest = row.state[row.state.index(b"\n") + 1 :]
+    try:
+        if rest.startswith(zstandard.FRAME_HEADER):
+            rest = zstandard.ZstdDecompressor().decompress(rest, max_output_size=LARGEST)
+        return _decode_sources(rest)
+    except (msgspec.MsgspecError, zstandard.ZstdError, MemoryError):
+        return {}

@@ -27,7 +27,7 @@ from harken.formats.session_log import FORMAT, LogRecord, LogScanner, main_agent
 from harken.store.base import Draft, SessionRow, Store, Writer
 
 from . import refs, turns
-from .chains import ChainState, extend
+from .chains import SourceMemory, extend, recall, remember
 from .tracker import Keeper, Warn
 from .walk import DELTA
 
@@ -42,16 +42,6 @@ class SessionSettings(msgspec.Struct, frozen=True, kw_only=True):
     principal: str = ""
     """Whose it is; `harken:SESSION` unless given."""
     on_warning: Warn | None = None
-
-
-class LogMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far a chain goes, as its row remembers it. The keys are those of an import's memory, which is read too."""
-
-    offset: int = 0
-    """The last closed cut, in bytes of the chain's own lines."""
-    scan: str = ""
-    """The scanner's state there (JSON text)."""
-    chain: ChainState = ChainState()
 
 
 class SessionTracker:
@@ -135,7 +125,8 @@ class SessionTracker:
 
     def _chain(self, agent: str) -> LogChain:
         if agent not in self._chains:
-            self._chains[agent] = LogChain(agent, refs.find_session(self._repo.store, self._name(agent)))
+            source = f"{self._source}#{agent}" if agent else self._source
+            self._chains[agent] = LogChain(agent, source, refs.find_session(self._repo.store, self._name(agent)))
         return self._chains[agent]
 
     def _name(self, agent: str) -> str:
@@ -179,7 +170,7 @@ class SessionTracker:
             forked_from="" if agent or chain.memory.chain.closed else self._forked_from(),
         )
 
-    def _row(self, chain: LogChain, memory: LogMemory) -> SessionRow:
+    def _row(self, chain: LogChain, memory: SourceMemory) -> SessionRow:
         facts = chain.scanner.now
         return msgspec.structs.replace(
             chain.row or SessionRow(session=self._name(chain.agent), runtime=RUNTIME),
@@ -187,7 +178,7 @@ class SessionTracker:
             parent=self._parent(chain.agent) if chain.agent else "",
             agent=chain.agent,
             title=facts.title,
-            source=f"{self._source}#{chain.agent}" if chain.agent else self._source,
+            source=chain.source,
             started=facts.tally.started,
             ended=facts.tally.ended,
             messages=facts.messages,
@@ -195,17 +186,20 @@ class SessionTracker:
             principal=f"{self.principal}/{chain.agent}" if chain.agent else self.principal,
             machine=getattr(self._repo, "machine", ""),
             cost_usd_micros=facts.tally.cost_usd_micros,
-            state=msgspec.json.encode(memory),
+            state=remember({**chain.others, chain.source: memory}),
         )
 
 
 class LogChain:
     """Lines on their way into one chain."""
 
-    def __init__(self, agent: str, row: SessionRow | None) -> None:
+    def __init__(self, agent: str, source: str, row: SessionRow | None) -> None:
         self.agent = agent
+        self.source = source
         self.row = row
-        self.memory = _recall(row)
+        self.others = recall(row)
+        """What the row remembers of other files of the session."""
+        self.memory = self.others.pop(source, SourceMemory())
         self.scanner = LogScanner(self.memory.scan.encode())
         self._skip = self.memory.offset
         """Bytes of the chain's own lines that are in closed commits already."""
@@ -226,6 +220,7 @@ class LogChain:
             return True
         if row.version != self._met:
             self.row, self._met, self._theirs = row, row.version, self._above(store, row.tip)
+            self.others = {path: known for path, known in recall(row).items() if path != self.source}
         if self._theirs is not None and len(self._lines) < len(self._theirs) and self._theirs.startswith(self._lines):
             return False
         if self._theirs is not None and self._lines.startswith(self._theirs):
@@ -235,6 +230,7 @@ class LogChain:
             self.memory = msgspec.structs.replace(self.memory, chain=chain)
         else:
             self.row = msgspec.structs.replace(row, older=tuple(dict.fromkeys((row.tip, *row.older))))
+            self.memory = msgspec.structs.replace(self.memory, old_tips=self.row.older)
         self._theirs = b""
         return True
 
@@ -280,16 +276,27 @@ class LogChain:
             return True
         return (self.scanner.at_rest or bool(self.scanner.closed)) and self._turns >= rule.turns
 
-    def extend(self, writer: Writer, facts: Draft, *, now: int, keep_tail: bool) -> LogMemory:
+    def extend(self, writer: Writer, facts: Draft, *, now: int, keep_tail: bool) -> SourceMemory:
         """Commit what has closed, and what follows where that is asked for or the agent has come to rest."""
         tail = self.scanner.tail()
         deltas = ((delta, self._bytes(delta)) for delta in (*self.scanner.closed, *([tail] if tail else [])))
         keep_tail = keep_tail or self._answered or self.scanner.at_rest
         extended = extend(writer, self.memory.chain, deltas, facts, now=now, keep_tail=keep_tail)
         state = self.scanner.state
-        return LogMemory(offset=state.offset, scan=msgspec.json.encode(state).decode(), chain=extended.state)
+        return SourceMemory(
+            live=True,
+            offset=state.offset,
+            scan=msgspec.json.encode(state).decode(),
+            chain=extended.state,
+            old_tips=self.memory.old_tips,
+            first=state.first,
+            calls=state.calls,
+            makers=state.makers,
+            spawned_from=facts.spawned_from,
+            forked_from=facts.forked_from or self.memory.forked_from,
+        )
 
-    def settle(self, memory: LogMemory, row: SessionRow) -> None:
+    def settle(self, memory: SourceMemory, row: SessionRow) -> None:
         """The transaction has landed."""
         self.memory, self.row = memory, row
         self._met, self._theirs = row.version, b""
@@ -300,11 +307,3 @@ class LogChain:
 
     def _bytes(self, delta: Delta) -> bytes:
         return bytes(self._lines[delta.start - self._start : delta.end - self._start])
-
-
-def _recall(row: SessionRow | None) -> LogMemory:
-    """What the row remembers; where another version wrote it, nothing: the log is read from its start anyway."""
-    try:
-        return msgspec.json.decode(row.state, type=LogMemory) if row is not None and row.state else LogMemory()
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return LogMemory()

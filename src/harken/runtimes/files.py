@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import zstandard
 
+from harken.context.chains import FileStamp
 from harken.errors import HarkenError
 
 CHUNK = 1 << 20
@@ -30,7 +31,6 @@ PIECE = 1 << 10
 """How much is unpacked at once: zstd turns this much into 32 MiB at most."""
 COPIES = 5
 """How often a database that is being written is copied anew before it is given up for now."""
-RECENT = 2_000_000
 """Microseconds. A file touched since may be written again within the same tick of its clock."""
 
 
@@ -39,19 +39,6 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     why: str
-
-
-class FileStamp(msgspec.Struct, frozen=True, array_like=True):
-    """What one `stat` says of a file; if it is the same, so is the file."""
-
-    size: int
-    modified: int
-    """Nanoseconds."""
-    inode: int
-
-    def is_recent(self, now: int) -> bool:
-        """Whether a change at `now` could leave the same stamp. A time in the future is nobody's present."""
-        return abs(now - self.modified // 1000) <= RECENT
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------

@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken import clock
+from harken.context import chains
+from harken.context.chains import FileStamp, SourceMemory
 from harken.context.names import RESUMED_BRANCH
 from harken.errors import HarkenError
 from harken.store import SessionRow, Store, Writer
 
 from . import is_registered, memory
 from .base import Identity, Runtime
-from .files import FileStamp, Unfit, Unreadable, database_stamp, stamp_of
+from .files import Unfit, Unreadable, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
-from .memory import ImportResult, SourceMemory
+from .memory import ImportResult
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
 
 if TYPE_CHECKING:
@@ -95,7 +98,7 @@ class Importer:
         return memory.Beginnings(self.rows.values())
 
     def _note(self, row: SessionRow) -> None:
-        for source, stamp in memory.recall_stamps(row).items():
+        for source, stamp in chains.recall_stamps(row).items():
             if source not in self._session_of and "#" in source:
                 self._inside.setdefault(source.rpartition("#")[0], []).append(source)
             self._session_of[source] = row.session
@@ -180,7 +183,7 @@ class Importer:
         return 0 if known and known[0] == stamp and not self.verify else stamp.size
 
     def _since(self, known: SourceMemory | None) -> Resumption | None:
-        if known is None or self.verify:
+        if known is None or not known.digest or self.verify:
             return None
         return Resumption(offset=known.offset, scan=known.scan, size=known.size, digest=known.digest)
 
@@ -190,7 +193,7 @@ class Importer:
 
     def _parts_of(self, path: Path, named: bool) -> Iterator[bool]:
         """Read a file and queue its parts; every answer says whether what is queued should land now."""
-        file = str(path)
+        file = self._source_of(path)
         if not self.verify and self._is_settled(path, file):
             return
         if not self.verify and not named and (failed := self._failures.find(path)) is not None:
@@ -217,7 +220,7 @@ class Importer:
                     source = f"{file}#{said.key}" if said.key else file
                     if (known := self._known(source)) is not None:
                         item = self._item(source, runtime, known)
-                        if self.verify or runtime.source != "file":
+                        if self.verify or runtime.source != "file" or not known.digest:
                             item.start_over()
                     else:
                         item = new_source(source, runtime, path, said.facts)
@@ -231,6 +234,11 @@ class Importer:
                 self._pending.append((item, said))
                 self._pending_size += sum(len(data) for _, data in said.segments)
                 yield self._pending_size >= BATCH
+
+    def _source_of(self, path: Path) -> str:
+        """What the file is called as a source: whoever keeps it live has noted where it really lies."""
+        file = str(path)
+        return file if file in self._session_of or (real := os.path.realpath(path)) not in self._session_of else real
 
     def _is_settled(self, path: Path, file: str) -> bool:
         """Whether nothing has to be read; what is there already is then told."""
@@ -246,7 +254,7 @@ class Importer:
         return True
 
     def _known(self, source: str) -> SourceMemory | None:
-        return memory.recall(self.rows.get(self._session_of.get(source, ""))).get(source)
+        return chains.recall(self.rows.get(self._session_of.get(source, ""))).get(source)
 
     def _unchanged(self, source: str) -> ImportResult:
         row = self.rows[self._session_of[source]]
@@ -254,7 +262,7 @@ class Importer:
             return ImportResult(
                 session=row.session, runtime=row.runtime, source=source, status="unchanged", parent=row.parent
             )
-        known = memory.recall(row).get(source, SourceMemory())
+        known = chains.recall(row).get(source, SourceMemory())
         return memory.result_of(self.store, row, source, known, status="unchanged")
 
     def _item(self, source: str, runtime: Runtime, known: SourceMemory) -> SourceImport:
@@ -345,7 +353,7 @@ class Importer:
 
     def _result(self, item: SourceImport) -> ImportResult:
         row = self.rows[self._session_of[item.path]]
-        item.now = item.now.with_links(memory.recall(row)[item.path])
+        item.now = item.now.with_links(chains.recall(row)[item.path])
         return item.result(self.store, row)
 
     # -- where sessions come from ------------------------------------------------------------------------------------
@@ -360,18 +368,10 @@ class Importer:
         """Link what this transaction has kept, and whom it may concern. `before` is what rows said of the sources."""
         for row in rows.values():
             self._beginnings.add(row)
-        told = {row.session for row in rows.values() if row.parent or self._concerns_others(row, before)}
+        told = {row.session for row in rows.values() if row.parent or self._beginnings.concerns_others(row, before)}
+        told |= {name for name in rows if self.store.find_name(RESUMED_BRANCH + name) is not None}
         if told:
             self._linker.relink(writer, rows, told)
-
-    def _concerns_others(self, row: SessionRow, before: dict[str, SourceMemory | None]) -> bool:
-        """Whether a session that was kept says more of others than it did, or has to do with another."""
-        sources = memory.recall(row)
-        return (
-            any(known.tells != (before.get(path) or SourceMemory()).tells for path, known in sources.items())
-            or bool(self._beginnings.relatives(row))
-            or self.store.find_name(RESUMED_BRANCH + row.session) is not None
-        )
 
     def _link_others(self) -> None:
         """Link copies and originals of which another process kept one while this one kept the other."""

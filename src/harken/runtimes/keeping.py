@@ -14,6 +14,7 @@ import msgspec
 
 from harken import clock
 from harken.context import chains
+from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources
 from harken.context.live import keep_live_rest
 from harken.context.names import LIVE_BRANCH
 from harken.errors import HarkenError
@@ -23,8 +24,8 @@ from harken.store import Draft, SessionRow, Store, Writer
 
 from . import memory
 from .base import Identity, Runtime, path_name
-from .files import FileStamp, OpenFile
-from .memory import ImportResult, SideFile, SourceMemory, Sources
+from .files import OpenFile
+from .memory import ImportResult
 from .sources import Part, whole_part
 
 SIDE_FILE_LIMIT = 64 << 20
@@ -69,7 +70,9 @@ class SourceImport:
 
     def identify(self, path: Path, facts: FileFacts) -> None:
         """Decide anew which session it is. Where no record names it, it is called after the file and where that lies:
-        other folders may have a file of the same name."""
+        other folders may have a file of the same name. What somebody keeps live has the name it was given."""
+        if self.now.live:
+            return
         identity = self.runtime.read.identify(path, facts)
         stem = identity.session
         name = "" if facts.session or not path.name.startswith(stem) else path_name(path.with_name(stem))
@@ -97,6 +100,7 @@ class SourceImport:
             side_files=old.side_files,
             session=old.session,
             unnamed=old.unnamed,
+            live=old.live,
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -161,7 +165,7 @@ class PartKeeper:
     def keep(self, writer: Writer, item: SourceImport, part: Part, rows: dict[str, SessionRow]) -> bool:
         """Keep a part of a source; False where somebody else was faster. `rows` are those of this transaction."""
         row = self._row(writer, item, rows)
-        sources = memory.recall(row)
+        sources = chains.recall(row)
         if memory.version_of(sources.get(item.path)) != memory.version_of(item.saved):
             return False
         if item.path in sources and (part.offset or not item.is_open):
@@ -173,7 +177,7 @@ class PartKeeper:
             self._compare(writer, item, sources)
             item.now = msgspec.structs.replace(
                 item.now,
-                stamp=part.stamp if whole else memory.UNREAD,
+                stamp=part.stamp if whole else chains.UNREAD,
                 read_at=self._now(),
                 size=part.size if whole else item.now.offset,
                 digest=part.digest if whole else part.closed_digest,
@@ -187,7 +191,7 @@ class PartKeeper:
         else:
             # The file is not done; were it left here, the next import would go on from this cut.
             item.now = msgspec.structs.replace(
-                item.now, stamp=memory.UNREAD, size=item.now.offset, digest=part.closed_digest
+                item.now, stamp=chains.UNREAD, size=item.now.offset, digest=part.closed_digest
             )
         item.saved = item.now
         # Nobody else can write now, so the version is the one that was read; it is compared all the same.
@@ -216,7 +220,7 @@ class PartKeeper:
             else:
                 name = f"{name}-{runtime}"
         own = self._find(item.name, rows) if item.saved is not None else None
-        if own is not None and item.path in memory.recall_stamps(own) and own.session != name:
+        if own is not None and item.path in chains.recall_stamps(own) and own.session != name:
             if self._find(name, rows) is None:
                 self._rename(writer, own, name, rows)
             else:
@@ -236,12 +240,12 @@ class PartKeeper:
     @staticmethod
     def _is_foreign(row: SessionRow | None, runtime: str) -> bool:
         """Whether the row is that of another runtime's file. What a program keeps by itself is called as it likes."""
-        return row is not None and row.runtime != runtime and bool(memory.recall_stamps(row))
+        return row is not None and row.runtime != runtime and bool(chains.recall_stamps(row))
 
     def _make_way(self, writer: Writer, row: SessionRow, rows: dict[str, SessionRow]) -> None:
         name = f"{row.session}-{row.runtime}"
         sources = {
-            path: msgspec.structs.replace(known, session=row.session) for path, known in memory.recall(row).items()
+            path: msgspec.structs.replace(known, session=row.session) for path, known in chains.recall(row).items()
         }
         for below in self._store.sessions():
             if below.runtime == row.runtime and f"{below.parent}/".startswith(f"{row.session}/"):
@@ -250,7 +254,7 @@ class PartKeeper:
                 if below.session.startswith(f"{row.session}/"):
                     self._rename(writer, below, name + below.session.removeprefix(row.session), rows)
         self._rename(writer, row, name, rows)
-        rows[name] = writer.save_session(msgspec.structs.replace(rows[name], state=memory.remember(sources)))
+        rows[name] = writer.save_session(msgspec.structs.replace(rows[name], state=chains.remember(sources)))
 
     @staticmethod
     def _rename(writer: Writer, row: SessionRow, name: str, rows: dict[str, SessionRow]) -> None:
@@ -306,7 +310,7 @@ class PartKeeper:
     def _compare(self, writer: Writer, item: SourceImport, sources: Sources) -> None:
         """How the chain went on from the one the source had: that decides its status, and what becomes of the old
         tip."""
-        if item.before is None and (moved := _moved(item, sources)):
+        if item.before is None and (moved := memory.moved(item.path, item.now.first, sources)):
             item.before = sources.pop(moved)
             item.continues = False
         before, now = item.before, item.now
@@ -364,7 +368,7 @@ class PartKeeper:
             above = item.identity.name
             identity = Identity(session=above, agent=agent, parent=above)
             path, name = f"{item.path}#{agent}", f"{item.name}/{agent}"
-            known = memory.recall(self._find(name, rows)).get(path)
+            known = chains.recall(self._find(name, rows)).get(path)
             side = SourceImport(path, item.runtime, identity, known, name)
             side.is_inside = True
             side.start_over()
@@ -385,16 +389,3 @@ class PartKeeper:
 def _contents(part: Part, path: Path) -> Iterator[tuple[Delta, bytes | Iterable[bytes]]]:
     for delta in part.facts.deltas:
         yield delta, part.bytes_of(delta.start, delta.end, path) if delta.content is None else delta.content
-
-
-def _moved(item: SourceImport, sources: Sources) -> str:
-    """The source of the same session that is gone and began with the same record, if there is one."""
-    for path, known in sources.items():
-        if path != item.path and known.first and known.first == item.now.first and not _is_there(path):
-            return path
-    return ""
-
-
-def _is_there(source: str) -> bool:
-    """Whether the file of a source is there; of what is inside a file, the file."""
-    return Path(source).exists() or ("#" in source and Path(source.rpartition("#")[0]).exists())

@@ -12,13 +12,14 @@ from typing import Any
 
 import msgspec
 
-from harken.context import commit_at
+from harken.context import chains, commit_at
+from harken.context.chains import SourceMemory, Sources
 from harken.context.names import RESUMED_BRANCH
 from harken.store import Link, SessionRow, Store, Writer
 
 from . import memory
 from .base import Identity, Runtime
-from .memory import Beginnings, SourceMemory, Sources
+from .memory import Beginnings
 
 Rows = dict[str, SessionRow]
 
@@ -70,9 +71,9 @@ class Linker:
         if top not in families:
             above = self._find(top, rows)
             family = [rows.get(each.session, each) for each in self._store.sessions(prefix=f"{top}/")]
-            families[top] = {each.session: memory.recall(each) for each in (above, *family) if each is not None}
+            families[top] = {each.session: chains.recall(each) for each in (above, *family) if each is not None}
             yield from (each for each in family if each.agent)
-        threads = (thread for known in memory.recall(row).values() for thread in known.calls)
+        threads = (thread for known in chains.recall(row).values() for thread in known.calls)
         found = (self._find(thread, rows) for thread in threads)
         yield from (each for each in found if each is not None and each.parent and not each.agent)
         if not row.parent:
@@ -83,7 +84,7 @@ class Linker:
         return [each for each in found if each is not None and each.runtime == row.runtime and not each.parent]
 
     def _link(self, writer: Writer, row: SessionRow, rows: Rows, families: dict[str, dict[str, Sources]]) -> None:
-        sources, parent = memory.recall(row), row.parent
+        sources, parent = chains.recall(row), row.parent
         linked = dict(sources)
         for path, known in sources.items():
             if row.agent:
@@ -100,13 +101,13 @@ class Linker:
                 for tip in filter(None, (known.chain.tip, *known.old_tips)):
                     writer.link(self._store.walk(tip)[-1].id, spawned_from=spawned, forked_from=forked)
         if linked != sources or parent != row.parent:
-            changed = msgspec.structs.replace(row, parent=parent, state=memory.remember(linked))
+            changed = msgspec.structs.replace(row, parent=parent, state=chains.remember(linked))
             rows[row.session] = writer.save_session(changed, expect=row.version)
 
     @staticmethod
     def _call_of(thread: str, parent: SessionRow | None) -> str:
         """The call that started a thread, as the one that started it tells."""
-        told = memory.recall(parent).values()
+        told = chains.recall(parent).values()
         return next((known.calls[thread] for known in told if thread in known.calls), "")
 
     # -- copies ------------------------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ class Linker:
 
     def _may_be_original(self, row: SessionRow, known: SourceMemory) -> bool:
         """Whether another session may be what this one copies: one that says what it copies itself is no original."""
-        theirs = memory.recall(row).values()
+        theirs = chains.recall(row).values()
         if not row.tip or not any(each.first == known.first and not each.copies for each in theirs):
             return False
         return self._store.find_name(RESUMED_BRANCH + row.session) is None

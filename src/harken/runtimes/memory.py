@@ -11,167 +11,25 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import zstandard
 
 from harken import __version__
 from harken.context import session_records
-from harken.context.chains import ChainState
+from harken.context.chains import FileStamp, SourceMemory, Sources, recall, remember
 from harken.errors import Corrupt, HarkenError, Locked
-from harken.events.tally import Figures, Tally, merge_requests
+from harken.events.tally import Figures, Tally
 from harken.formats.facts import FileFacts
 from harken.store import SessionRow, Store
 
 from .base import Identity
-from .files import FileStamp, stamp_of
+from .files import stamp_of
 
-VERSION = 2
-LONG = 2 << 10
 LARGE = 64 << 20
 """A file that is smaller, and no archive, is quickly tried again."""
-LARGEST = 1 << 30
-UNREAD = FileStamp(-1, 0, 0)
-"""The stamp of a source that was not read to its end: none has it, so the next look reads on."""
-
-
-class SideFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file beside the session's own, kept as an artifact."""
-
-    artifact: str
-    size: int
-    modified: int
-
-
-class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The memory of one source."""
-
-    stamp: FileStamp = UNREAD
-    read_at: int = 0
-    """When it was read, to tell a settled source from one that is still being written."""
-    offset: int = 0
-    """The last closed cut."""
-    scan: str = ""
-    """The scanner's state there (JSON text)."""
-    size: int = 0
-    """How many bytes of the content are kept."""
-    digest: str = ""
-    """The hash of those bytes."""
-    session: str = ""
-    """The id its records give, where the row is called otherwise, since another runtime has a session of that id."""
-    unnamed: bool = False
-    """Whether its first records named no session, so that its commits name none."""
-    chain: ChainState = ChainState()
-    old_tips: tuple[str, ...] = ()
-    """Where the chain ended before the source was rewritten, the newest first."""
-    title: str = ""
-    messages: int = 0
-    records: int = 0
-    opaque: int = 0
-    tally: Tally = msgspec.field(default_factory=Tally)
-    """What the source amounts to, its requests by the ids under which each counts once."""
-    agents: tuple[str, ...] = ()
-    calls: dict[str, str] = {}
-    """Sub-agent to the call that started it."""
-    makers: dict[str, str] = {}
-    """Sub-agent to the other one in this source that started it."""
-    asks: dict[str, str] = {}
-    """Calls that start sub-agents, each to the name of its prompt."""
-    told: str = ""
-    """The name of a sub-agent's first prompt."""
-    call_id: str = ""
-    """The call that started it, as a side file tells."""
-    copies: str = ""
-    """The session that it says it copies or builds on."""
-    first: str = ""
-    """The name of the first record, which a copy shares."""
-    forked_from: str = ""
-    """The commit this source goes on from, in another session."""
-    spawned_from: dict[str, Any] | None = None
-    """What its first commit says of the session it comes from."""
-    side_files: dict[str, SideFile] = {}
-
-    def with_facts(self, facts: FileFacts) -> SourceMemory:
-        """The memory with the totals of a scan that goes to the present end of the source."""
-        requests = dict(self.tally.requests)
-        merge_requests(requests, facts.tally.requests)
-        return msgspec.structs.replace(
-            self,
-            offset=facts.offset,
-            scan=facts.state.decode(),
-            title=facts.title,
-            messages=facts.messages,
-            records=facts.records,
-            opaque=facts.opaque,
-            tally=msgspec.structs.replace(facts.tally, requests=requests),
-            agents=facts.agents,
-            calls={**self.calls, **facts.calls},
-            makers={**self.makers, **facts.makers},
-            asks={**self.asks, **facts.asks},
-            told=facts.told,
-            copies=facts.forked_from,
-            first=facts.fingerprint[0] if facts.fingerprint else self.first,
-        )
-
-    @property
-    def tells(self) -> tuple[object, ...]:
-        """What it says of others, by which they may find where they come from."""
-        return self.calls, self.makers, self.asks
-
-    def with_links(self, other: SourceMemory) -> SourceMemory:
-        """The memory with the links of another one."""
-        return msgspec.structs.replace(self, forked_from=other.forked_from, spawned_from=other.spawned_from)
-
-
-Sources = dict[str, SourceMemory]
-"""The memories of a session's sources, by their paths."""
-
-
-class StampsLine(msgspec.Struct, frozen=True):
-    """The first line of a row's memory: what has to be known of a source that has not changed."""
-
-    version: int
-    sources: dict[str, tuple[FileStamp, int]]
-    """By path: its stamp, and when it was read."""
-
-
-_pack = zstandard.ZstdCompressor(level=3).compress
-"""Made once: making a compressor costs ten times as much as using it on so little."""
-_decode_stamps = msgspec.json.Decoder(StampsLine).decode
-_decode_sources = msgspec.json.Decoder(Sources).decode
-
-
-def remember(sources: Sources) -> bytes:
-    """The memory as a session's row holds it: a line of JSON with the stamps, and behind it the rest, compressed where
-    it is long. An import with nothing to do reads the line alone."""
-    stamps = StampsLine(VERSION, {path: (known.stamp, known.read_at) for path, known in sources.items()})
-    rest = msgspec.json.encode(sources)
-    return msgspec.json.encode(stamps) + b"\n" + (rest if len(rest) < LONG else _pack(rest))
-
-
-def recall_stamps(row: SessionRow) -> dict[str, tuple[FileStamp, int]]:
-    """Path to stamp and time of reading, for every source of the session."""
-    try:
-        known = _decode_stamps(row.state[: row.state.index(b"\n")])
-        return known.sources if known.version == VERSION else {}
-    except (msgspec.MsgspecError, ValueError):
-        return {}  # no import left it, or one of another version: reading the source again makes a new one
-
-
-def recall(row: SessionRow | None) -> Sources:
-    """The memories in a session's row, as far as imports left some."""
-    if row is None or not recall_stamps(row):
-        return {}
-    rest = row.state[row.state.index(b"\n") + 1 :]
-    try:
-        if rest.startswith(zstandard.FRAME_HEADER):
-            rest = zstandard.ZstdDecompressor().decompress(rest, max_output_size=LARGEST)
-        return _decode_sources(rest)
-    except (msgspec.MsgspecError, zstandard.ZstdError, MemoryError):
-        return {}
 
 
 def version_of(known: SourceMemory | None) -> tuple[object, ...] | None:
@@ -210,6 +68,19 @@ def row_of(row: SessionRow, sources: Sources) -> SessionRow:
     )
 
 
+def moved(source: str, first: str, sources: Sources) -> str:
+    """The source of the same session that is gone and began with the same record, if there is one."""
+    for path, known in sources.items():
+        if path != source and known.first and known.first == first and not _is_there(path):
+            return path
+    return ""
+
+
+def _is_there(source: str) -> bool:
+    """Whether the file of a source is there; of what is inside a file, the file."""
+    return Path(source).exists() or ("#" in source and Path(source.rpartition("#")[0]).exists())
+
+
 # -- whom a session may have to do with ------------------------------------------------------------------------------
 
 
@@ -241,6 +112,14 @@ class Beginnings:
         first = facts.fingerprint[0] if facts.fingerprint else ""
         told = {facts.forked_from} if facts.forked_from else set()
         return [*sorted(told), *sorted(self._alike.get((runtime, first), set()) - told)]
+
+    def concerns_others(self, row: SessionRow, before: Mapping[str, SourceMemory | None]) -> bool:
+        """Whether a session that was kept says more of others than it did, or may copy another. `before` is what its
+        row said of the sources that were kept."""
+        said = {path: known.tells for path, known in before.items() if known is not None}
+        none = SourceMemory().tells
+        fresh = any(known.tells != said.get(path, none) for path, known in recall(row).items())
+        return fresh or bool(self.relatives(row))
 
     def relatives(self, row: SessionRow) -> set[str]:
         """The sessions that a session may copy, or be the original of."""

@@ -16,6 +16,7 @@ import msgspec
 
 from harken import clock, formats
 from harken.context import continued, find_session
+from harken.context.chains import recall
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events.records import by_record
@@ -23,7 +24,6 @@ from harken.formats import Loss, Written
 from harken.store import Commit, Store
 
 from .base import Environment, Place, ResumeWriter, Runtime, user_home
-from .memory import recall
 
 NATIVE, RAW = "1", "4"
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from harken import clock, ids
+from harken.context.chains import FileStamp
 from harken.errors import HarkenError
 from harken.formats.facts import FileFacts, Scan
 from harken.formats.kit.claims import best
@@ -21,7 +22,7 @@ from harken.formats.kit.jsonl import MAX_LINE
 
 from . import claim_of
 from .base import Runtime
-from .files import HEAD, FileStamp, OpenFile, Unfit, database_stamp, open_snapshot
+from .files import HEAD, OpenFile, Unfit, database_stamp, open_snapshot
 
 PART = 8 << 20
 """How much of a file is scanned at once; more only where no cut falls."""

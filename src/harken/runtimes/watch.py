@@ -17,10 +17,11 @@ from pathlib import Path
 import msgspec
 
 from harken import clock
+from harken.context.chains import FileStamp
 from harken.store import Store
 
 from .base import Runtime
-from .files import FileStamp, Unreadable
+from .files import Unreadable
 from .importer import Importer
 from .memory import ImportResult
 from .sources import Reading, Resumption, read_source
