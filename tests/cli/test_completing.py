@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.shell_completion import ShellComplete
 
 from harken.cli import harken
 from harken.repo import Repo
+from support.commands import LEAVES
 from support.contexts import keep, turn
+from support.viewed import cafe, write_log
 
 Run = Any
 
@@ -23,7 +26,7 @@ def offered(*words: str) -> set[str]:
 
 @pytest.fixture
 def kept(repo: Repo) -> Repo:
-    repo.fork(keep(repo, turn(1), session_id="winter-1"), "review")
+    repo.fork(keep(repo, turn(1), session_id="winter-1", template="codex"), "review")
     return repo
 
 
@@ -41,6 +44,42 @@ def test_formats_names_and_sessions_are_offered_where_they_belong(kept: Repo) ->
     assert {"review"} == offered("branch", "")
     assert {"winter-1"} == offered("sessions", "")
     assert {"winter-1", "w"} == offered("view", "dialog", "w"), "a file, by the shell, or a session"
+
+
+REFS = {"ref", "a", "b", "start", "parent", "stop"}
+SESSIONS = {"session", "sessions", "session_id", "prefix"}
+AGENTS = {"agent", "agents"}
+RUNTIMES = {"runtime", "runtimes"}
+
+
+def offered_for(words: str, param: click.Parameter) -> set[str]:
+    """What is offered for that parameter, which may be an argument behind others."""
+    if isinstance(param, click.Option):
+        return offered(*words.split(), param.opts[0], "")
+    arguments = [one for one in LEAVES[words].params if isinstance(one, click.Argument)]
+    before = ["winter-1"] * arguments.index(param)
+    return offered(*words.split(), *before, "")
+
+
+class TestEveryPlaceForANameIsCompleted:
+    @pytest.mark.parametrize(
+        ("kinds", "expected"),
+        [(REFS, "review"), (SESSIONS, "winter-1"), (AGENTS, "codex"), (RUNTIMES, "codex")],
+        ids=["REF", "SESSION", "AGENT", "RUNTIME"],
+    )
+    def test_wherever_one_may_stand(self, kept: Repo, kinds: set[str], expected: str) -> None:
+        places = [(words, param) for words, one in LEAVES.items() for param in one.params if param.name in kinds]
+
+        assert len(places) >= 4
+        assert [] == [f"{words} {param.name}" for words, param in places if expected not in offered_for(words, param)]
+
+    def test_agents_of_a_log_are_offered_without_a_store(self, tmp_path: Path) -> None:
+        log = write_log(tmp_path / "cafe.jsonl", cafe())
+
+        assert {"Jack", "Jill"} == offered("view", "dialog", str(log), "J")
+
+    def test_how_far_back_is_a_word_or_a_ref(self, kept: Repo) -> None:
+        assert {"compaction", "root", "review"} <= offered("materialize", "review", "--stop", "")
 
 
 def test_another_store_is_looked_at_where_one_is_named(kept: Repo, tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from harken.cli import main
 from harken.repo import Repo
+from support.commands import LEAVES, needed
 from support.contexts import chain
 
 Run = Any
@@ -40,6 +42,87 @@ def test_an_error_is_one_json_object_under_json(
     assert (exit_code, exit_code, "") == (plain.code, done.code, done.out)
     assert ({"code", "message", "hint"}, code) == (error.keys(), error["code"])
     assert error["message"].splitlines()[0] in plain.err
+
+
+WITHOUT_STORE = {"completion", "current-context", "doctor", "chat", "run", "import", "watch", "checkpoint"}
+"""Commands that need no store, or make one."""
+WITHOUT_JSON = {"completion", "chat", "run"}
+"""What they print is for a person or a shell; `--json` is a word that they refuse."""
+
+
+def failed(done: Any, exit_code: int, code: str) -> None:
+    """It ended so, with nothing on stdout and one JSON object on stderr."""
+    *remarks, last = done.err.splitlines()
+    assert all(remark.startswith("warning: ") for remark in remarks)
+    error = json.loads(last)["error"]
+    assert (exit_code, "", code) == (done.code, done.out, error["code"])
+    assert {"code", "message", "hint"} == error.keys()
+    assert error["message"]
+    assert error["hint"]
+
+
+class TestEveryCommand:
+    """Under `--json` an error is one object on stderr, and stdout is empty or whole JSON."""
+
+    @pytest.fixture(autouse=True)
+    def elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Some of them write a file when nothing is wrong."""
+        monkeypatch.chdir(tmp_path)
+
+    @pytest.mark.parametrize("words", LEAVES)
+    def test_with_an_option_that_is_none(self, run: Run, words: str) -> None:
+        failed(run(*words.split(), "--colour", "--json"), 2, "bad_request")
+
+    @pytest.mark.parametrize("words", [words for words, one in LEAVES.items() if needed(one)])
+    def test_with_too_few_words(self, run: Run, words: str) -> None:
+        failed(run(*words.split(), "--json"), 2, "bad_request")
+
+    @pytest.mark.parametrize("words", LEAVES)
+    def test_with_too_many_words(self, run: Run, words: str) -> None:
+        if any(param.nargs == -1 for param in LEAVES[words].params):
+            failed(run(*words.split(), "--json", "--json=x"), 2, "bad_request")
+        else:
+            failed(run(*words.split(), *["x"] * 9, "--json"), 2, "bad_request")
+
+    @pytest.mark.parametrize("words", sorted(WITHOUT_JSON))
+    def test_that_prints_no_json(self, run: Run, words: str) -> None:
+        failed(run(words, *needed(LEAVES[words]), "--json"), 2, "bad_request")
+
+    @pytest.mark.parametrize("words", sorted(LEAVES.keys() - WITHOUT_STORE))
+    def test_without_a_store(self, run: Run, words: str, where: Path) -> None:
+        failed(run(*words.split(), *needed(LEAVES[words]), "--json"), 3, "not_found")
+
+    @pytest.mark.parametrize(
+        "words", sorted(LEAVES.keys() - {"completion", "current-context", "doctor", *WITHOUT_JSON})
+    )
+    def test_with_a_store_that_is_none(self, run: Run, words: str, where: Path) -> None:
+        where.parent.mkdir(parents=True, mode=0o700)
+        where.write_bytes(b"this is no database, and never was one" * 100)
+
+        done = run(*words.split(), *needed(LEAVES[words]), "--json", stdin=b"x")
+
+        error = json.loads(done.err.splitlines()[-1])["error"]
+        assert (True, "") == (done.code in (1, 9), done.out)
+        assert error["hint"]
+
+    @pytest.mark.parametrize("words", sorted(LEAVES.keys() - {"completion", "watch", *WITHOUT_JSON}))
+    def test_about_something_that_is_not_there(self, repo: Repo, run: Run, words: str) -> None:
+        """Those that name nothing answer; of the others each line of stdout is JSON, and so is the error."""
+        repo.fork(chain(repo, [1]), "b")
+
+        done = run(*words.split(), *needed(LEAVES[words]), "--json", stdin=b"x")
+
+        assert all(isinstance(json.loads(line), dict) for line in done.lines)
+        if done.code:
+            error = json.loads(done.err.splitlines()[-1])["error"]
+            assert ({"code", "message", "hint"}, True) == (error.keys(), bool(error["hint"]))
+
+    def test_that_meets_a_fault_of_ours(self, run: Run, monkeypatch: pytest.MonkeyPatch, repo: Repo) -> None:
+        monkeypatch.setattr("harken.api.sessions.sessions", lambda *_: 1 // 0)
+
+        failed(run("sessions", "--json"), 1, "internal")
+        with pytest.raises(ZeroDivisionError):
+            main(["sessions"])
 
 
 def test_a_usage_error_of_the_group_is_one_too(run: Run) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import harken
-from harken import Repo
+from harken import NotFound, Repo
 from support.contexts import keep, memory_repo, turn
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -34,6 +36,13 @@ class TestOneNameThroughEveryDoor:
         keep(repo, turn(1), session_id="s", template="codex")
 
         assert {("codex",)} == self.doors(repo, "s")
+
+    def test_a_file_that_is_no_log_has_no_agents_to_list(self, tmp_path: Path) -> None:
+        (tmp_path / "other").write_bytes(b"SQLite format 3\0" * 9)
+
+        for ask in (memory_repo().agents, memory_repo().view):
+            with pytest.raises(NotFound, match="no event of a session log"):
+                ask(tmp_path / "other")
 
     def test_where_no_runtime_is_known_it_is_called_after_the_session(self) -> None:
         repo = memory_repo()

@@ -6,6 +6,8 @@ from typing import Any
 
 from harken.context import find
 from harken.repo import CommitFacts, Repo
+from harken.store import CHECKPOINTS as CHECKPOINTS  # what a shell offers to choose from
+from harken.store import COMMIT_TYPES as COMMIT_TYPES
 
 from .base import ApiAnswer, ApiRequest
 from .values import CommitAnswer, commit_answer, commit_fields

@@ -142,8 +142,9 @@ def _run(words: list[str], *, as_json: bool) -> int:
         sys.stdout.flush()
     except click.ClickException as problem:
         if as_json:
-            usage = problem.ctx.get_usage() if isinstance(problem, click.UsageError) and problem.ctx else None
-            ui.json_failure("bad_request", problem.format_message(), usage)
+            ctx = problem.ctx if isinstance(problem, click.UsageError) else None
+            hint = ctx.get_usage() if ctx else "`harken COMMAND --help` says how it is used"
+            ui.json_failure("bad_request", problem.format_message(), " ".join(hint.split()))
         else:
             problem.show()
         return problem.exit_code
@@ -160,6 +161,12 @@ def _run(words: list[str], *, as_json: bool) -> int:
         return 0
     except OSError as problem:
         return _fail(HarkenError(str(problem), hint=_DISK_HINTS.get(problem.errno or 0)), as_json=as_json)
+    except Exception as problem:
+        if not as_json:
+            raise
+        hint = "a fault of Harken itself; without --json it is told where"
+        ui.json_failure("internal", f"{type(problem).__name__}: {problem}", hint)
+        return 1
     return result if isinstance(result, int) else 0
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harken.api.writing import CHECKPOINTS, COMMIT_TYPES
+
 from . import completing
 from .commits import print_made
 from .options import json_option, make_repo
@@ -15,12 +17,9 @@ from .options import json_option, make_repo
 if TYPE_CHECKING:
     from harken.repo import Repo
 
-COMMIT_TYPES = ("delta", "compaction", "snapshot")
-TRIGGERS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
-
 
 @click.command("checkpoint")
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=completing.files)
 @click.option(
     "--format",
     "format",
@@ -32,13 +31,27 @@ TRIGGERS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit
     "--parent", metavar="REF", help="The commit to go on from; a branch moves along", shell_complete=completing.refs
 )
 @click.option("--artifact", metavar="ART", help="Bytes that are in the store already, in place of FILE")
-@click.option("--type", "commit_type", type=click.Choice(COMMIT_TYPES), default="delta", show_default=True)
-@click.option("--trigger", "checkpoint", type=click.Choice(TRIGGERS), default="explicit", show_default=True)
+@click.option(
+    "--type",
+    "commit_type",
+    type=click.Choice(COMMIT_TYPES),
+    default="delta",
+    show_default=True,
+    help="What it is: something new, a summary of what was before, or everything in one piece",
+)
+@click.option(
+    "--trigger",
+    "checkpoint",
+    type=click.Choice(CHECKPOINTS),
+    default="explicit",
+    show_default=True,
+    help="Why it is made",
+)
 @click.option("--created-at", metavar="TIME", help="When it was (default: now)")
 @click.option("--template", help="What kind of agent it is")
 @click.option("--principal", help="Who executed it")
 @click.option("--machine", help="Where it ran (default: this machine)")
-@click.option("--session", "session_id", help="The session it belongs to")
+@click.option("--session", "session_id", shell_complete=completing.sessions, help="The session it belongs to")
 @click.option("--ticket", "ticket_id", help="The ticket that was worked on")
 @click.option("--thread", "thread_id", help="The thread it is part of")
 @click.option("--summary", metavar="TEXT", help="A line about it")

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 @click.command("compact")
 @click.argument("ref", shell_complete=completing.refs)
-@click.option("--summary", metavar="FILE", help="The summary to use, from FILE or from stdin (-)")
+@click.option(
+    "--summary",
+    metavar="FILE",
+    shell_complete=completing.files,
+    help="The summary to use, from FILE or from stdin (-)",
+)
 @click.option("--model", metavar="M", help="Ask this model for the summary")
 @json_option
 @pass_repo

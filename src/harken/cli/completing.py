@@ -1,9 +1,11 @@
-"""What a shell offers when Tab is pressed: REFs, sessions, names, formats. Nothing here fails or makes anything."""
+"""What a shell offers when Tab is pressed: REFs, sessions, agents, names, formats, runtimes. Nothing here fails or
+makes anything."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -78,8 +80,50 @@ def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     ]
 
 
+def _stops(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
+    yield CompletionItem("compaction", help="the conversation as it stands")
+    yield CompletionItem("root", help="everything")
+    yield from _refs(repo, incomplete)
+
+
+def _runtimes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from harken.api.runtimes import RuntimesRequest, runtimes
+
+    return [
+        CompletionItem(one.name, help=one.label)
+        for one in runtimes(None, RuntimesRequest())
+        if one.name.startswith(incomplete)
+    ]
+
+
+def _agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The agents of the session that was named before, by their names or ids."""
+    import harken
+    from harken.api.sessions import AgentsRequest, agents
+
+    from .opening import place_of
+
+    session = ctx.params.get("session") or ""
+    try:
+        # A log needs no store.
+        with harken.open("memory:") if Path(session).is_file() else _store(ctx) as repo:
+            found = list(agents(repo, AgentsRequest(**place_of(repo, session))))
+    except (HarkenError, OSError, ValueError):
+        return []
+    offered = [CompletionItem(one.name or one.agent, help=one.title) for one in found]
+    return [item for item in offered if item.value.startswith(incomplete)]
+
+
+def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
 refs = _completing(_refs)
+stops = _completing(_stops)
 names = _completing(_names)
 sessions = _completing(_sessions)
 session_or_file: Complete = _session_or_file
 formats: Complete = _formats
+runtimes: Complete = _runtimes
+agents: Complete = _agents
+files: Complete = _files

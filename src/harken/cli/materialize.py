@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     default="compaction",
     show_default=True,
     metavar="S",
+    shell_complete=completing.stops,
     help="How far back to go: `compaction` (as it stands), `root` (everything) or an ancestor",
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout")

@@ -22,7 +22,9 @@ TITLE = 60
 
 @click.command("sessions")
 @click.argument("prefix", default="", shell_complete=completing.sessions)
-@click.option("--runtime", default="", metavar="R", help="Only those of this runtime")
+@click.option(
+    "--runtime", default="", metavar="R", shell_complete=completing.runtimes, help="Only those of this runtime"
+)
 @click.option("--top", is_flag=True, help="Leave out the sessions of sub-agents")
 @json_option
 @pass_repo

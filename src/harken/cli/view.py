@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 full_option = click.option("--full", is_flag=True, help="Show texts whole instead of one line of each")
 session_argument = click.argument("session", shell_complete=completing.session_or_file)
-agents_argument = click.argument("agents", nargs=-1, metavar="[AGENT]...")
+agents_argument = click.argument("agents", nargs=-1, metavar="[AGENT]...", shell_complete=completing.agents)
 
 
 @click.group("view")
@@ -74,7 +74,7 @@ def dialog(repo: Repo, session: str, agents: tuple[str, ...], as_json: bool) -> 
 
 @view_command.command("perspective")
 @session_argument
-@click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
+@click.argument("agents", nargs=-1, required=True, metavar="AGENT...", shell_complete=completing.agents)
 @click.option("--system", is_flag=True, help="Show the instructions too")
 @click.option("--short", is_flag=True, help="Show one line of each text")
 @json_option
@@ -240,7 +240,7 @@ def interventions(repo: Repo, session: str, as_json: bool) -> None:
 
 @view_command.command("knows")
 @session_argument
-@click.argument("agent")
+@click.argument("agent", shell_complete=completing.agents)
 @click.argument("what", metavar="MESSAGE|TEXT")
 @click.option("--at", metavar="TIME|MESSAGE", help="What counts is what had happened by then (see above)")
 @json_option

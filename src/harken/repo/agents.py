@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken.context import agent_name, agents_below, get_session
-from harken.errors import BadRequest
 from harken.store import SessionRow, Store
 
 from .checkpoint import EVENTS
 from .looking import LOG, view_of
 
 if TYPE_CHECKING:
-    from harken.log import Session
     from harken.views.agents import AgentRow
 
 TELLING = (LOG, EVENTS)
@@ -101,30 +99,6 @@ def _maker(store: Store, row: SessionRow, names: dict[str, str]) -> str:
 
 def agents_in_log(store: Store, path: Path) -> list[SessionAgent]:
     """The agents of a log file, with their chains where the store has them."""
-    from harken.log import Session  # most commands do without it
-
-    if not path.is_file():
-        raise BadRequest(f"{path} is not a file", hint="name a session's log file, or a session in the store")
     source = str(path.resolve())
-    kept = {row.agent: row for row in store.sessions() if row.source.partition("#")[0] == source}
-    with Session(path, readonly=True) as log:
-        return [
-            SessionAgent(
-                agent=info.agent_id,
-                name=info.name,
-                title=_kept(kept, log, info.agent_id).title,
-                session=_kept(kept, log, info.agent_id).session,
-                tip=_kept(kept, log, info.agent_id).tip,
-                parent=info.parent or "",
-                messages=info.entries,
-                role=info.role,
-                language_model=info.language_model,
-                terminated=info.terminated,
-            )
-            for info in log.agents.values()
-        ]
-
-
-def _kept(kept: dict[str, SessionRow], log: Session, agent: str) -> SessionRow:
-    """The row of an agent's chain; the root's is the session's own."""
-    return kept.get(agent) or (kept.get("", NO_CHAIN) if agent == log.root else NO_CHAIN)
+    rows = [row for row in store.sessions() if row.source.partition("#")[0] == source]
+    return _told_by(view_of(store, path).agent_tree(), rows)
