@@ -73,14 +73,14 @@ def format_seconds(instant: int) -> str:
 
 
 def _to_the_second(seconds: int) -> str:
-    days, second = divmod(seconds, 86_400)
-    return f"{_date(days)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+    hours, second = divmod(seconds, 3600)
+    return f"{_hour(hours)}{second // 60:02d}:{second % 60:02d}"
 
 
 @lru_cache(maxsize=1024)
-def _date(days: int) -> str:
-    """The date so many days after 1970 began; kept, since lists are long and their days are few."""
-    return (_EPOCH + timedelta(days=days)).date().isoformat()
+def _hour(hours: int) -> str:
+    """The hour so many hours after 1970 began; kept, since lists are long and their hours are few."""
+    return (_EPOCH + timedelta(hours=hours)).isoformat()[:14]
 
 
 def parse_instant(text: object) -> int | None:

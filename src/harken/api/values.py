@@ -18,7 +18,7 @@ from harken.views.event_lines import line
 from .base import ApiAnswer, stamp
 
 
-class CommitAnswer(ApiAnswer, frozen=True, kw_only=True):
+class CommitAnswer(ApiAnswer, frozen=True, kw_only=True, gc=False):
     """A commit."""
 
     id: str
@@ -80,7 +80,7 @@ class NoteAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Who made it."""
 
 
-class ShownCommit(CommitAnswer, frozen=True, kw_only=True):
+class ShownCommit(CommitAnswer, frozen=True, kw_only=True, gc=False):
     """A commit with what was said about it."""
 
     summary: str

@@ -39,11 +39,12 @@ def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, eve
     if graph and not as_json:
         _draw(repo, ref or "", limit=limit, everything=everything)
         return
-    for commit in log(repo, LogRequest(ref=ref or "", limit=limit, superseded=everything)):
-        if as_json:
+    commits = log(repo, LogRequest(ref=ref or "", limit=limit, superseded=everything))
+    if as_json:
+        for commit in commits:
             ui.json_line(commit)
-        else:
-            ui.row(*commit_cells(commit))
+    else:
+        ui.rows(map(commit_cells, commits))
 
 
 def _draw(repo: Repo, ref: str, *, limit: int | None, everything: bool) -> None:

@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +39,14 @@ _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
 def safe(text: str) -> str:
     """The text with every control character made visible."""
+    if text.isprintable():  # then there is none, and no line break either
+        return text
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def one_line(text: str) -> str:
     """The text with every control character and every line break made visible."""
-    return _BREAK.sub(lambda found: _BREAKS[found[0]], safe(text))
+    return text if text.isprintable() else _BREAK.sub(lambda found: _BREAKS[found[0]], safe(text))
 
 
 def _plain(value: Any) -> Any:
@@ -70,9 +72,10 @@ def _json(value: Any) -> str:
     except TypeError:
         # A lone surrogate (an argument that was not UTF-8) or a number beyond 64 bits; this way says them all.
         text = _json_slowly(value)
-    # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
-    text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    if not speaks_unicode():
+    if not text.isprintable():
+        # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
+        text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    if not (text.isascii() or speaks_unicode()):
         text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
     return text
 
@@ -109,8 +112,15 @@ def line(text: str = "") -> None:
 
 def row(*cells: str) -> None:
     """A line of a list, cut where the window ends; into a pipe or a file it goes whole."""
-    text = one_line("  ".join(cell for cell in cells if cell))
-    sys.stdout.write((fit(text, wide) if (wide := width()) else text) + "\n")
+    rows([cells])
+
+
+def rows(lines: Iterable[Sequence[str]]) -> None:
+    """The lines of a list, as they come; how wide the window is, is asked once."""
+    wide, write = width(), sys.stdout.write
+    for cells in lines:
+        text = one_line("  ".join([cell for cell in cells if cell]))
+        write((fit(text, wide) if wide else text) + "\n")
 
 
 def block(text: str, indent: str = "", *, stderr: bool = False) -> None:

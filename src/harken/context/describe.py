@@ -17,7 +17,7 @@ from . import summary, walk
 from .chains import is_superseded
 
 
-class Shown(Commit, frozen=True, kw_only=True):
+class Shown(Commit, frozen=True, kw_only=True, gc=False):
     """A commit with what was said about it."""
 
     summary: str
@@ -31,7 +31,7 @@ class Shown(Commit, frozen=True, kw_only=True):
     @property
     def superseded(self) -> bool:
         """Whether a grown file has put another commit in its place."""
-        return is_superseded(self.annotations)
+        return bool(self.annotations) and is_superseded(self.annotations)
 
 
 def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
@@ -60,17 +60,21 @@ def _written(notes: Sequence[Annotation]) -> str:
 
 def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
     """A line about each commit's events; whatever is wrong with its bytes, there is a line."""
-    readers = {commit.format: find_format(commit.format) for commit in commits}
-    read = [commit for commit in commits if (known := readers[commit.format]) and "read" in known.can]
+    readers = {
+        name: known
+        for name in {commit.format for commit in commits}
+        if (known := find_format(name)) is not None and "read" in known.can
+    }
+    read = [commit for commit in commits if commit.format in readers]
     contents = _contents(store, read)
     sizes = store.infos([commit.artifact for commit in commits if commit.artifact not in contents])
     lines: dict[str, str] = {}
     for commit in commits:
-        known = readers[commit.format]
+        known = readers.get(commit.format)
         try:
-            if commit.artifact in contents and known is not None:
-                lines[commit.id] = summary.line(known.read(contents[commit.artifact]))
-            elif known is None or "read" not in known.can:
+            if known is not None and commit.artifact in contents:
+                lines[commit.id] = summary.line_of(known, contents[commit.artifact])
+            elif known is None:
                 lines[commit.id] = _sized(commit, sizes.get(commit.artifact))
             else:
                 store.get(commit.artifact)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, excerpt
-from harken.formats.base import count
+from harken.formats.base import Format, count
 
 LINE = 100
 EXCERPT = 600
@@ -16,12 +16,34 @@ REQUESTS = 20
 
 def line(events: Sequence[Event]) -> str:
     """One line about what happened, for a commit nobody has described."""
-    prompts = [e for e in events if isinstance(e, Prompt) and e.content.strip()]
-    # What a person asked says more than what the harness put in.
-    asked = next((e.content for e in sorted(prompts, key=lambda e: e.source == "injected")), "")
-    said = next((e.content for e in reversed(events) if isinstance(e, Response) and e.content.strip()), "")
-    parts = [excerpt(part, LINE // 2) for part in (asked, _calls(events), said) if part]
-    return " → ".join(parts) if parts else _remainder(events)
+    return _outline(events) or _remainder(events)
+
+
+def line_of(known: Format, data: bytes) -> str:
+    """`line` for a delta, from a brief look at it where that is enough."""
+    brief = known.brief_reader(data) if known.brief_reader is not None else None
+    return (_outline(brief) if brief else "") or line(known.read(data))
+
+
+def _outline(events: Sequence[Event]) -> str:
+    """What was asked, which tools were called, what was said last; empty where there is nothing of it."""
+    asked = injected = said = ""
+    calls: list[str] = []
+    for event in events:
+        if isinstance(event, ToolCall):
+            calls.append(event.name)
+        elif isinstance(event, Response) and event.content.strip():
+            said = event.content
+        elif isinstance(event, Prompt) and event.content.strip():
+            # What a person asked says more than what the harness put in.
+            if event.source == "injected":
+                injected = injected or event.content
+            else:
+                asked = asked or event.content
+    parts = [
+        excerpt(part, LINE // 2) for part in (asked or injected, _tally(Counter(calls)) if calls else "", said) if part
+    ]
+    return " → ".join(parts)
 
 
 def _calls(events: Sequence[Event]) -> str:

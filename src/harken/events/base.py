@@ -6,7 +6,6 @@ common rides here; what a kind says for itself is in the file of its family.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
@@ -16,7 +15,6 @@ from harken.errors import BadRequest
 Cause = str | tuple[str, ...] | None
 LARGEST_COUNT = 1 << 53
 """No count of tokens reaches this; beyond it programs that know only floating numbers lose count."""
-_SPACE = re.compile(r"\s+")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -103,7 +101,7 @@ def clean(text: str) -> str:
 def excerpt(text: str, limit: int = 100) -> str:
     """The beginning of a text on one line, with an ellipsis where something is missing."""
     # The cut comes first: a text may be very long, and only its beginning matters.
-    short = _SPACE.sub(" ", text[: limit * 4]).strip()
+    short = " ".join(text[: limit * 4].split())
     return short if len(short) <= limit and len(text) <= limit * 4 else short[: limit - 1].rstrip() + "…"
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, wraps
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from harken import __version__, ids
-from harken.errors import BadRecord, BadRequest, HarkenError, NotFound
-from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.errors import BadRequest, NotFound
+from harken.events import Error, Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import figure
 
 from .kit.claims import Claim
@@ -126,6 +125,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     events would say less: what Claude Code sends to the API holds blocks and repairs that no event has a place for."""
     measurer: Callable[[bytes], Counts] | None = None
     """How much a delta holds, where that can be told without reading all of it."""
+    brief_reader: Callable[[bytes], Sequence[Event] | None] | None = None
+    """The prompts, answers and calls of a delta, all that a line about it needs, where that is quicker than reading it;
+    None where the reader has to be asked."""
     places: Callable[[bytes], int] = len
     """How many places a delta takes up. A record without a name of its own is called `@` and its place, which counts
     on from delta to delta: bytes, unless the format counts its records."""
@@ -239,62 +241,13 @@ def _loaded(point: EntryPoint) -> Format | str:
         why = f"{type(problem).__name__}: {problem}"
     else:
         if isinstance(found, Format) and found.name == point.name:
-            return _guarded(found)
+            from .guarding import guarded  # only where somebody has installed a format
+
+            return guarded(found)
         why = f"{point.value} is no harken.formats.Format of that name"
     package = point.dist.name if point.dist else "(unknown)"
     logging.getLogger("harken").warning("the format %r of the package %s cannot be used: %s", point.name, package, why)
     return why
-
-
-def _guarded(found: Format) -> Format:
-    """The format, each function of which answers or raises a `HarkenError`; a reader that fails gives its bytes."""
-
-    def told(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def call(*given: Any) -> Any:
-            try:
-                return function(*given)
-            except HarkenError:
-                raise
-            except Exception as problem:
-                hint = "the plug-in is broken: install another version of it, or remove it"
-                raise BadRecord(_failed(found, problem), hint=hint) from problem
-
-        return call
-
-    def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def read(data: bytes) -> list[Event]:
-            try:
-                return list(function(data))
-            except Exception as problem:  # noqa: BLE001
-                return [Output(raw=data, why=_failed(found, problem), media_type=found.media_type)]
-
-        return read
-
-    def estimated(data: bytes) -> Counts:
-        try:
-            return found.measurer(data) if found.measurer is not None else weigh(len(data))
-        except Exception:  # noqa: BLE001
-            return weigh(len(data))
-
-    wrapped: dict[str, Any] = {"direct": {name: told(write) for name, write in found.direct.items()}}
-    others = ("join", "split", "context", "writer", "adopter", "places", "shared_names")
-    for names, wrap in ((others, told), (_READERS, opaque)):
-        for name in names:
-            function = getattr(found, name)
-            if function not in (None, concatenate, whole, identity, len):
-                wrapped[name] = wrap(function)
-    if found.measurer is not None:
-        wrapped["measurer"] = estimated
-    return msgspec.structs.replace(found, **wrapped)
-
-
-_READERS = ("reader", "conversation_reader")
-
-
-def _failed(found: Format, problem: Exception) -> str:
-    return f"the format {found.name} failed: {type(problem).__name__}: {problem}"
 
 
 # -- which code made an answer -----------------------------------------------------------------------------------------

@@ -125,6 +125,13 @@ def session_of(row: Row, names: Names, older: tuple[str, ...]) -> SessionRow:
     )
 
 
+def _first_of(commits: Sequence[Commit | Link], types: frozenset[str]) -> int | None:
+    """How many of the commits there are to the first of one of these types, it included; None where none is."""
+    if not types:
+        return None
+    return next((n for n, commit in enumerate(commits, 1) if commit.commit_type in types), None)
+
+
 def listed(numbers: Iterable[int]) -> str:
     """Row numbers as a query takes them."""
     return msgspec.json.encode(sorted(numbers)).decode()
@@ -268,34 +275,38 @@ class SqliteCommits(SqliteBlobs):
 
     def chain(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Commit]:
         """From the commit back towards its root, a range scan for each chain it passes."""
-        ends, walked = frozenset(stop), []
-        for rows in self._scan(sql.CHAIN, commit, limit):
-            for made in self._commits(all_checked("commits", rows)):
-                walked.append(made)
-                if made.commit_type in ends:
-                    return walked
+        ends, walked = frozenset(stop), list[Commit]()
+        for rows in self._scan(commit, limit):
+            made = self._commits(all_checked("commits", rows, beside=3))
+            self._note_places([commit.artifact for commit in made], rows)
+            stopped = _first_of(made, ends)
+            walked += made[:stopped]
+            if stopped is not None:
+                break
         return walked
 
     def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
-        """`chain` without the facts that only people need; where the bytes lie is noted for `get_many`."""
-        ends = frozenset(stop)
-        walked: list[Link] = []
-        if len(self._places) > _KEPT:
-            self._places.clear()
-        for rows in self._scan(sql.WALK, commit, limit):
+        """`chain` without the facts that only people need."""
+        ends, walked = frozenset(stop), list[Link]()
+        for rows in self._scan(commit, limit):
             sound = all_checked("commits", rows, beside=3)
             kinds = self._interned_rows("origins", {row[8] for row in sound})
             with readable():
                 links = links_of(sound, kinds)
-            self._places.update(zip([link.artifact for link in links], [row[15:] for row in rows], strict=True))
-            if ends:
-                for n, link in enumerate(links):
-                    if link.commit_type in ends:
-                        return walked + links[: n + 1]
-            walked += links
+            self._note_places([link.artifact for link in links], rows)
+            stopped = _first_of(links, ends)
+            walked += links[:stopped]
+            if stopped is not None:
+                break
         return walked
 
-    def _scan(self, statement: str, commit: str, limit: int | None) -> Iterator[list[Row]]:
+    def _note_places(self, artifacts: Sequence[str], rows: Sequence[Row]) -> None:
+        """Where the bytes of a walk lie, for `get_many`: likely asked for next."""
+        if len(self._places) > _KEPT:
+            self._places.clear()
+        self._places.update(zip(artifacts, [row[15:] for row in rows], strict=True))
+
+    def _scan(self, commit: str, limit: int | None) -> Iterator[list[Row]]:
         """The rows of a walk in blocks that grow, newest first: a few queries for each chain that the walk passes."""
         self._see_own_writes()
         number: int | None = self.number(commit)
@@ -303,7 +314,7 @@ class SqliteCommits(SqliteBlobs):
         step = _STEP
         while number is not None and left > 0:
             first = first_of_chain(number)
-            rows = self.db.all(statement, (first, number, min(step, left)))
+            rows = self.db.all(sql.CHAIN, (first, number, min(step, left)))
             if [row[0] for row in rows] != list(range(number, number - len(rows), -1)) or not rows:
                 raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
             yield rows

@@ -174,8 +174,7 @@ ADD_COMMIT = (
 )
 SET_LINKS = "UPDATE commits SET links = ?, sum = ? WHERE n = ?"
 TAKEN = "SELECT 1 FROM commits WHERE n = ?"
-CHAIN = f"{COMMITS} WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC LIMIT ?"
-WALK = (
+CHAIN = (
     f"SELECT {COMMIT_COLUMNS}, a.frame, a.start, a.size FROM commits c LEFT JOIN artifacts a ON a.n = c.artifact "
     "WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC LIMIT ?"
 )

@@ -25,7 +25,7 @@ CHANGES = ("artifact", "policy", "commit", "sighting", "name", "session", "annot
 CHECKPOINTS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class Draft(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a caller says of a commit; the store works out the names."""
 
     artifact: str
@@ -54,7 +54,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """The commit this chain continues in another session; outside the name."""
 
 
-class Commit(Draft, frozen=True, kw_only=True):
+class Commit(Draft, frozen=True, kw_only=True, gc=False):
     """A commit as it is kept."""
 
     id: str

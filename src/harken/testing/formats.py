@@ -18,6 +18,7 @@ from typing import ClassVar
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harken.context.summary import line, line_of
 from harken.errors import BadRecord
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.formats import Format
@@ -87,6 +88,17 @@ class FormatContract:
         events = self.format.read(hostile)
 
         assert all(isinstance(event, Event) for event in events)
+
+    @EXAMPLES
+    @given(data=st.data())
+    def test_the_line_of_a_brief_look_is_the_line_of_all_events(self, data: st.DataObject) -> None:
+        source = data.draw(damaged(self.samples))
+        if self.format.brief_reader is None:
+            return
+        for delta in self.format.split(source):
+            content = source[delta.start : delta.end]
+
+            assert line(self.format.read(content)) == line_of(self.format, content)
 
     @EXAMPLES
     @given(data=st.data())

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from harken.formats.base import Delta, Format
 
 from .branch import context
+from .brief import read_briefly
 from .copies import shared_names
 from .measure import measure
 from .read import read, read_conversation, side_chains
@@ -46,6 +47,7 @@ FORMAT = Format(
     conversation_reader=read_conversation,
     direct={"anthropic-messages-v1": write_request},
     measurer=measure,
+    brief_reader=read_briefly,
     runtime="claude-code",
     notices=NOTICES,
     shared_names=shared_names,

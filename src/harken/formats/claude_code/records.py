@@ -298,6 +298,7 @@ PATTERNS = (
     _P("ide", "<ide_diagnostics>", wraps=True),
     _P("system_reminder", "<system-reminder>", wraps=True),
 )
+_STARTS = tuple(row.start for row in PATTERNS)
 """Texts by how they begin, spaces before them not counted."""
 
 ORIGINS = {
@@ -378,7 +379,7 @@ def by_fields(record: dict[str, Any]) -> str | None:
 def by_text(text: str) -> str:
     """What a text is by how it begins."""
     text = text.lstrip()
-    for row in PATTERNS:
+    for row in PATTERNS if text.startswith(_STARTS) else ():
         if text.startswith(row.start):
             if not row.wraps:
                 return row.kind

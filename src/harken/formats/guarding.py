@@ -1,0 +1,71 @@
+"""Formats that others installed: whatever their functions do, it costs only what they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import msgspec
+
+from harken.errors import BadRecord, HarkenError
+from harken.events import Event, Output
+
+from .base import Format, concatenate, identity, weigh, whole
+
+
+def guarded(found: Format) -> Format:
+    """The format, each function of which answers or raises a `HarkenError`; a reader that fails gives its bytes."""
+
+    def told(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*given: Any) -> Any:
+            try:
+                return function(*given)
+            except HarkenError:
+                raise
+            except Exception as problem:
+                hint = "the plug-in is broken: install another version of it, or remove it"
+                raise BadRecord(_failed(found, problem), hint=hint) from problem
+
+        return call
+
+    def opaque(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def read(data: bytes) -> list[Event]:
+            try:
+                return list(function(data))
+            except Exception as problem:  # noqa: BLE001
+                return [Output(raw=data, why=_failed(found, problem), media_type=found.media_type)]
+
+        return read
+
+    def lenient(function: Callable[[bytes], Any], otherwise: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+        @wraps(function)
+        def call(data: bytes) -> Any:
+            try:
+                return function(data)
+            except Exception:  # noqa: BLE001
+                return otherwise(data)
+
+        return call
+
+    wrapped: dict[str, Any] = {"direct": {name: told(write) for name, write in found.direct.items()}}
+    others = ("join", "split", "context", "writer", "adopter", "places", "shared_names")
+    for names, wrap in ((others, told), (_READERS, opaque)):
+        for name in names:
+            function = getattr(found, name)
+            if function not in (None, concatenate, whole, identity, len):
+                wrapped[name] = wrap(function)
+    if found.measurer is not None:
+        wrapped["measurer"] = lenient(found.measurer, lambda data: weigh(len(data)))
+    if found.brief_reader is not None:
+        wrapped["brief_reader"] = lenient(found.brief_reader, lambda _: None)
+    return msgspec.structs.replace(found, **wrapped)
+
+
+_READERS = ("reader", "conversation_reader")
+
+
+def _failed(found: Format, problem: Exception) -> str:
+    return f"the format {found.name} failed: {type(problem).__name__}: {problem}"
