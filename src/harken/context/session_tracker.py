@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from harken.errors import Closed
 from harken.formats.base import Delta
 from harken.formats.session_log import FORMAT, LogRecord, LogScanner, main_agent, owner, told_records
 from harken.store.base import Draft, SessionRow, Store, Writer
@@ -104,6 +105,8 @@ class SessionTracker:
                 self._take(*self._backlog[0])
                 self._backlog.popleft()
             self._keep([chain for chain in self._chains.values() if due(chain)], keep_tail=keep_tail)
+        except Closed:
+            raise  # nothing will ever be kept again, and whoever closed the store has to know
         except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agents go on
             self._warn(f"the store did not answer, and is asked again later: {problem}")
 

@@ -1,9 +1,9 @@
 """From a live stream of events to commits: one tracker per agent, one chain per tracker.
 
 The tracker never stands in the way of the agent it watches. A checkpoint that fails is told to `on_warning` and made up
-for by the next; only `close` raises. How far a chain goes is written into the session's row in the same transaction as
-the commit, so whoever feeds the same events again after a crash can skip exactly those that are kept. The row is
-compared before it is saved: where somebody else has gone on with the session, this one goes on from there.
+for by the next; only `close` raises, and everything once the store was closed. How far a chain goes is written into the
+session's row in the same transaction as the commit, so whoever feeds the same events again after a crash can skip those
+that are kept. The row is compared before it is saved: where somebody else has gone on, this one goes on from there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 import orjson
 
 from harken import clock
-from harken.errors import Conflict, HarkenError, Locked
+from harken.errors import Closed, Conflict, HarkenError, Locked
 from harken.events import Event, Metric, Output, System, TranscriptEdit
 from harken.events.cbor import decode_events, encode_event, encode_events
 from harken.events.edits import apply
@@ -212,6 +212,8 @@ class Tracker:
             work = self._queue[0]
             try:
                 self._keep(work)
+            except Closed:
+                raise  # nothing will ever be kept again
             except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agent goes on
                 if isinstance(problem, Conflict) and not isinstance(problem, Locked) and self._lets_go(problem):
                     continue
@@ -383,9 +385,8 @@ def _preserved(metadata: bytes, order: Sequence[str]) -> set[str]:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    if isinstance(value, bytes):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return {}
+    try:
+        value = orjson.loads(value) if isinstance(value, bytes) else value
+    except orjson.JSONDecodeError:
+        return {}
     return value if isinstance(value, dict) else {}

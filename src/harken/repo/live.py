@@ -71,9 +71,11 @@ class KeptSession(Session):
 
     def close(self) -> None:
         """Checkpoint the end of the session, then close the log."""
-        if self.tracker is not None and not self.readonly:
-            self.tracker.close()
-        super().close()
+        try:
+            if self.tracker is not None and not self.readonly:
+                self.tracker.close()
+        finally:
+            super().close()
 
     def _keep(self, _: object = None) -> None:
         """Give the tracker what the file has beyond what it was given; the log's own lines are what is kept."""

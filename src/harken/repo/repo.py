@@ -20,7 +20,7 @@ from harken.context.checkpoint import Time
 from harken.context.describe import delta_events, shorts
 from harken.context.family import Family, family
 from harken.context.materialize import Recipe, note_recipe, remake
-from harken.errors import BadRequest, Evicted, NotFound
+from harken.errors import BadRequest, Closed, Evicted, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
 from harken.store import Commit, Move, Name, SessionRow, Store, open_store
@@ -54,6 +54,10 @@ class Repo(Upkeep):
         self.store = store
         self.clock = clock
         self.machine = platform.node()
+
+    def _check_open(self) -> None:
+        if self.store.closed:
+            raise Closed("this repository has been closed", hint="open it again")
 
     # -- keeping -----------------------------------------------------------------------------------------------
 
@@ -281,7 +285,7 @@ class Repo(Upkeep):
         interval: float = 0.5,
         stop: threading.Event | None = None,
     ) -> Iterator[ImportResult]:
-        """`import_sessions`, and go on as files grow, until `stop` is set."""
+        """`import_sessions`, and go on as files grow, until `stop` is set or the repository is closed."""
         from .importing import ImportPlaces, watch_sessions
 
         places = ImportPlaces(paths, runtimes, environ, principal)
@@ -356,7 +360,8 @@ class Repo(Upkeep):
         return Tracker(self, TrackerSettings(**settings))
 
     def close(self) -> None:
-        """Close the store; one that was not closed is still whole."""
+        """Close the store: from then on every call is `Closed`. One that was not closed is still whole, and lets go of
+        its file when nobody holds it any more."""
         self.store.close()
 
     def __enter__(self) -> Self:

@@ -20,7 +20,7 @@ import msgspec
 from harken import __version__
 from harken.context import session_records
 from harken.context.chains import FileStamp, SourceMemory, Sources, recall, remember
-from harken.errors import Corrupt, HarkenError, Locked
+from harken.errors import Closed, Corrupt, HarkenError, Locked
 from harken.events.tally import Figures, Tally
 from harken.formats.facts import FileFacts
 from harken.store import SessionRow, Store
@@ -178,7 +178,9 @@ def failed(source: str, why: str, hint: str | None = None) -> ImportResult:
 
 
 def failure_of(source: str, problem: Exception) -> ImportResult:
-    """The source failed, and how."""
+    """The source failed, and how. A store that was closed is no failure of the source's."""
+    if isinstance(problem, Closed):
+        raise problem
     if isinstance(problem, HarkenError):
         return failed(source, str(problem), problem.hint)
     if isinstance(problem, MemoryError):
@@ -188,7 +190,9 @@ def failure_of(source: str, problem: Exception) -> ImportResult:
 
 def is_the_stores(problem: Exception) -> bool:
     """Whether the store itself is in trouble, and the next source would fare no better."""
-    return isinstance(problem, (Locked, Corrupt, OSError)) or isinstance(problem.__context__, (sqlite3.Error, OSError))
+    return isinstance(problem, (Closed, Locked, Corrupt, OSError)) or isinstance(
+        problem.__context__, (sqlite3.Error, OSError)
+    )
 
 
 class FailureMemory:

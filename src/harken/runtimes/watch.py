@@ -18,6 +18,7 @@ import msgspec
 
 from harken import clock
 from harken.context.chains import FileStamp
+from harken.errors import Closed
 from harken.store import Store
 
 from .base import Runtime
@@ -30,6 +31,8 @@ QUIET = 2_000_000
 """Microseconds without a change after which a tail is kept."""
 PACE = 10
 """How many times as long as it took to read a file it is then left alone."""
+LONGEST_LOOK_AWAY = 0.5
+"""Seconds after which it is noticed that the store was closed."""
 LONGEST_PAUSE = 60.0
 """Seconds after which a file that failed is tried again at the latest."""
 
@@ -53,7 +56,8 @@ def watch(
     monotonic: Callable[[], float] = clock.monotonic,
     principal: str = "",
 ) -> Iterator[ImportResult]:
-    """What became of every file that changed, until `stop` is set. A file that fails is told once, then tried again."""
+    """What became of every file that changed, until `stop` is set or the store is closed. A file that fails is told
+    once, then tried again."""
     known = tuple(runtimes)
     waiting: dict[str, Waiting] = {}
 
@@ -75,8 +79,8 @@ def watch(
 
     importer = Importer(store, known, now=now, principal=principal, settle_tails=is_quiet, read=read, details=False)
     told: dict[str, str] = {}
-    while True:
-        for result in importer.run(due()):
+    while not store.closed:
+        for result in _until_closed(store, importer.run(due())):
             if result.status == "failed":
                 wait = waiting.setdefault(result.source, Waiting())
                 wait.pause = min(LONGEST_PAUSE, max(interval, 2 * wait.pause))
@@ -88,5 +92,18 @@ def watch(
                 waiting.setdefault(result.source, Waiting()).pause = 0.0
             if result.status not in ("unchanged", "skipped"):
                 yield result
-        if stop.wait(interval):
-            return
+        again = monotonic() + interval
+        while not store.closed and (left := again - monotonic()) > 0:
+            if stop.wait(min(left, LONGEST_LOOK_AWAY)):
+                return
+
+
+def _until_closed(store: Store, results: Iterator[ImportResult]) -> Iterator[ImportResult]:
+    """The results, up to where the store was closed."""
+    try:
+        for result in results:
+            if store.closed and result.status == "failed":
+                return
+            yield result
+    except Closed:
+        return

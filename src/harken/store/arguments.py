@@ -44,11 +44,12 @@ def checks_arguments(
     kinds: dict[str, ArgumentKind], declared: type | None = None, **more: dict[str, ArgumentKind]
 ) -> Callable[[C], C]:
     """Put the check before every public method of a class; `declared` is the protocol whose annotations count, `more`
-    the keywords that a method takes besides its own."""
+    the keywords that a method takes besides its own. A class with `_check_open` is asked that first."""
 
     def decorate(cls: C) -> C:
         for name, method in public_methods(declared or cls):
-            setattr(cls, name, guarded(getattr(cls, name), parameters(method, kinds) | more.get(name, {})))
+            enter = getattr(cls, "_check_open", None) if name != "close" else None
+            setattr(cls, name, guarded(getattr(cls, name), parameters(method, kinds) | more.get(name, {}), enter))
         return cls
 
     return decorate

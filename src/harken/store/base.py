@@ -306,6 +306,11 @@ class Store(BlobReader, CommitReader, Feed, Maintenance, Protocol):
     location: str
     """Where it lies, as a person would write it: a path, or a URL."""
 
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed: then every call is `Closed`."""
+        ...
+
     def write(self) -> AbstractContextManager[Writer]:
         """One transaction: whole when the block ends, or nothing of it if it raises."""
         ...

@@ -14,6 +14,7 @@ from pathlib import Path
 from harken import clock
 from harken.errors import Corrupt
 
+from . import forking
 from .blobs import FRAME_SIZE, Frame, open_frame, seal_frame
 
 LIMIT = 256 << 20
@@ -34,6 +35,13 @@ class Cache:
         self.limit = limit
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        with forking.OPENING:
+            forking.USERS.add(self)
+
+    @property
+    def used_by_others(self) -> bool:
+        """Whether a thread is inside."""
+        return self._lock.locked()
 
     def get(self, key: str) -> bytes | None:
         """The bytes, if they are there and whole."""

@@ -122,7 +122,7 @@ class _Collector:
 
     def _sweep_frames(self, highest: int) -> None:
         """Drop frames nobody points at, and write those anew that are more than half empty."""
-        used = dict(self._db.all(_USED))
+        used: dict[int, int] = dict(self._db.all(_USED))
         parts = {frame for (frame,) in self._db.all("SELECT frame FROM parts")}
         bases = {base for (base,) in self._db.all("SELECT DISTINCT prefix FROM frames WHERE prefix IS NOT NULL")}
         free = highest + 1

@@ -51,7 +51,15 @@ def copy_file(store: SqliteStore, path: str | os.PathLike[str]) -> int:
 
 
 def _copy_pages(store: SqliteStore, partial: Path) -> None:
-    source = sqlite3.connect(f"{Path(store.location).as_uri()}?mode=ro", uri=True, timeout=60.0)
+    held = store.db.acquire()  # so that whoever closes the store waits
+    try:
+        _copy(Path(store.location), partial)
+    finally:
+        store.db.release(held)
+
+
+def _copy(path: Path, partial: Path) -> None:
+    source = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=60.0)
     try:
         copy = sqlite3.connect(partial, isolation_level=None)
         try:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,8 +21,9 @@ from harken import clock, ids
 from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Locked
 
 from . import sql
-from .opening import FairLock, Steps, delist, enlist, upgrade
+from .opening import FairLock, FairTurns, Steps, delist, enlist, upgrade
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 FSCK = "`harken fsck` says what is lost"
 _UNREADABLE = (TypeError, AttributeError, ValueError, OverflowError, KeyError, IndexError, msgspec.MsgspecError)
@@ -111,14 +113,18 @@ class Database:
         self.timeout = timeout
         self._process = os.getpid()
         self.local = threading.local()
-        self._pool = threading.Condition(threading.Lock())
+        self.closed = False
+        self._users = 0
+        self._out = threading.Condition(threading.Lock())
+        self.turns = FairTurns(_CONNECTIONS)
         self._free: list[sqlite3.Connection] = []
-        self._open = self._users = 0
-        self._closed = False
+        self._connections: set[sqlite3.Connection] = set()
+        self._file = (0, 0)
         try:
-            self._file = enlist(path)
+            self._file = enlist(path, self)
             self.lock = FairLock(f"{self.path}-lock", timeout=timeout)
         except OSError as error:
+            delist(self._file)
             hint = "look at the path, the disk and the permissions"
             raise HarkenError(f"{path} cannot be opened: {error.strerror}", hint=hint) from error
         try:
@@ -129,51 +135,52 @@ class Database:
 
     # -- the pool ----------------------------------------------------------------------------------------------
 
-    def _enter(self) -> None:
-        """Be one of those whom `close` waits for."""
+    def check_open(self) -> None:
+        """Refuse one who comes too late, or from another process; whoever is inside a transaction is waited for."""
         if os.getpid() != self._process:
             raise BadRequest("a store does not survive a fork of its process", hint="start the child with `spawn`")
-        with self._pool:
-            if self._closed:
-                raise Closed(f"{self.path} has been closed", hint="open it again")
+        if self.closed and not self.holding:
+            raise Closed(f"{self.path} has been closed", hint="open it again")
+
+    def _enter(self) -> None:
+        """Be one of those whom `close` waits for."""
+        with self._out:
+            self.check_open()
             self._users += 1
 
     def _leave(self) -> None:
-        with self._pool:
+        with self._out:
             self._users -= 1
-            self._pool.notify_all()
+            self._out.notify_all()
+
+    @property
+    def used_by_others(self) -> bool:
+        """Whether threads other than this one are inside."""
+        return self._users > self.holding
 
     def _take(self) -> sqlite3.Connection:
-        """A connection for one who has entered."""
-        deadline = clock.monotonic() + self.timeout
-        with self._pool:
-            while not self._free and self._open >= _CONNECTIONS:
-                if not self._pool.wait(max(0.0, deadline - clock.monotonic())):
-                    raise Locked(f"no connection to {self.path} came free", hint="try again when others are done")
-            if self._free:
-                return self._free.pop()
-            self._open += 1
+        """A connection for one who has entered; who came first goes first, so that readers cannot starve a writer."""
+        if not self.turns.acquire(self.timeout):
+            raise Locked(f"no connection to {self.path} came free", hint="try again when others are done")
         try:
+            with contextlib.suppress(IndexError):
+                return self._free.pop()
             return self._connect()
         except BaseException:
-            self._drop(None)
+            self.turns.release()
             raise
 
     def _give(self, connection: sqlite3.Connection) -> None:
-        with self._pool:
-            if len(self._free) < _IDLE:
-                self._free.append(connection)
-                self._pool.notify_all()
-                return
-        self._drop(connection)
+        if len(self._free) < _IDLE:
+            self._free.append(connection)
+        else:
+            self._shut(connection)
+        self.turns.release()
 
-    def _drop(self, connection: sqlite3.Connection | None) -> None:
-        with self._pool:
-            self._open -= 1
-            self._pool.notify_all()
-        if connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
+    def _shut(self, connection: sqlite3.Connection) -> None:
+        self._connections.discard(connection)
+        with contextlib.suppress(sqlite3.Error):
+            connection.close()
 
     def acquire(self) -> sqlite3.Connection:
         """The connection this thread holds, or one from the pool; `release` gives it back."""
@@ -194,11 +201,6 @@ class Database:
             self._leave()
 
     @property
-    def closed(self) -> bool:
-        """Whether it has been closed, or is another process's."""
-        return self._closed or os.getpid() != self._process
-
-    @property
     def holding(self) -> bool:
         """Whether this thread is inside a transaction or a snapshot."""
         return getattr(self.local, "connection", None) is not None
@@ -209,6 +211,7 @@ class Database:
                 self.path, isolation_level=None, check_same_thread=False, timeout=60.0, cached_statements=256
             )
             new = not Path(self.path).stat().st_size
+            self._connections.add(connection)
             for pragma in (*(sql.NEW_FILE if new else ()), *sql.EACH_CONNECTION):
                 connection.execute(pragma).fetchall()
         except _ERRORS as error:
@@ -223,44 +226,64 @@ class Database:
         if self.holding:
             raise BadRequest("this thread is inside a transaction of this store", hint="close it after the block")
         deadline = clock.monotonic() + self.timeout
-        with self._pool:
-            if self._closed:
+        with self._out:
+            if self.closed:
                 return
-            self._closed = True  # nobody enters any more
+            self.closed = True  # nobody enters any more
             while self._users:
-                if not self._pool.wait(max(0.0, deadline - clock.monotonic())):
-                    self._closed = False
+                if not self._out.wait(max(0.0, deadline - clock.monotonic())):
+                    self.closed = False
                     raise Conflict(f"{self.path} is still being used", hint="let the others finish, then close it")
-            idle, self._free, self._open = self._free, [], 0
-        for connection in idle:
-            connection.close()
-        self.lock.close()
+            self._users = 1  # a process that is forked off meanwhile can tell
+        self._let_go()
+        self._users = 0
+
+    def _let_go(self) -> None:
+        while self._free:
+            self._shut(self._free.pop())
+        if "lock" in self.__dict__:
+            self.lock.close()
         delist(self._file)
+
+    def __del__(self) -> None:
+        """One that nobody closed keeps no descriptor; at the end of the program, and in a fork, it is left as it is."""
+        if not sys.is_finalizing() and os.getpid() == self._process and not self.closed:
+            with contextlib.suppress(Exception):
+                self._let_go()
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def all(self, statement: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Every row of the answer."""
+    def _run(self, ask: Callable[[sqlite3.Connection], T]) -> T:
         connection = self.acquire()
         try:
-            return connection.execute(statement, tuple(values)).fetchall()
+            return ask(connection)
         except _ERRORS as error:
             raise explain(error, self.path) from error
         finally:
             self.release(connection)
 
-    def one(self, statement: str, values: Iterable[Any] = ()) -> tuple[Any, ...] | None:
+    def all(self, statement: str, values: Iterable[Any] = ()) -> list[Row]:
+        """Every row of the answer."""
+        return self._run(lambda connection: connection.execute(statement, tuple(values)).fetchall())
+
+    def one(self, statement: str, values: Iterable[Any] = ()) -> Row | None:
         """The first row, or None."""
-        connection = self.acquire()
-        try:
+
+        def first(connection: sqlite3.Connection) -> Row | None:
             cursor = connection.execute(statement, tuple(values))
-            found: tuple[Any, ...] | None = cursor.fetchone()
+            found: Row | None = cursor.fetchone()
             cursor.close()
-        except _ERRORS as error:
-            raise explain(error, self.path) from error
-        finally:
-            self.release(connection)
-        return found
+            return found
+
+        return self._run(first)
+
+    def do(self, statement: str, values: Iterable[Any] = ()) -> None:
+        """Change something."""
+        self._run(lambda connection: connection.execute(statement, tuple(values)))
+
+    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """The same change for many rows."""
+        self._run(lambda connection: connection.executemany(statement, rows))
 
     def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows of the answer a few at a time, inside a snapshot or a transaction."""
@@ -270,26 +293,6 @@ class Database:
                 yield from rows
         except _ERRORS as error:
             raise explain(error, self.path) from error
-
-    def do(self, statement: str, values: Iterable[Any] = ()) -> None:
-        """Change something."""
-        connection = self.acquire()
-        try:
-            connection.execute(statement, tuple(values))
-        except _ERRORS as error:
-            raise explain(error, self.path) from error
-        finally:
-            self.release(connection)
-
-    def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """The same change for many rows."""
-        connection = self.acquire()
-        try:
-            connection.executemany(statement, rows)
-        except _ERRORS as error:
-            raise explain(error, self.path) from error
-        finally:
-            self.release(connection)
 
     # -- transactions ------------------------------------------------------------------------------------------
 
@@ -329,7 +332,8 @@ class Database:
                 connection.execute("ROLLBACK")
             self._give(connection)
         except sqlite3.Error:
-            self._drop(connection)
+            self._shut(connection)
+            self.turns.release()
         finally:
             self._leave()
 
@@ -378,14 +382,12 @@ class Database:
 
     def alone(self, statement: str) -> None:
         """Run a statement that is a transaction by itself and takes many steps, with nobody else writing."""
-        connection = self.acquire()
-        try:
+
+        def run(connection: sqlite3.Connection) -> None:
             self.lock.acquire()
             try:
                 connection.executescript(statement)
             finally:
                 self.lock.release()
-        except _ERRORS as error:
-            raise explain(error, self.path) from error
-        finally:
-            self.release(connection)
+
+        self._run(run)

@@ -76,8 +76,8 @@ class MemoryStore:
         self._cache: OrderedDict[str, bytes] = OrderedDict()
         self._changes: list[Change] = []
         self._changed = threading.Condition(self._lock)
-        self._closed = False
-        self.epoch = secrets.token_hex(16)
+        self.closed = False
+        self._epoch = secrets.token_hex(16)
 
     @contextmanager
     def write(self) -> Iterator[MemoryWriter]:
@@ -271,6 +271,12 @@ class MemoryStore:
 
     # -- the feed ----------------------------------------------------------------------------------------------
 
+    @property
+    def epoch(self) -> str:
+        """Drawn when the store was made."""
+        self._check_open()
+        return self._epoch
+
     @_reading
     def last_change(self) -> int:
         """The number of the newest change; 0 in a store that never changed."""
@@ -285,7 +291,7 @@ class MemoryStore:
         """Wait until there is a change after that number."""
         with self._changed:
             self._check_open()
-            self._changed.wait_for(lambda: self._closed or len(self._changes) > number, timeout)
+            self._changed.wait_for(lambda: self.closed or len(self._changes) > number, timeout)
             self._check_open()
             return len(self._changes) > number
 
@@ -294,19 +300,17 @@ class MemoryStore:
     @_reading
     def cached(self, key: str) -> bytes | None:
         """Derived bytes kept under this key, if they still are."""
-        with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-            return self._cache.get(key)
+        if key in self._cache:
+            self._cache.move_to_end(key)
+        return self._cache.get(key)
 
     @_reading
     def cache(self, key: str, data: bytes) -> None:
         """Keep derived bytes for a while."""
-        with self._lock:
-            self._cache[key] = data
-            self._cache.move_to_end(key)
-            while sum(map(len, self._cache.values())) > CACHE_LIMIT:
-                self._cache.popitem(last=False)
+        self._cache[key] = data
+        self._cache.move_to_end(key)
+        while sum(map(len, self._cache.values())) > CACHE_LIMIT:
+            self._cache.popitem(last=False)
 
     # -- maintenance -------------------------------------------------------------------------------------------
 
@@ -377,7 +381,6 @@ class MemoryStore:
         from .copying import copy_memory
 
         with self._lock:
-            self._check_open()
             return copy_memory(self, path)
 
     def close(self) -> None:
@@ -385,11 +388,11 @@ class MemoryStore:
         with self._lock:
             if self._writing:
                 raise BadRequest("this thread is inside a transaction of this store", hint="close it after the block")
-            self._closed = True
+            self.closed = True
             self._changed.notify_all()
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self.closed:
             raise Closed("this store has been closed", hint="open another")
 
 

@@ -21,7 +21,7 @@ import sqlite3
 import struct
 import threading
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from harken import clock, ids
 from harken.errors import BadRequest, Corrupt, HarkenError, Locked, NotFound
 
-from . import sql
+from . import forking, sql
 from .arguments import PATH
 
 if TYPE_CHECKING:
@@ -129,41 +129,30 @@ def _known() -> str:
 
 _HEADER = 100
 """Bytes of a SQLite file's header; the mark of the program that owns it stands at 68."""
-_OPENING = threading.Lock()
-_IN_USE: Counter[tuple[int, int]] = Counter()
-"""How many databases of this process use a file, by its device and inode."""
-_INHERITED: set[tuple[int, int]] = set()
-"""The files that were in use in the parent when this process was forked off."""
 
 
-def _after_fork() -> None:
-    """In the child: SQLite's table of the locks this process has is a copy of the parent's, and the locks themselves
-    were not inherited. Whoever opened such a file again would write without any lock."""
-    global _OPENING
-    _OPENING = threading.Lock()  # a thread that is not here may hold the old one
-    _INHERITED.update(file for file, count in _IN_USE.items() if count > 0)
-    _IN_USE.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def enlist(path: Path) -> tuple[int, int]:
+def enlist(path: Path, user: forking.UserOfSqlite) -> tuple[int, int]:
     """Look whose file it is, and make it if it is not there; the answer is its device and inode.
 
     Not where this process uses it already: the system drops every lock that a process has on a file as soon as the
     process closes any descriptor of it, and SQLite's locks are what keeps others from tearing it apart."""
-    with _OPENING:
-        if _identity(path) in _INHERITED:
+    with forking.OPENING:
+        if forking.forked_in_use:
+            raise BadRequest(
+                "this process was forked off while another thread used a store, and SQLite could hang in it",
+                hint="start it with `spawn`, or fork while nobody uses a store",
+            )
+        if _identity(path) in forking.INHERITED:
             raise BadRequest(
                 f"{path} was open in the process that this one was forked from",
                 hint="start the child with `spawn`, or open the store only after the fork",
             )
-        if not _IN_USE[_identity(path)]:
+        if not forking.IN_USE[_identity(path)]:
             _refuse_strangers(path)
             _make_private(path)
         found = _identity(path)
-        _IN_USE[found] += 1
+        forking.IN_USE[found] += 1
+        forking.USERS.add(user)
         return found
 
 
@@ -207,8 +196,8 @@ def _make_private(path: Path) -> None:
 
 def delist(file: tuple[int, int]) -> None:
     """This process has one database less that uses the file."""
-    with _OPENING:
-        _IN_USE[file] -= 1
+    with forking.OPENING:
+        forking.IN_USE[file] -= 1
 
 
 def upgrade(db: Database, steps: Steps) -> None:
@@ -272,13 +261,56 @@ _FAIR = os.uname().sysname == "Linux"  # elsewhere the structure differs, and th
 _BUSY = (errno.EAGAIN, errno.EACCES)
 
 
+class FairTurns:
+    """So many may be inside at once, and who came first goes first: a place is handed on to the next in line."""
+
+    def __init__(self, places: int = 1) -> None:
+        self._places = places
+        self._lock = threading.Lock()
+        self.waiting: deque[threading.Lock] = deque()
+
+    def acquire(self, timeout: float) -> bool:
+        """Wait for a place; False where none came free in time."""
+        with self._lock:
+            if self._places:  # never while somebody waits
+                self._places -= 1
+                return True
+            mine = threading.Lock()
+            mine.acquire()
+            self.waiting.append(mine)
+        try:
+            if mine.acquire(timeout=max(0.0, timeout)):
+                return True
+        except BaseException:
+            if not self._left(mine):
+                self.release()
+            raise
+        return not self._left(mine)
+
+    def release(self) -> None:
+        """Hand the place on."""
+        with self._lock:
+            if self.waiting:
+                self.waiting.popleft().release()
+            else:
+                self._places += 1
+
+    def _left(self, mine: threading.Lock) -> bool:
+        """Whether it could leave the line; not if the place had been handed to it already."""
+        with self._lock:
+            if mine in self.waiting:
+                self.waiting.remove(mine)
+                return True
+            return False
+
+
 class FairLock:
     """One queue; `acquire` and `release` by one thread at a time per process, others wait inside."""
 
     def __init__(self, path: str, *, timeout: float = 60.0) -> None:
         self.path = path
         self.timeout = timeout
-        self._inside = threading.Lock()
+        self._inside = FairTurns()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if os.fstat(self._file).st_size < _NUMBER.size:
             os.pwrite(self._file, _NUMBER.pack(0), 0)
@@ -287,7 +319,7 @@ class FairLock:
     def acquire(self) -> None:
         """Wait for our turn; `Locked` when that takes too long."""
         deadline = clock.monotonic() + self.timeout
-        if not self._inside.acquire(blocking=False) and not self._inside.acquire(timeout=self.timeout):
+        if not self._inside.acquire(self.timeout):
             raise self._too_long()
         try:
             if _FAIR:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from harken.errors import Corrupt, HarkenError
+from harken.errors import BadRequest, Corrupt, HarkenError
 
 from . import feed, sql
 from .arguments import STORE, checks_arguments
@@ -76,6 +76,14 @@ class SqliteStore(SqliteCommits):
     def bell(self) -> feed.Bell:
         """What wakes those who wait for a change; made by the first who waits."""
         return feed.Bell()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return self.db.closed
+
+    def _check_open(self) -> None:
+        self.db.check_open()
 
     def write(self) -> _Transaction:
         """One transaction: whole when the block ends, or nothing of it if it raises."""
@@ -194,6 +202,7 @@ class SqliteStore(SqliteCommits):
     @property
     def epoch(self) -> str:
         """Drawn when the store was made, or repaired; a backup has its own."""
+        self._check_open()
         if not self._epoch or self.db.holding:
             row = self.db.one(sql.FACT, ("epoch",))
             if row is None:
@@ -263,7 +272,9 @@ class SqliteStore(SqliteCommits):
 
     def close(self) -> None:
         """Gather what this store left loose, and let go of the file; closing twice is closing once."""
-        if self.db.closed:
+        try:
+            self._check_open()
+        except BadRequest:  # closed before, or of the process that this one was forked from
             return
         try:
             if "packer" in self.__dict__:

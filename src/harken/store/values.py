@@ -374,14 +374,19 @@ class ArgumentKind(msgspec.Struct, frozen=True):
         return taken if self.lazy else list(taken)
 
 
-def guarded(method: Callable[..., T], kinds: dict[str, ArgumentKind]) -> Callable[..., T]:
-    """The method behind a check of its arguments; `kinds` has them by name, those that need no keyword first."""
+def guarded(
+    method: Callable[..., T], kinds: dict[str, ArgumentKind], enter: Callable[[Any], None] | None = None
+) -> Callable[..., T]:
+    """The method behind a check of its arguments; `kinds` has them by name, those that need no keyword first. `enter`
+    is called before anything else."""
     call, ordered = method.__name__, list(kinds.items())
     plain = {name: frozenset(() if kind.paths or kind.each else kind.types) for name, kind in kinds.items()}
     places = list(plain.values())
 
     @functools.wraps(method)
     def checked(self: Any, /, *args: Any, **options: Any) -> T:
+        if enter is not None:
+            enter(self)
         if not all(map(contains, places, map(type, args))):
             known = [kind.take(call, name, value) for (name, kind), value in zip(ordered, args, strict=False)]
             args = (*known, *args[len(known) :])

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from harken.errors import Ambiguous, BadRecord, BadRequest, Conflict, NotFound
+from harken.errors import Ambiguous, BadRecord, BadRequest, Closed, Conflict, NotFound
 from harken.events import Event, Prompt, Response, ToolCall, ToolResult
 from harken.events.cbor import decode_events, encode_events
 from harken.repo import Repo
@@ -341,6 +342,49 @@ class RepoContract:
             with pytest.raises(BadRequest):
                 call(commit.id, name)
         assert [] == repo.names()
+
+    # -- closing -----------------------------------------------------------------------------------------------
+
+    def test_after_closing_every_call_says_so(self, repo: Repo, tmp_path: Path) -> None:
+        commit = keep(repo, 0)
+        repo.close()
+        repo.close()
+        for method in sorted({method for method, _, _ in wrong_calls()} | {"last_change"}):
+            with pytest.raises(Closed) as problem:
+                getattr(repo, method)()
+            assert problem.value.hint
+        for call in (lambda: repo.session(tmp_path / "log.jsonl"), lambda: repo.epoch, lambda: repo.commit(commit)):
+            with pytest.raises(Closed):
+                call()
+        assert not (tmp_path / "log.jsonl").exists()
+
+    def test_a_watch_ends_when_the_repository_is_closed(self, repo: Repo, tmp_path: Path) -> None:
+        for name in "ab":
+            made = repo.materialize(grow(repo, 1)[-1].id, format="claude-code-v1")
+            (tmp_path / f"{name}.jsonl").write_bytes(made.bytes)
+        watching = repo.watch([tmp_path], interval=3600)
+
+        assert "new" == next(watching).status
+        repo.close()
+        assert all("new" == result.status for result in watching)
+
+    def test_a_live_session_says_so_when_nothing_can_be_kept_any_more(self, repo: Repo, tmp_path: Path) -> None:
+        session = repo.session(tmp_path / "log.jsonl", frequency="end")
+        session.log_agent_created("root", name="root")
+        repo.close()
+
+        with pytest.raises(Closed):
+            session.checkpoint()
+        with pytest.raises(Closed):
+            session.close()
+        assert b"root" in (tmp_path / "log.jsonl").read_bytes()
+
+    def test_a_tracker_says_so_when_nothing_can_be_kept_any_more(self, repo: Repo) -> None:
+        tracker = repo.track(session_id="s")
+        repo.close()
+
+        with pytest.raises(Closed):
+            tracker.feed(talk(0))
 
     # -- the wire ----------------------------------------------------------------------------------------------
 

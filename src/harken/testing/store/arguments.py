@@ -26,10 +26,14 @@ class NoSuchType:
 
 def calls(protocol: type) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Every public method with every one of its parameters wrong in turn, and the others right."""
+    for name, right in right_calls(protocol):
+        yield from ((name, one, right | {one: NoSuchType()}) for one in right)
+
+
+def right_calls(protocol: type) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every public method with arguments that are of the right types."""
     for name, method in public_methods(protocol):
-        kinds = parameters(method, STORE)
-        right = {one: _right(kind.types) for one, kind in kinds.items()}
-        yield from ((name, one, right | {one: NoSuchType()}) for one in kinds)
+        yield name, {one: _right(kind.types) for one, kind in parameters(method, STORE).items()}
 
 
 def _right(types: tuple[Any, ...]) -> Any:

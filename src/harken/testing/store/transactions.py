@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from harken.errors import BadRequest, Closed
 from harken.store import Draft, SessionRow, Store
 
+from .arguments import right_calls
 from .chains import T0, grow
 
 
@@ -47,27 +49,49 @@ class TransactionContract:
                 pass
         assert b"x" == store.get(artifact)
 
-    def test_after_closing_every_call_says_so(self, store: Store) -> None:
+    def test_after_closing_every_call_says_so(self, store: Store, tmp_path: Path) -> None:
         commit = grow(store, 1)[0]
+        before = store.closed
         store.close()
         store.close()
-        calls: list[Callable[[], object]] = [
+        assert (False, True) == (before, store.closed)
+        answers: list[Callable[[], object]] = [
+            *(
+                lambda method=method, given=given: getattr(store, method)(**given)
+                for method, given in right_calls(Store)
+                if method != "close"
+            ),
             lambda: store.get(commit.artifact),
-            lambda: list(store.get_many([commit.artifact])),
-            lambda: store.has(commit.artifact),
-            lambda: store.get_commit(commit.id),
-            lambda: store.commits(),
-            lambda: store.walk(commit.id),
-            lambda: store.sessions(),
-            lambda: store.find_session("s"),
-            lambda: store.names(),
-            lambda: store.since(0),
+            lambda: store.get_many([]),
             lambda: store.wait(0, 1),
+            lambda: store.backup(tmp_path / "copy.db"),
+            lambda: store.epoch,
             lambda: grow(store, 1),
         ]
-        for call in calls:
-            with pytest.raises(Closed):
-                call()
+        for ask in answers:
+            with pytest.raises(Closed) as caught:
+                ask()
+            assert caught.value.hint
+        assert [] == [path for path in tmp_path.iterdir() if path.name.startswith("copy")]
+
+    def test_who_waits_for_a_change_is_woken_by_the_end(self, store: Store) -> None:
+        problems = list[BaseException]()
+        waiting = threading.Event()
+
+        def wait() -> None:
+            waiting.set()
+            try:
+                store.wait(0, 60)
+            except Closed as problem:
+                problems.append(problem)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert waiting.wait(30)
+        store.close()
+        thread.join(30)
+        assert not thread.is_alive()
+        assert 1 == len(problems)
 
     def test_a_store_is_not_closed_from_inside_its_transaction(self, store: Store) -> None:
         with store.write() as writer:
