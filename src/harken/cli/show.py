@@ -25,7 +25,8 @@ _FACTS = ("template", "principal", "machine", "session_id", "ticket_id", "thread
 def show_command(repo: Repo, ref: str, no_content: bool, as_json: bool) -> None:
     """Show one commit, with what was said about it
 
-    A REF is a commit, a branch, a tag, a session id (its newest commit) or SESSION@MESSAGE. For example:
+    A REF is a commit, a branch, a tag, a session (where it stands), SESSION~1 (an older tip), SESSION@MESSAGE or
+    SESSION/AGENT; the beginning of an id will do where only one begins so. For example:
 
         harken show ctx-442044fa
 

@@ -32,10 +32,6 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The agents whose records are in the file, other than the session's own."""
     parent: str = ""
     """The session that spawned this one."""
-    call_id: str = ""
-    """The call in the parent that did so, where the file says."""
-    inherits: bool = False
-    """Whether it began with the parent's context before it."""
     forked_from: str = ""
     """The session whose records this one copies or builds on."""
     fork_base: int | None = None

@@ -281,7 +281,6 @@ class _RolloutScanner:
             session=now.session,
             agents=(now.agent,) if now.agent else (),
             parent=now.parent,
-            inherits=bool(now.parent) and now.fork_base is not None,
             forked_from=now.forked_from if now.forked_from != now.session else "",
             fork_base=now.fork_base,
             title=now.title,
