@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 
@@ -26,9 +27,17 @@ def test_the_script_in_it_plays(tmp_path: Path) -> None:
         assert "Hm." == say(root, "Well?")
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_the_code_in_it_compiles(code: str) -> None:
-    compile(code, "guide", "exec")
+def test_the_code_in_it_runs_from_its_first_line_to_its_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"Annotated": Annotated, "re": re, "__name__": "guide"}
+    names |= {name: getattr(agents, name) for name in agents.__all__}
+
+    for code in blocks("python"):
+        exec(compile(code.replace("anthropic/claude-sonnet-4-5", "demo"), "agents.md", "exec"), names)
+    names["session"].close()
+
+    assert {"cafe.jsonl", "log.jsonl"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"look_up", "broadcast", "recruit"} <= names.keys()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 import harken
 from harken.cli import harken as cli
+from harken.runtimes.templates import parse_template
 from support.command import command, printed
 from support.recordings import recorded
 from support.viewed import cafe, write_log
@@ -139,6 +140,12 @@ def test_the_code_of_the_guide_to_numbers_runs(desk: Path) -> None:
     exec(compile(code, "numbers.md", "exec"), names := {"events": said, "others": said})
 
     assert names["tally"].prompts.human == 1
+
+
+def test_the_template_of_the_guide_to_runs_is_one() -> None:
+    (template,) = blocks(ROOT / "docs/guides/run-and-resume.md", "toml")
+
+    assert "claude-code" == parse_template("reviewer", template.encode()).runtime
 
 
 def test_the_guide_to_views_shows_what_is_shown(desk: Path) -> None:
