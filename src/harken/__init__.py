@@ -1,7 +1,7 @@
 """Harken keeps what agents did, what each of them heard and what each of them knew.
 
 The packages, in the order data meets them. A package may import those after its arrow, and the floor
-(`errors`, `ids`, `clock`), which belongs to everybody:
+(`errors`, `ids`, `clock`, `files`), which belongs to everybody:
 
     events                                                         what happened, as frozen values
     formats    <- events                                           one file per format: bytes to events and back

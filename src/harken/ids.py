@@ -159,6 +159,19 @@ def digits_needed(name: str, others: Iterable[str]) -> int:
     return max([least, *(n + 1 for n in shared)])
 
 
+def source_within(path: str, name: str) -> str:
+    """What a source inside a file is called: an agent's part of a log, a session of a database. Without a name it is
+    the file itself."""
+    return f"{path}#{name}" if name else path
+
+
+def file_around(source: str) -> str:
+    """The file that a source lies in, if it was called by `source_within`; empty where it cannot have been.
+
+    A file's own name may hold the mark as well, so the answer is a file to look for."""
+    return source.rpartition("#")[0]
+
+
 def seal(fields: Iterable[str | None]) -> str:
     """The seal over a commit's immutable fields: each is length-prefixed, so that no two lists look alike."""
     return blake3(_listed(fields), key=_SEAL).hexdigest()

@@ -66,6 +66,18 @@ def test_live_and_imported_sessions_have_the_same_commits(cafe: tuple[Repo, Path
     assert 4 == len(chains(live))
 
 
+def test_the_agents_of_a_log_have_their_chains_whatever_the_file_is_called(tmp_path: Path) -> None:
+    """The mark between a file and the agent inside it may be in the file's own name."""
+    path = tmp_path / "take #2.jsonl"
+    shutil.copy(VECTOR, path)
+    repo = memory_repo()
+    bring_in(repo, path)
+
+    kept = {agent.agent: agent.session for agent in repo.agents(path)}
+
+    assert {row.session for row in repo.sessions()} == set(kept.values())
+
+
 def test_importing_what_was_kept_live_adds_nothing(cafe: tuple[Repo, Path]) -> None:
     live, path = cafe
     before, count = chains(live), len(live.store.commits())

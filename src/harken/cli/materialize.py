@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from harken.files import write_whole
 
 from . import completing, ui
 from .commits import size_line
@@ -75,21 +75,11 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Put the bytes there whole or not at all, for the user's eyes only; a pipe or device is just written to."""
+    """Put the bytes there whole or not at all; a pipe or device is just written to."""
     if path.exists() and not path.is_file():
         path.write_bytes(data)
-        return
-    # Made with mode 0600, beside its place, so that the last step is a rename.
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(number)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    else:
+        write_whole(path, data, replace=True)
 
 
 def _is_text(data: bytes) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from harken import ids
 from harken.errors import Closed
 from harken.formats.base import Delta
 from harken.formats.session_log import FORMAT, LogRecord, LogScanner, main_agent, owner, told_records
@@ -128,7 +129,7 @@ class SessionTracker:
 
     def _chain(self, agent: str) -> LogChain:
         if agent not in self._chains:
-            source = f"{self._source}#{agent}" if agent else self._source
+            source = ids.source_within(self._source, agent)
             self._chains[agent] = LogChain(agent, source, refs.find_session(self._repo.store, self._name(agent)))
         return self._chains[agent]
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
-import orjson
 
 from harken import clock
 from harken.errors import Closed, Conflict, HarkenError, Locked
@@ -366,27 +365,7 @@ def _writable(event: Event) -> Event:
 
 def _after_boundary(events: Sequence[Event], boundary: System, summary: Event) -> list[Event]:
     """The transcript as a runtime that has compacted leaves it: its summary, and what it says it kept."""
-    kept = _preserved(boundary.metadata, [event.message_id for event in events])
+    from harken.formats.claude_stream import preserved_in  # no other stream says what was kept
+
+    kept = preserved_in(boundary.metadata, [event.message_id for event in events])
     return [boundary, summary, *(e for e in events if e.message_id in kept and e not in (boundary, summary))]
-
-
-def _preserved(metadata: bytes, order: Sequence[str]) -> set[str]:
-    """The ids Claude Code names at a boundary, on the wire with underscores and on disk without."""
-    facts = _object(metadata)
-    facts = _object(facts.get("compact_metadata") or facts.get("compactMetadata") or facts)
-    named = _object(facts.get("preserved_messages") or facts.get("preservedMessages")).get("uuids")
-    if isinstance(named, list):
-        return {uuid for uuid in named if isinstance(uuid, str) and uuid}
-    ends = _object(facts.get("preserved_segment") or facts.get("preservedSegment"))
-    head, tail = (ends.get(f"{end}_uuid") or ends.get(f"{end}Uuid") for end in ("head", "tail"))
-    if head in order and tail in order:
-        return {message for message in order[order.index(head) : order.index(tail) + 1] if message}
-    return set()
-
-
-def _object(value: Any) -> dict[str, Any]:
-    try:
-        value = orjson.loads(value) if isinstance(value, bytes) else value
-    except orjson.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -7,7 +7,8 @@ one says `{"type":"assistant","subtype":"text","text":…}`. A stream does not e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from harken.clock import parse_instant
@@ -16,11 +17,12 @@ from harken.events.base import clean, figure
 from harken.events.tally import SYNTHETIC
 
 from .base import Format
+from .claude_code.branch import preserved_by
 from .claude_code.read import metric_of, run_metric
-from .claude_code.records import by_fields, by_text, has_result
+from .claude_code.records import Compacted, by_fields, by_text, has_result, soften
 from .kit.anthropic import assistant_event, tool_result, user_events
 from .kit.claims import NO_CLAIM, Claim
-from .kit.jsonl import SPACE, NotJson, Record, encode, lines, parse_document, read_head, take_apart
+from .kit.jsonl import SPACE, NotJson, Record, encode, lines, parse, parse_document, read_head, take_apart
 
 QUIET = frozenset(
     {
@@ -210,6 +212,29 @@ def _item(reader: ClaudeStreamReader, item: Any, number: int) -> list[Event]:
 _FLAT = frozenset({"text", "thinking", "tool_use"})
 """Subtypes of the specification's assistant lines."""
 _CONTROL = frozenset({"control_request", "control_response", "control_cancel_request"})
+
+
+def preserved_in(boundary: bytes, order: Sequence[str]) -> set[str]:
+    """The ids that a boundary record says were kept, of records that came in this order. A stream spells its fields
+    with underscores, a file does not."""
+    record = _camel(parse(boundary) or {})
+    meta = soften({"compactMetadata": record.get("compactMetadata") or record}).compactMetadata or Compacted()
+
+    def between(head: str | None, tail: str | None) -> list[str]:
+        if head not in order or tail not in order:
+            return []
+        return list(order[order.index(head) : order.index(tail) + 1])
+
+    return set(filter(None, preserved_by(meta, str, between)[1]))
+
+
+def _camel(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {_WORD.sub(lambda word: word[1].upper(), key): _camel(inner) for key, inner in value.items()}
+
+
+_WORD = re.compile("_([a-z])")
 
 
 def claim(head: bytes, path: str = "") -> Claim:

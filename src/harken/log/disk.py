@@ -23,6 +23,7 @@ from queue import Empty, SimpleQueue
 from typing import Literal
 
 from harken.errors import BadRequest, HarkenError, Locked, NotFound, Poisoned
+from harken.files import sync_folder
 from harken.formats.session_log import LogRecord, read_records
 
 Ack = Literal["disk", "os"]
@@ -184,7 +185,7 @@ class LogWriter:
             self.size = os.fstat(self._fd).st_size
             if self.size == 0:  # new, or left by somebody who died before the folder knew of it
                 os.fsync(self._fd)
-                self._sync_folder()
+                sync_folder(self.path.parent)
             if ack == "os":
                 self._syncer.start(self._fd)
         except OSError as problem:
@@ -201,13 +202,6 @@ class LogWriter:
         except FileNotFoundError:
             pass
         return os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def chunks(self, start: int = 0) -> Iterator[bytes]:
         """What is in the file."""

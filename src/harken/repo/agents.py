@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harken import ids
 from harken.context import agent_name, agents_below, get_session
 from harken.store import SessionRow, Store
 
@@ -100,5 +101,5 @@ def _maker(store: Store, row: SessionRow, names: dict[str, str]) -> str:
 def agents_in_log(store: Store, path: Path) -> list[SessionAgent]:
     """The agents of a log file, with their chains where the store has them."""
     source = str(path.resolve())
-    rows = [row for row in store.sessions() if row.source.partition("#")[0] == source]
+    rows = [row for row in store.sessions() if row.source in (source, ids.source_within(source, row.agent))]
     return _told_by(view_of(store, path).agent_tree(), rows)

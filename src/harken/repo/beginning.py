@@ -7,7 +7,6 @@ the new session's chain is linked to it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from harken.context.walk import renamed
 from harken.errors import Conflict, HarkenError
 from harken.events import AgentCreated, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events
+from harken.files import write_whole
 from harken.formats import Loss
 from harken.store import Commit, Store
 
@@ -60,17 +60,11 @@ def _carried(events: Iterable[Event], source: str) -> Iterator[Event]:
 
 def write_beginning(path: Path, begun: LogBeginning) -> None:
     """Put the lines into a new file, whole or not at all."""
-    if path.exists():
-        raise Conflict(f"{path} exists already", hint="name a new file")
-    scratch = path.absolute().with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(begun.data)
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.rename(path)
+        write_whole(path.absolute(), begun.data)
+    except FileExistsError:
+        raise Conflict(f"{path} exists already", hint="name a new file") from None
     except OSError as problem:
-        scratch.unlink(missing_ok=True)
         raise HarkenError(
             f"{path} could not be written: {problem.strerror}", hint="name a file in a folder that you may write to"
         ) from problem

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harken import clock
+from harken import clock, ids
 from harken.context import chains
 from harken.context.chains import FileStamp, SourceMemory
 from harken.context.names import RESUMED_BRANCH
@@ -99,8 +99,8 @@ class Importer:
 
     def _note(self, row: SessionRow) -> None:
         for source, stamp in chains.recall_stamps(row).items():
-            if source not in self._session_of and "#" in source:
-                self._inside.setdefault(source.rpartition("#")[0], []).append(source)
+            if source not in self._session_of and (file := ids.file_around(source)):
+                self._inside.setdefault(file, []).append(source)
             self._session_of[source] = row.session
             self._stamps[source] = stamp
 
@@ -217,7 +217,7 @@ class Importer:
             else:
                 assert runtime is not None
                 if item is None or said.key:
-                    source = f"{file}#{said.key}" if said.key else file
+                    source = ids.source_within(file, said.key)
                     if (known := self._known(source)) is not None:
                         item = self._item(source, runtime, known)
                         if self.verify or runtime.source != "file" or not known.digest:
@@ -394,7 +394,7 @@ class Importer:
         name = self._session_of.get(source, "")
         for row in self.store.sessions(prefix=name) if name else self.store.sessions():
             self._learn(row)
-        file = source.rpartition("#")[0]
+        file = ids.file_around(source)
         path = Path(file if source in self._inside.get(file, ()) else source)
         if path not in self._again:
             self._again.append(path)

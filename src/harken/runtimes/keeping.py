@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from harken import clock
+from harken import clock, ids
 from harken.context import chains
 from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources
 from harken.context.live import keep_live_rest
@@ -367,7 +367,7 @@ class PartKeeper:
         for agent, lines in reader.side_chains(self._content(item, part)).items():
             above = item.identity.name
             identity = Identity(session=above, agent=agent, parent=above)
-            path, name = f"{item.path}#{agent}", f"{item.name}/{agent}"
+            path, name = ids.source_within(item.path, agent), f"{item.name}/{agent}"
             known = chains.recall(self._find(name, rows)).get(path)
             side = SourceImport(path, item.runtime, identity, known, name)
             side.is_inside = True

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from harken import __version__
+from harken import __version__, ids
 from harken.context import session_records
 from harken.context.chains import FileStamp, SourceMemory, Sources, recall, remember
 from harken.errors import Closed, Corrupt, HarkenError, Locked
@@ -78,7 +78,7 @@ def moved(source: str, first: str, sources: Sources) -> str:
 
 def _is_there(source: str) -> bool:
     """Whether the file of a source is there; of what is inside a file, the file."""
-    return Path(source).exists() or ("#" in source and Path(source.rpartition("#")[0]).exists())
+    return Path(source).exists() or (bool(file := ids.file_around(source)) and Path(file).exists())
 
 
 # -- whom a session may have to do with ------------------------------------------------------------------------------

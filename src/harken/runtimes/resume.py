@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
 from pathlib import Path
 
 import msgspec
@@ -20,6 +19,7 @@ from harken.context.chains import recall
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events.records import by_record
+from harken.files import write_whole
 from harken.formats import Loss, Written
 from harken.store import Commit, Store
 
@@ -162,26 +162,10 @@ def _restore_side_files(store: Store, session: str, writer: ResumeWriter, place:
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """Write a file that is there whole or not at all, for its owner's eyes alone."""
-    scratch = path.with_name(f".harken-{uuid.uuid4().hex}.tmp")
+    """Write a file of the new session, in folders for its owner's eyes alone."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            scratch.rename(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                scratch.unlink()
-            raise
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_whole(path, data)
     except OSError as problem:
         raise HarkenError(
             f"the session could not be written to {path}: {problem.strerror}", hint="--home DIR names another place"

@@ -13,6 +13,7 @@ import msgspec
 
 from harken import ids
 from harken.errors import Conflict, HarkenError
+from harken.files import sync_folder
 
 from . import sql
 from .values import Draft
@@ -37,7 +38,7 @@ def copy_file(store: SqliteStore, path: str | os.PathLike[str]) -> int:
         os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         _copy_pages(store, partial)
         os.link(partial, target)  # unlike a rename, refuses to replace what came meanwhile
-        _sync(target.parent)
+        sync_folder(target.parent)
         return target.stat().st_size
     except FileExistsError:
         raise Conflict(f"{target} is there already", hint="choose another name") from None

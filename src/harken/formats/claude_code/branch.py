@@ -22,15 +22,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import accumulate
+from typing import TypeVar
 
 import msgspec
 
 from harken.clock import SECOND, parse_instant
 from harken.formats.kit.jsonl import is_overlong, lines, read_objects
 
-from .records import GRAPH, ClaudeRecord, soften, take
+from .records import GRAPH, ClaudeRecord, Compacted, soften, take
 
 GAP = 5 * SECOND
 """How much older the stand-in for a lost parent may be."""
@@ -191,14 +192,8 @@ class _Tree:
         meta = self.nodes[boundary].line.compactMetadata if boundary >= 0 else None
         if meta is None:
             return
-        if meta.preservedMessages is not None and meta.preservedMessages.uuids:
-            anchor = self.place.get(meta.preservedMessages.anchorUuid)
-            kept = [self.place.get(uuid, -1) for uuid in meta.preservedMessages.uuids]
-        elif meta.preservedSegment is not None:
-            anchor = self.place.get(meta.preservedSegment.anchorUuid)
-            kept = self._segment(meta.preservedSegment.headUuid, meta.preservedSegment.tailUuid)
-        else:
-            return
+        named, kept = preserved_by(meta, lambda uuid: self.place.get(uuid, -1), self._segment)
+        anchor = self.place.get(named)
         preserved = set(kept)
         # The program ignores a list with a record that is not there, is there twice, or is the anchor itself.
         if anchor is None or not kept or preserved & {-1, anchor} or len(preserved) < len(kept):
@@ -376,3 +371,19 @@ def _drop_titles(nodes: list[Node]) -> None:
     for node in nodes:
         if node.line.isCompactSummary is True and (boundary := boundaries.get(node.line.parentUuid)):
             boundary.summary = None
+
+
+# -- what a compaction preserved ---------------------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+def preserved_by(
+    meta: Compacted, named: Callable[[str], T], between: Callable[[str | None, str | None], list[T]]
+) -> tuple[str | None, list[T]]:
+    """The anchor of what a compaction kept word for word, and the records: listed, or in older builds by both ends."""
+    if meta.preservedMessages is not None and meta.preservedMessages.uuids:
+        return meta.preservedMessages.anchorUuid, [named(uuid) for uuid in meta.preservedMessages.uuids]
+    if (ends := meta.preservedSegment) is not None:
+        return ends.anchorUuid, between(ends.headUuid, ends.tailUuid)
+    return None, []
