@@ -18,7 +18,7 @@ from harken.errors import BadRequest, Conflict, NotFound
 
 from . import sql, values
 from .blobs import BULK, FRAME_SIZE, Frame, live_level, seal_frame
-from .db import checked
+from .db import Row, checked
 from .values import CHANGES
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class SqliteBlobWriter:
         self._next: dict[str, int] = {}
         self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
         self._interned: dict[tuple[str, ...], int] = {}
-        self._ends: set[int] = set()  # commits of this transaction with nothing behind them yet
+        self.session_rows: dict[str | bytes, Row] = {}  # as they are now: read in this transaction, and not saved since
         self._bases: dict[int, int | None] = {}
         self._chain = 0
         self._changes = ChangeLog(self._db)

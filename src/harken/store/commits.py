@@ -378,8 +378,14 @@ class SqliteCommits(SqliteBlobs):
 
     def find_session(self, session: str) -> SessionRow | None:
         """The session of exactly this id."""
-        row = self.db.one(sql.SESSION, (text(session),))
-        return self._sessions([checked("sessions", row)])[0] if row else None
+        key = text(session)
+        row = self.db.one(sql.SESSION, (key,))
+        if row is None:
+            return None
+        sound = checked("sessions", row)
+        if self.db.holding and (writer := self._writer()) is not None:
+            writer.session_rows[key] = sound  # nobody else can change it before the transaction ends
+        return self._sessions([sound])[0]
 
     def _sessions(self, rows: Sequence[Row]) -> list[SessionRow]:
         with readable():

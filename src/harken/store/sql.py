@@ -167,6 +167,11 @@ COMMITS = f"SELECT {COMMIT_COLUMNS} FROM commits c LEFT JOIN artifacts a ON a.n 
 COMMITS_AT = f"{COMMITS} WHERE c.n IN (SELECT value FROM json_each(?))"
 COMMITS_BETWEEN = f"{COMMITS} WHERE substr(c.id, 1, 8) >= ? AND substr(c.id, 1, 8) <= ? ORDER BY c.time DESC, c.n DESC"
 COMMITS_NEWEST = f"{COMMITS} ORDER BY c.time DESC, c.n DESC LIMIT ?"
+# The same, and last whether the row of a number is taken: what a new commit has to know, in one question.
+COMMITS_NEAR = (
+    f"{COMMITS} WHERE substr(c.id, 1, 8) >= ?1 AND substr(c.id, 1, 8) <= ?2 "
+    f"UNION ALL SELECT EXISTS (SELECT 1 FROM commits WHERE n = ?3){', NULL' * 14}"
+)
 COMMITS_CALLED = f"{COMMITS} WHERE substr(c.id, 1, 8) IN "
 ADD_COMMIT = (
     "INSERT INTO commits (n, id, seal, twin, digits, parent, artifact, time, origin, principal, messages, tokens, "

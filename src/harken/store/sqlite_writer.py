@@ -34,7 +34,8 @@ class SqliteWriter(SqliteBlobWriter):
         created_at = clock.format_seconds(draft.time)
         name = values.commit_name(draft, created_at)
         seal = values.seal_of(draft, created_at, parent[1] if parent else "")
-        raw = self._db.all(sql.COMMITS_BETWEEN, _near(name))
+        behind = parent[0] + 1 if parent else None
+        *raw, (taken, *_) = self._db.all(sql.COMMITS_NEAR, (*_near(name), behind))
         if raw:
             self.note_rows()  # a sum is over the name of the artifact, whose row may not be there yet
             raw = self._db.all(sql.COMMITS_BETWEEN, _near(name))
@@ -45,7 +46,11 @@ class SqliteWriter(SqliteBlobWriter):
                 return self._seen(row[0], full_name(*row[1:4]), draft)
         full = name + seal if same_name else name
         digits = ids.digits_needed(full, [full_name(*row[1:4]) for row in alike])
-        self._insert(draft, full, seal, digits, parent[0] if parent else None, artifact)
+        if behind is None or taken:  # the first of a new chain
+            place, fork = self._draw("chain") << 32, parent[0] if parent else None
+        else:
+            place, fork = behind, None
+        self._insert(draft, full, seal, digits, place, fork, artifact)
         short = ids.commit_ref(full, digits)
         return values.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
 
@@ -54,15 +59,10 @@ class SqliteWriter(SqliteBlobWriter):
             return None
         return self._known.get(name) or self._store.number_and_seal(name)
 
-    def _insert(self, draft: Draft, full: str, seal: str, digits: int, parent: int | None, artifact: int) -> None:
-        """Write the row: in the place after its parent if that is free, else as the first of a new chain."""
-        number, fork = 0, parent
-        # Nobody else writes meanwhile, so the place behind a commit of this transaction is known to be free.
-        if parent is not None and (parent in self._ends or self._db.one(sql.TAKEN, (parent + 1,)) is None):
-            number, fork = parent + 1, None
-            self._ends.discard(parent)
-        number = number or self._draw("chain") << 32
-        self._ends.add(number)
+    def _insert(
+        self, draft: Draft, full: str, seal: str, digits: int, number: int, fork: int | None, artifact: int
+    ) -> None:
+        """Write the row of a commit."""
         row = (
             number,
             bytes.fromhex(full[: values.FULL]),
@@ -184,8 +184,10 @@ class SqliteWriter(SqliteBlobWriter):
         if any(len(commit) > values.FULL for commit in (row.tip, row.live, *row.older)):
             row = self._full_names(row)
         session = text(row.session)
-        known = self._db.one(sql.SESSION, (session,))
-        number, _, version, *_ = checked("sessions", known) if known else (self._draw("sessions"), "", 0)
+        known = self.session_rows.pop(session, None)
+        if known is None and (raw := self._db.one(sql.SESSION, (session,))):
+            known = checked("sessions", raw)
+        number, _, version, *_ = known or (self._draw("sessions"), "", 0)
         values.check_version(row.session, version, expect)
         ends = [self._number(commit) if commit else None for commit in (row.tip, row.live)]
         older = " ".join(str(self._number(commit)) for commit in row.older)
@@ -211,6 +213,7 @@ class SqliteWriter(SqliteBlobWriter):
         number, _, version, *rest = checked("sessions", known or ())
         kept = (number, text(to), version + 1, *rest)
         self._db.do(sql.SAVE_SESSION, (*kept, ids.row_sum("sessions", kept)))
+        self.session_rows.pop(text(session), None)
         self._changes.add("session", number)
         found = self._store.find_session(to)
         assert found is not None
