@@ -693,7 +693,7 @@ def test_one_checkpoint_costs_few_statements(tmp_path):
             tip = repo.checkpoint(data[n], format="events-v1", parent=tip, session_id="s")
         with traced(repo.store) as statements:
             repo.checkpoint(data[10], format="events-v1", parent=tip, session_id="s")
-        assert len(statements) <= 14, statements
+        assert len(statements) <= 12, statements
 
 
 def test_a_store_of_the_earlier_schema_is_refused_and_said_to_be_imported_again(path):
