@@ -76,7 +76,7 @@ class TestThroughAPipe:
         typed = "make Jack\n/agents\n/perspective Jack\n/dialog\n/help\n/nonsense\n/perspective\n/perspective Bob\n\n"
         done = chat(tmp_path, typed, "--model", script, "--file", "my.jsonl")
 
-        assert "root (agent_001, 4 messages, root)\n  Jack (agent_002, 2 messages)\n" in done.stdout
+        assert "root (agent_001, 4 entries, root)\n  Jack (agent_002, 2 entries)\n" in done.stdout
         assert "[Heard]: Who are you?\n[Said]: I am Jack" in done.stdout
         assert "/perspective NAME" in done.stdout
         for problem in ("there is no /nonsense", "whose perspective?", "there is no agent 'Bob'"):

@@ -17,18 +17,19 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
+from harken.events.tally import Tally
 from harken.formats.base import Counts, count
 from support.contexts import flat, memory_repo, turn
 
 
 class TestCounts:
-    def test_a_message_is_a_record(self) -> None:
-        assert 4 == count(turn(1)).messages
+    def test_messages_are_the_prompt_and_the_answer_of_a_turn(self) -> None:
+        assert 2 == count(turn(1)).messages
 
-    def test_records_that_share_the_providers_id_are_one_message(self) -> None:
+    def test_every_text_of_the_models_is_one_whoever_sent_them_together(self) -> None:
         said = [Response(content="a", message_id=f"m{n}", api_id="msg_1") for n in range(3)]
 
-        assert 1 == count(said).messages
+        assert 3 == count(said).messages == Tally.of(said).responses
 
     def test_without_ids_the_index_tells(self) -> None:
         assert 2 == count([Thinking(content="a"), Response(content="b", index=1), Prompt(content="c")]).messages
@@ -76,7 +77,7 @@ class TestAnExtract:
     def test_holds_what_was_asked_done_and_said_last(self) -> None:
         text = summary.extract(flat(range(3)))
 
-        for words in ("12 messages", "question 0", "- question 2", "Read ×3", "Last answer: answer 2"):
+        for words in ("6 messages", "question 0", "- question 2", "Read ×3", "Last answer: answer 2"):
             assert words in text
         assert "answer 0" not in text
 

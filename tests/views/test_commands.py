@@ -84,7 +84,7 @@ Jill m23
     def test_the_tree_is_set_in(self, harken, log):
         _, out, _ = harken("view", "tree", log)
 
-        assert "\n  └ Jill jill, child, 6 messages\n    └ Inner inner, child, 2 messages\n" in out
+        assert "\n  └ Jill jill, child, 4 messages\n    └ Inner inner, child, 2 messages\n" in out
 
     def test_nothing_to_show_is_said_on_stderr(self, harken, tmp_path):
         log = write_log(tmp_path / "log.jsonl", [created("m1", "a"), entry("m2", "a", "user", "hi")])
@@ -130,7 +130,7 @@ class TestAPoorTerminal:
         code, out = ascii("view", "tree", log)
 
         assert 0 == code
-        assert "\n  `- Jill jill, child, 6 messages\n    `- Inner inner, child, 2 messages\n" in out
+        assert "\n  `- Jill jill, child, 4 messages\n    `- Inner inner, child, 2 messages\n" in out
 
     def test_gets_dots_where_a_text_is_cut(self, ascii, tmp_path):
         log = write_log(tmp_path / "log.jsonl", [created("m1", "a"), entry("m2", "a", "assistant", "word " * 50)])

@@ -39,7 +39,7 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     ended: str | None
     """When its newest record was written."""
     messages: int
-    """Messages in it."""
+    """Prompts and responses in it."""
     parent: str | None
     """The session that spawned it, for a sub-agent."""
     agent: str | None
@@ -117,7 +117,7 @@ class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):
     parent: str | None
     """The agent that made it."""
     messages: int
-    """Messages in its transcript."""
+    """Prompts and responses of its transcript."""
     role: str
     """`root`, `child` or `hook`, as far as a log says."""
     language_model: str

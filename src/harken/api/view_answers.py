@@ -100,7 +100,7 @@ class TreeAnswer(ApiAnswer, frozen=True, kw_only=True):
     terminated: str | None
     """The message that ended it, where there is one."""
     messages: int
-    """Messages in its transcript."""
+    """Prompts and responses of its transcript."""
 
 
 class TimelineAnswer(ApiAnswer, frozen=True, kw_only=True):

@@ -250,7 +250,7 @@ class Chat:
         depths: dict[str | None, int] = {None: -1}
         for info in self.session.agents.values():
             depth = depths[info.agent_id] = depths.get(info.parent, -1) + 1
-            remarks = [info.agent_id, f"{info.entries} messages"]
+            remarks = [info.agent_id, f"{info.entries} entries"]
             remarks += [info.role] if info.role in {"root", "hook"} else []
             remarks += ["terminated"] if info.terminated else []
             ui.line(f"{'  ' * min(depth, 20)}{self._name(info.agent_id)} ({', '.join(remarks)})")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events, encode_events
 from harken.formats import find as find_format
+from harken.formats.base import count
 from harken.store.base import Commit, Draft, Store, Writer
 
 from .materialize import DEFAULT_FORMAT
@@ -42,7 +43,7 @@ def keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> s
         session_id=recorded.session_id,
         ticket_id=recorded.ticket_id,
         thread_id=recorded.thread_id,
-        message_count=sum(isinstance(event, Prompt | Response) for event in rest),
+        message_count=count(rest).messages,
     )
     return writer.commit(draft).id
 

@@ -7,7 +7,9 @@ Rule 1: unknown is not zero. A figure that nobody told is None, and stays None u
 Rule 2: usage belongs to a request (the API's message id and the request's id) and counts once, over lines, files,
         forks and sub-agents; of several reports of one request the one with the largest output stands.
 Rule 3: money is added up first and rounded last, to whole millionths of a dollar.
-Rule 4: a figure that cannot be (2**53 tokens or millionths of a dollar or more, less than nothing) is unknown.
+Rule 4: a message is a prompt or a response: what somebody said in words, a person, an agent, the harness or a model.
+        Thoughts, calls of tools and their results are none, nor is what a compaction puts in place of what was said.
+Rule 5: a figure that cannot be (2**53 tokens or millionths of a dollar or more, less than nothing) is unknown.
 """
 
 from __future__ import annotations
@@ -272,6 +274,11 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
                 self.at(instant)
 
     # -- answers ------------------------------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> int:
+        """How much was said in words (rule 4)."""
+        return self.prompts.human + self.prompts.injected + self.responses
 
     def counted(self) -> Requests:
         """The requests that count: an embedded report does where its message is seen nowhere else."""

@@ -19,6 +19,7 @@ from harken import __version__, ids
 from harken.errors import BadRequest, NotFound
 from harken.events import Error, Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import figure
+from harken.events.tally import Tally
 
 from .kit.claims import Claim
 
@@ -77,7 +78,7 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True):
     """False for the tail, which a grown file would continue."""
     records: int = 0
     messages: int = 0
-    """How many messages begin in it."""
+    """Prompts and responses in it (`Tally.messages`)."""
     content: bytes | None = None
     """Its bytes, where they are not the range of the file: a message of a document, and what stands around it."""
 
@@ -304,10 +305,10 @@ def weigh(size: int) -> Counts:
 def count(events: Iterable[Event]) -> Counts:
     """What the events amount to.
 
-    A message is a record, or several that share the provider's id of one message. Tokens are what the provider counted
-    for what the model wrote, and a quarter of the characters for everything else."""
-    named: set[str] = set()
-    unnamed = written = heard = 0
+    Messages are prompts and responses (`Tally.messages`). Tokens are what the provider counted for what the model
+    wrote, and a quarter of the characters for everything else."""
+    events = list(events)
+    written = heard = 0
     usage: dict[tuple[str, str], int] = {}
     for event in events:
         if isinstance(event, Metric):
@@ -316,10 +317,6 @@ def count(events: Iterable[Event]) -> Counts:
             usage[key] = max(usage.get(key, 0), figure(event.output_tokens) or 0)
         if not isinstance(event, CONVERSATION):
             continue
-        if key_of := message_key(event):
-            named.add(key_of)
-        else:
-            unnamed += not event.index
         if isinstance(event, SAID_BY_THE_MODEL):
             written += characters(event)
         else:
@@ -327,7 +324,7 @@ def count(events: Iterable[Event]) -> Counts:
     counted = sum(usage.values())
     guessed = heard if counted else heard + written
     return Counts(
-        messages=len(named) + unnamed,
+        messages=Tally.of(events).messages,
         tokens=figure(counted + guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
     )

@@ -41,7 +41,7 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     opaque: int = 0
     """Records nobody could read."""
     messages: int = 0
-    """Things said: prompts and responses."""
+    """Prompts and responses: the sum over the deltas, and what the tally says (`Tally.messages`)."""
     tally: Tally = msgspec.field(default_factory=Tally)
     """What is counted: of the whole file so far, but of requests only those that this scan saw."""
     calls: dict[str, str] = {}

@@ -99,7 +99,6 @@ class SessionCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
     title: str = ""
     records: int = 0
     opaque: int = 0
-    messages: int = 0
     tally: Tally = msgspec.field(default_factory=Tally)
     waiting: list[str] = []
     """Calls that have no result yet; a cut never parts the two."""
@@ -124,10 +123,14 @@ class SessionCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
                 case Output() if event.why:
                     self.opaque += 1
         spoken = [event for event in events if isinstance(event, (Prompt, Response))]
-        self.messages += len(spoken)
         names = [event.message_id for event in spoken if event.message_id]
         self.fingerprint = [*self.fingerprint, *names][:FINGERPRINT]
         return max((event.time for event in events if event.time is not None), default=None)
+
+    @property
+    def messages(self) -> int:
+        """Prompts and responses so far."""
+        return self.tally.messages
 
     def facts(self, runtime: str, deltas: Sequence[Delta], closed: SessionCounts) -> FileFacts:
         """As an importer wants it; `closed` is the state at the last cut."""

@@ -142,7 +142,7 @@ class RepoContract:
         (row,) = repo.sessions()
         (agent,) = repo.agents("win")
 
-        assert ("winter", "claude-code", tip.id, 8) == (row.session, row.runtime, row.tip, row.messages)
+        assert ("winter", "claude-code", tip.id, 4) == (row.session, row.runtime, row.tip, row.messages)
         assert ("winter", tip.id) == (agent.session, agent.tip)
         assert [row] == repo.sessions("win")
         assert [] == repo.sessions("summer")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TypedDict
 
 from harken.errors import Ambiguous, NotFound
+from harken.events import Event
+from harken.events.tally import Tally
 
 from .index import Index
 
@@ -62,6 +64,9 @@ def agent_tree(index: Index) -> list[AgentRow]:
         parent = info.parent if info.parent in index.agents else None
         children.setdefault(parent, []).append(info.agent_id)
     rows: list[AgentRow] = []
+    told: dict[str | None, list[Event]] = {}
+    for holder, record in zip(index.holders, index.records, strict=True):
+        told.setdefault(holder, []).extend(record)
     seen: set[str] = set()
     # After the roots, everybody: those whose parents run in a circle hang from nothing.
     for start in [*children.get(None, ()), *index.agents]:
@@ -71,12 +76,12 @@ def agent_tree(index: Index) -> list[AgentRow]:
             if agent_id in seen:
                 continue
             seen.add(agent_id)
-            rows.append(_row(index, agent_id, depth))
+            rows.append(_row(index, agent_id, depth, Tally.of(told.get(agent_id, ())).messages))
             stack += [(child, depth + 1) for child in reversed(children.get(agent_id, ()))]
     return rows
 
 
-def _row(index: Index, agent_id: str, depth: int) -> AgentRow:
+def _row(index: Index, agent_id: str, depth: int, messages: int) -> AgentRow:
     info = index.agents[agent_id]
     return AgentRow(
         agent_id=agent_id,
@@ -87,5 +92,5 @@ def _row(index: Index, agent_id: str, depth: int) -> AgentRow:
         language_model=info.language_model,
         created=None if info.created is None else index.ids[info.created],
         terminated=None if info.terminated is None else index.ids[info.terminated],
-        messages=len(index.transcripts.get(agent_id, ())),
+        messages=messages,
     )

@@ -68,8 +68,6 @@ class Splitter:
         """Whether the line before was that boundary."""
         self._time: int | None = None
         self._records = 0
-        self._messages = 0
-        self._message_id: str | None = None
 
     @property
     def offset(self) -> int:
@@ -152,9 +150,6 @@ class Splitter:
         now = self._now
         side = line.isSidechain is True
         identity = line.message.id if line.message is not None else None
-        if identity is None or identity != self._message_id:
-            self._messages += 1
-        self._message_id = identity
         if not side:
             now.main = True
         if not (side and now.main):
@@ -167,7 +162,6 @@ class Splitter:
         now = self._now
         if line.isSidechain is not True:
             now.main = True
-        self._messages += 1
         if self._waiting:
             self._waiting.difference_update(b.tool_use_id for b in line.blocks() if b.type == "tool_result")
             if not self._waiting:
@@ -178,7 +172,7 @@ class Splitter:
         start = self._boundary if self._boundary >= 0 else at
         said = self._records - self._before_boundary if self._boundary >= 0 else records
         delta = self._close("compaction")
-        repeated = msgspec.structs.replace(delta, start=start, commit_type="compaction", records=said, messages=1)
+        repeated = msgspec.structs.replace(delta, start=start, commit_type="compaction", records=said)
         return [delta, repeated]
 
     def _close(self, checkpoint: str) -> Delta:
@@ -195,5 +189,4 @@ class Splitter:
             time=self._time,
             closed=closed,
             records=self._records,
-            messages=self._messages,
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from harken.events.base import figure
+from harken.events.tally import SYNTHETIC, TOOL_RESULT
 from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count
+from harken.formats.kit.anthropic import RESPONSE, says
 from harken.formats.kit.jsonl import is_overlong, lines
 
 from .read import read
@@ -16,6 +18,7 @@ class _Weight(msgspec.Struct, gc=False):
     """A message's content as it is written, and what the API counted."""
 
     id: str | None = None
+    model: str | None = None
     content: msgspec.Raw = msgspec.Raw(b"")
     usage: UsageFields | None = None
 
@@ -24,25 +27,36 @@ class _WeighedLine(msgspec.Struct, gc=False):
     type: str | None = None
     message: _Weight | None = None
     requestId: str | None = None
+    isApiErrorMessage: bool | None = None
+
+
+class _BlockKind(msgspec.Struct, gc=False):
+    type: str = ""
 
 
 _weigh = msgspec.json.Decoder(_WeighedLine).decode
+_kinds = msgspec.json.Decoder(str | list[_BlockKind]).decode
+_SELDOM = (b'"base64"', b'"queued_command"', b'"compact_boundary"')
+"""What takes a reader: pictures, whose bytes say nothing of their tokens; prompts that stand in attachments; what a
+summary is depends on the record before it."""
+_ASKS = frozenset({"text", "image", "document"})
 
 
 def measure(data: bytes) -> Counts:
     """Messages, and tokens: what the API counted for what the model wrote, a quarter of the rest's characters.
 
     A checkpoint asks this of every delta, so content is measured as it is written and not taken apart. What the typed
-    decoder cannot take, and pictures, whose bytes say nothing of their tokens, are left to the reader."""
-    if b'"base64"' in data:
+    decoder cannot take is left to the reader, which says the same."""
+    if any(mark in data for mark in _SELDOM):
         return count(read(data))
     named: dict[str, int] = {}
-    unnamed = written = heard = 0
+    messages = written = heard = 0
     for start, end in lines(data):
         if is_overlong(end - start):
             continue
         try:
             line = _weigh(data[start:end])
+            messages += _said(line)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return count(read(data))
         body = line.message
@@ -51,7 +65,6 @@ def measure(data: bytes) -> Counts:
         size = memoryview(body.content).nbytes
         if line.type == "user":
             heard += size
-            unnamed += 1
             continue
         written += size
         key = f"{body.id} {line.requestId or ''}" if body.id else f"@{start}"
@@ -59,7 +72,21 @@ def measure(data: bytes) -> Counts:
     counted = sum(named.values())
     guessed = heard if counted else heard + written
     return Counts(
-        messages=len(named) + unnamed,
+        messages=messages,
         tokens=figure(counted + guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
     )
+
+
+def _said(line: _WeighedLine) -> int:
+    """How many messages a line is: one for a prompt, one for each text of the model's."""
+    body = line.message
+    if body is None or line.type not in CONVERSATION or body.model == SYNTHETIC or line.isApiErrorMessage:
+        return 0
+    content = _kinds(body.content)
+    if isinstance(content, str):
+        return 1
+    kinds = [block.type for block in content]
+    if line.type == "assistant":
+        return sum(says(kind) == RESPONSE for kind in kinds)
+    return int(TOOL_RESULT not in kinds and (not kinds or not _ASKS.isdisjoint(kinds)))

@@ -59,7 +59,6 @@ class ClaudeCounts(msgspec.Struct):
 
     records: int = 0
     opaque: int = 0
-    messages: int = 0
     session_id: str = ""
     title: str = ""
     title_rank: int = 0
@@ -114,15 +113,13 @@ class _ClaudeScanner:
         instant = parse_instant(line.timestamp) if line.timestamp is not None else None
         whole = line if text.endswith(b"\n") else None
         deltas = self.splitter.feed(whole, len(text), time=instant)
-        if not deltas:
-            self.waiting.append((line, instant, text))
-        elif deltas[-1].end == self.splitter.offset:
-            # It closed behind the line, which therefore belongs to what was closed.
-            self.waiting.append((line, instant, text))
-            self._close(deltas)
-        else:
-            self._close(deltas)
-            self.waiting.append((line, instant, text))
+        # What closed before the line is without it, what closed behind it holds it.
+        before = [delta for delta in deltas if delta.end < self.splitter.offset]
+        if before:
+            self._close(before)
+        self.waiting.append((line, instant, text))
+        if len(before) < len(deltas):
+            self._close(deltas[len(before) :])
 
     def facts(self) -> FileFacts:
         # Encoded before the tail is counted: the state is that of the last closed cut.
@@ -137,7 +134,7 @@ class _ClaudeScanner:
             title=total.title,
             records=total.records,
             opaque=total.opaque,
-            messages=total.messages,
+            messages=self.tally.messages,
             tally=self.tally,
             calls=self.calls,
             asks=self.asks,
@@ -167,7 +164,7 @@ class _ClaudeScanner:
 
     def _close(self, deltas: list[Delta]) -> None:
         counts, tally = self.counts, self.tally
-        counts.messages += sum(delta.messages for delta in deltas if delta.commit_type == "delta")
+        before = tally.messages
         for line, _, text in self.waiting:
             counts.records += 1
             if line is None or not is_known(line):
@@ -179,7 +176,9 @@ class _ClaudeScanner:
             tally.at(min(instants))
             tally.at(max(instants))
         self.waiting.clear()
-        self.deltas += deltas
+        # Of what closed together, the first is what was said, and a compaction repeats the summary.
+        said = tally.messages - before
+        self.deltas += [msgspec.structs.replace(d, messages=said if d.commit_type == "delta" else 1) for d in deltas]
 
     def _note(self, line: ClaudeRecord, text: bytes) -> None:
         now = self.counts

@@ -20,11 +20,10 @@ from harken.formats.base import Format
 from .classify import NOTICES
 from .context import context
 from .copies import shared_names
-from .cut import split
 from .read import read
 from .records import CLAIMED_BY, claim
 from .request import request_items
-from .scan import record_names, scan
+from .scan import record_names, scan, split
 from .write import rewrite, with_base, write, write_session
 
 FORMAT = Format(

@@ -18,14 +18,12 @@ beginning or end, a compaction, or 256 KiB later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from harken.clock import parse_instant
 from harken.formats.base import Delta
 from harken.formats.kit.jsonl import Record
 from harken.formats.kit.openai import CALLS, OUTPUTS, SERVED, text_of
 
-from .records import COMPACTED, EVENT, ITEM, RolloutLine, iter_lines, kind_of
+from .records import COMPACTED, EVENT, ITEM
 
 RULE = "cut-2"
 LEAST = 8 * 1024
@@ -83,7 +81,7 @@ def act_of(kind: str, payload: Record) -> str:
 class Cutter:
     """The rule as a machine: ask `before`, then `add` the line, then ask `after`."""
 
-    __slots__ = ("_answered", "_heard", "_last", "_messages", "_open", "_records", "_said", "_times", "end", "start")
+    __slots__ = ("_answered", "_heard", "_last", "_open", "_records", "_said", "_times", "end", "start")
 
     def __init__(self, start: int = 0) -> None:
         self.start = start
@@ -94,7 +92,7 @@ class Cutter:
         self._open: dict[str, int] = {}
         self._heard = self._said = self._answered = False
         self._last = ""
-        self._records = self._messages = 0
+        self._records = 0
         self._times: list[str] = []
 
     def before(self, start: int, act: str) -> Delta | None:
@@ -132,7 +130,6 @@ class Cutter:
         if act == ASIDE:
             return
         self._last = act
-        self._messages += payload.get("type") == "message"
         if act == CALL:
             self._said = True
             call = text_of(payload.get("call_id")) or f"@{start}"
@@ -164,7 +161,6 @@ class Cutter:
             checkpoint="compaction",
             time=delta.time,
             records=1,
-            messages=0,
         )
         self._begin(end)
         return delta, repeat
@@ -188,29 +184,4 @@ class Cutter:
             time=time,
             closed=closed,
             records=self._records,
-            messages=self._messages,
         )
-
-
-def step(cutter: Cutter, line: RolloutLine, whole: bool) -> Iterator[Delta]:
-    """Run one line through the rule; `whole` says that a newline ends it."""
-    if line.record is None:
-        if line.blank:
-            cutter.skip(line.end)
-        else:
-            cutter.add(line.start, line.end, ASIDE, None, {})
-        return
-    kind, payload = kind_of(line.record)
-    act = act_of(kind, payload)
-    if whole and (closed := cutter.before(line.start, act)):
-        yield closed
-    cutter.add(line.start, line.end, act, line.record, payload)
-    if whole and (pair := cutter.after(line.start, line.end, act)):
-        yield from pair
-
-
-def split(data: bytes) -> list[Delta]:
-    """Every delta of the file, the tail last; compactions stand behind the delta whose last line they repeat."""
-    cutter = Cutter()
-    deltas = [delta for line in iter_lines(data) for delta in step(cutter, line, data[line.end - 1] == 10)]
-    return [*deltas, tail] if (tail := cutter.tail()) else deltas

@@ -57,6 +57,13 @@ class RolloutCounts(msgspec.Struct):
     restarts: int = 0
     threads: dict[str, str] = {}
 
+    @property
+    def messages(self) -> int:
+        """Prompts and responses (`Tally.messages`), whoever may have typed what looks injected. What the screen shows
+        counts where there is nothing else."""
+        shown = sum(self.items.get(f"shown_{role}", 0) for role in ("user", "assistant") if role not in self.items)
+        return self.tally.messages + len(self.doubtful) + shown
+
     def copy(self) -> RolloutCounts:
         """The same counts, which may then go their own way."""
         return msgspec.structs.replace(
@@ -73,6 +80,11 @@ class RolloutCounts(msgspec.Struct):
 def scan(data: bytes, state: bytes = b"") -> FileFacts:
     """The facts of a file, or of what was added since `state`: `data` begins at that state's offset."""
     return _RolloutScanner(_decode(state)).run(data)
+
+
+def split(data: bytes) -> list[Delta]:
+    """Every delta of the file, the tail last; compactions stand behind the delta whose last line they repeat."""
+    return list(scan(data).deltas)
 
 
 def _decode(state: bytes) -> RolloutCounts:
@@ -110,7 +122,7 @@ class _RolloutScanner:
             else:
                 self._line(line, record, base + start, base + end)
         if tail := self.cutter.tail():
-            self.deltas.append(tail)
+            self._add((tail,))
         return self._facts()
 
     def _line(self, line: bytes, record: Record, start: int, end: int) -> None:
@@ -181,8 +193,13 @@ class _RolloutScanner:
         self.now.records += unread
         self.now.opaque += unread
 
+    def _add(self, deltas: tuple[Delta, ...]) -> None:
+        """Hand out deltas; what was said since the last ones is in the first of them."""
+        said = max(self.now.messages - self.closed.messages, 0)
+        self.deltas += [msgspec.structs.replace(deltas[0], messages=said), *deltas[1:]]
+
     def _close(self, deltas: tuple[Delta, ...]) -> None:
-        self.deltas += deltas
+        self._add(deltas)
         self._settle()
         self.closed = self.now.copy()
         self.closed.offset = self.cutter.start
@@ -275,7 +292,7 @@ class _RolloutScanner:
 
     def _facts(self) -> FileFacts:
         self._settle()
-        now, items = self.now, self.now.items
+        now = self.now
         return FileFacts(
             runtime=RUNTIME,
             session=now.session,
@@ -286,7 +303,7 @@ class _RolloutScanner:
             title=now.title,
             records=now.records,
             opaque=now.opaque,
-            messages=sum(items.get(role, items.get(f"shown_{role}", 0)) for role in ("user", "assistant")),
+            messages=now.messages,
             tally=self._whole_tally(),
             calls=self.calls,
             sidechain=now.spawned,

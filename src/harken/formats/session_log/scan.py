@@ -51,7 +51,6 @@ class LogState(msgspec.Struct, omit_defaults=True):
     title: str = ""
     records: int = 0
     opaque: int = 0
-    messages: int = 0
     agents: list[str] = []
     """Agents other than the main one that have lines."""
     calls: dict[str, str] = {}
@@ -93,7 +92,8 @@ class LogScanner:
         self._message = ""
         self._time: int | None = None
         self._records = 0
-        self._messages = 0
+        self._said = self.now.tally.messages
+        """Messages before the open delta."""
 
     @property
     def at_rest(self) -> bool:
@@ -199,9 +199,6 @@ class LogScanner:
     def _note_entry(self, line: LogLine, agent: str) -> None:
         role, main = line.get("role"), agent == self.now.main
         message_id = as_id(line.get("message_id")) or ""
-        if main and not line.get("index"):
-            self._messages += 1
-            self.now.messages += 1
         if role == "assistant":
             calls = line.get("tool_calls")
             made = [call for call in calls if is_call(call)] if isinstance(calls, list) else []
@@ -228,7 +225,7 @@ class LogScanner:
             time=self._time,
             closed=closed,
             records=self._records,
-            messages=self._messages,
+            messages=self.now.tally.messages - self._said,
         )
 
     def facts(self) -> FileFacts:
@@ -240,7 +237,7 @@ class LogScanner:
             title=total.title,
             records=total.records,
             opaque=total.opaque,
-            messages=total.messages,
+            messages=total.tally.messages,
             tally=total.tally,
             calls=total.calls,
             makers=total.makers,
