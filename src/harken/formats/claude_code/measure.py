@@ -7,7 +7,6 @@ import msgspec
 from harken.events.base import figure
 from harken.events.tally import SYNTHETIC, TOOL_RESULT
 from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count
-from harken.formats.kit.anthropic import RESPONSE, says
 from harken.formats.kit.jsonl import is_overlong, lines
 
 from .read import read
@@ -88,5 +87,5 @@ def _said(line: _WeighedLine) -> int:
         return 1
     kinds = [block.type for block in content]
     if line.type == "assistant":
-        return sum(says(kind) == RESPONSE for kind in kinds)
+        return kinds.count("text")
     return int(TOOL_RESULT not in kinds and (not kinds or not _ASKS.isdisjoint(kinds)))
