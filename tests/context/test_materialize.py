@@ -67,7 +67,7 @@ class TestAChainOfDeltas:
         assert made.bytes == repo.get(made.artifact)
 
     def test_an_unknown_format_is_not_found(self, repo: Repo) -> None:
-        with pytest.raises(NotFound, match="no format is called 'morse'"):
+        with pytest.raises(NotFound, match="there is no format 'morse'"):
             repo.materialize(chain(repo, [1]), format="morse")
 
 

@@ -224,6 +224,6 @@ class TestAPluginThatCannotBeUsed:
     def test_another_name_is_refused_with_what_there_is(self, desk: Desk) -> None:
         desk.harken("import", "--runtime", "vim", check=2)
         assert (
-            "error: no runtime is called 'vim'\nhint: there are: claude-code, codex, harken, ledger, notebook, scribe"
+            "error: there is no runtime 'vim'\nhint: there are: claude-code, codex, harken, ledger, notebook, scribe"
             in desk.errors
         )

@@ -43,7 +43,7 @@ def test_ours_are_there_by_name(name: str) -> None:
 
 
 def test_another_name_is_refused_with_what_there_is() -> None:
-    with pytest.raises(BadRequest, match="no runtime is called 'vim'") as refused:
+    with pytest.raises(BadRequest, match="there is no runtime 'vim'") as refused:
         runtimes.get("vim")
     assert refused.value.hint is not None
     assert refused.value.hint.startswith("there are: claude-code, codex")

@@ -52,7 +52,7 @@ def get_artifact(store: Store, ref: str) -> str:
             f"several artifacts begin with {ref!r}", hint="it could be: " + ", ".join(found[: refs.CANDIDATES])
         )
     if not found:
-        raise NotFound(f"no artifact is called {ref!r}", hint="`harken show REF` names the artifact of a commit")
+        raise NotFound(f"there is no artifact {ref!r}", hint="`harken show REF` names the artifact of a commit")
     return found[0]
 
 

@@ -40,7 +40,7 @@ def frequency(text: str) -> Frequency:
         return known[text]
     if found := _EVERY.fullmatch(text):
         return Frequency(int(found[1]))
-    raise BadRequest(f"no checkpoint frequency is called {text!r}", hint="there are: turn, tool, every=N, end")
+    raise BadRequest(f"there is no checkpoint frequency {text!r}", hint="there are: turn, tool, every=N, end")
 
 
 class Position(msgspec.Struct, frozen=True, kw_only=True):

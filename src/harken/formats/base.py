@@ -226,7 +226,7 @@ def get(name: str) -> Format:
     if (found := find(name)) is None:
         if why := problem(name):
             raise NotFound(f"the format {name!r} cannot be used: {why}", hint="install it again, or remove it")
-        raise NotFound(f"no format is called {name!r}", hint="there are: " + ", ".join(names()))
+        raise NotFound(f"there is no format {name!r}", hint="there are: " + ", ".join(names()))
     return found
 
 

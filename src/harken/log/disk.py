@@ -171,7 +171,7 @@ class LogWriter:
 
     def __init__(self, path: Path, *, ack: Ack = "disk") -> None:
         if ack not in ("disk", "os"):
-            raise BadRequest(f"no acknowledgement is called {ack!r}", hint='there are "disk" and "os"')
+            raise BadRequest(f"there is no acknowledgement {ack!r}", hint='there are "disk" and "os"')
         self.path = path
         self.ack = ack
         self._lock = LogLock(path)

@@ -74,7 +74,7 @@ def get(name: str) -> Runtime:
     for problem in problems():
         if problem.name == name:
             raise BadRequest(str(problem), hint="there are: " + ", ".join(names()))
-    raise BadRequest(f"no runtime is called {name!r}", hint="there are: " + ", ".join(names()))
+    raise BadRequest(f"there is no runtime {name!r}", hint="there are: " + ", ".join(names()))
 
 
 def is_registered(runtime: Runtime) -> bool:

@@ -356,7 +356,7 @@ def message_of(message: Any) -> dict[str, Any]:
         )
     role = message.get("role")
     if not isinstance(role, str) or role not in ROLES:
-        raise BadRequest(f"no role is called {role!r:.80}", hint="there are " + ", ".join(ROLES))
+        raise BadRequest(f"there is no role {role!r:.80}", hint="there are " + ", ".join(ROLES))
     if not ENVELOPE.isdisjoint(message):
         own = sorted(ENVELOPE & message.keys())[0]
         raise BadRequest(f"a message cannot bring its own {own}", hint="pass it as an argument")
