@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest
 
 import harken
 from harken import Repo
-from harken.testing import RepoContract
+from harken.store.arguments import public_methods
+from harken.testing import RepoContract, repo_sessions, turns
+from harken.testing import repo as repo_suite
 from support.contexts import Ticking
 
 
@@ -25,3 +29,10 @@ class TestSqlite(RepoContract):
     def repo(self, tmp_path: Path) -> Iterator[Repo]:
         with harken.open(tmp_path / "store.db", clock=Ticking()) as repo:
             yield repo
+
+
+def test_the_suite_calls_every_sentence() -> None:
+    """What it leaves out, a remote client could leave out."""
+    suite = "".join(inspect.getsource(module) for module in (repo_suite, repo_sessions, turns))
+
+    assert set() == {name for name, _ in public_methods(Repo) if not re.search(rf"\brepo\.{name}\b", suite)}

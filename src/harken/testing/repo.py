@@ -22,41 +22,14 @@ import msgspec
 import pytest
 
 from harken.errors import Ambiguous, BadRecord, BadRequest, Closed, Conflict, NotFound
-from harken.events import Event, Prompt, Response, ToolCall, ToolResult
+from harken.events import Prompt
 from harken.events.cbor import decode_events, encode_events
 from harken.repo import Repo
 from harken.repo.arguments import REPO
-from harken.store import Commit
 from harken.store.arguments import parameters, public_methods
 
-
-def talk(number: int) -> list[Event]:
-    """A turn: a prompt, a call with its result, an answer."""
-    return [
-        Prompt(content=f"question {number}", message_id=f"m{number}a"),
-        ToolCall(id=f"c{number}", name="Read", input=b'{"path":"x"}', message_id=f"m{number}b"),
-        ToolResult(id=f"c{number}", output=f"result {number}", message_id=f"m{number}c"),
-        Response(content=f"answer {number}", message_id=f"m{number}d"),
-    ]
-
-
-def keep(repo: Repo, number: int, parent: str | None = None, **facts: Any) -> Commit:
-    """A commit of one turn."""
-    facts.setdefault("created_at", f"2026-02-22T10:{20 + number:02}:00Z")
-    return repo.checkpoint(encode_events(talk(number)), format="events-v1", parent=parent, **facts)
-
-
-def grow(repo: Repo, count: int, **facts: Any) -> list[Commit]:
-    """A chain of turns, oldest first."""
-    made: list[Commit] = []
-    for number in range(count):
-        made.append(keep(repo, number, made[-1].id if made else None, **facts))
-    return made
-
-
-def events_of(repo: Repo, ref: str, stop: str = "compaction") -> list[Event]:
-    """The conversation at a commit."""
-    return list(decode_events(repo.materialize(ref, format="events-v1", stop=stop).bytes))
+from .repo_sessions import RepoSessionsContract
+from .turns import events_of, grow, keep, talk
 
 
 def wrong_calls() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -72,7 +45,7 @@ def wrong_calls() -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield from ((name, one, given | {one: [[1]]}) for one in kinds)
 
 
-class RepoContract:
+class RepoContract(RepoSessionsContract):
     """Subclass it, and give it a fixture called `repo` that yields a `Repo` on an empty store."""
 
     # -- keeping and asking ------------------------------------------------------------------------------------
@@ -135,18 +108,6 @@ class RepoContract:
         found = repo.diff(here.id, there.id)
 
         assert (base, tuple(talk(1)), tuple(talk(2))) == (found.ancestor, found.here, found.there)
-
-    def test_sessions_and_their_agents_are_listed(self, repo: Repo) -> None:
-        tip = grow(repo, 2, session_id="winter", template="claude-code")[-1]
-
-        (row,) = repo.sessions()
-        (agent,) = repo.agents("win")
-
-        assert ("winter", "claude-code", tip.id, 4) == (row.session, row.runtime, row.tip, row.messages)
-        assert ("winter", tip.id) == (agent.session, agent.tip)
-        assert [row] == repo.sessions("win")
-        assert [] == repo.sessions("summer")
-        assert 8 == len([event for event in repo.events("winter") if event.message_id[:1] == "m"])
 
     # -- names and words ---------------------------------------------------------------------------------------
 
@@ -219,6 +180,24 @@ class RepoContract:
         assert 1 == repo.pin(tip.id, off=True, only=True)
         report = repo.fsck(read_data=True)
         assert (True, 3) == (report.ok, report.commits)
+
+    def test_a_clean_up_leaves_every_commit_as_it_was(self, repo: Repo) -> None:
+        tip = grow(repo, 3)[-1]
+        before = events_of(repo, tip.id)
+
+        would, done = repo.gc(dry_run=True), repo.gc()
+
+        assert (True, False) == (would.dry_run, done.dry_run)
+        assert before == events_of(repo, tip.id)
+
+    def test_commits_are_described_in_the_order_asked(self, repo: Repo) -> None:
+        first, second = grow(repo, 2)
+        repo.annotate(first.id, "a remark")
+
+        described = repo.describe([second, first])
+
+        assert [(second.id, True), (first.id, False)] == [(one.id, one.derived) for one in described]
+        assert {first.id: first.short} == repo.shorts([first.id])
 
     def test_every_change_is_told_once_and_in_order(self, repo: Repo) -> None:
         before = repo.last_change()

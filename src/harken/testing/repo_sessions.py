@@ -1,0 +1,164 @@
+"""What every `Repo` must do with sessions: look at them, count them, take them in, go on with them."""
+# ruff: noqa: SIM300  (what is expected stands on the left)
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from harken.errors import BadRequest, HarkenError, NotFound
+from harken.events import Prompt, Response
+from harken.repo import Repo
+from harken.runtimes.run import RunOutput
+
+from .turns import grow, keep, talk
+
+STREAM = (
+    {"type": "system", "subtype": "init", "session_id": "5e551011-0000-4000-8000-000000000001", "model": "m"},
+    {
+        "type": "assistant",
+        "message": {"id": "msg_1", "role": "assistant", "content": [{"type": "text", "text": "Hello."}]},
+        "session_id": "5e551011-0000-4000-8000-000000000001",
+    },
+    {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "result": "Hello.",
+        "session_id": "5e551011-0000-4000-8000-000000000001",
+    },
+)
+"""What Claude Code prints of a session in which it says hello."""
+
+
+def a_claude(folder: Path) -> dict[str, str]:
+    """An environment in which `claude` is a program that says hello."""
+    program = folder / "claude"
+    lines = b"".join(msgspec.json.encode(line) + b"\n" for line in STREAM).decode()
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{lines}END\n")
+    program.chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.defpath}", "HOME": str(folder)}
+
+
+def a_file(repo: Repo, folder: Path) -> Path:
+    """A file of Claude Code's with two turns."""
+    tip = grow(repo, 2)[-1]
+    path = folder / "talk.jsonl"
+    path.write_bytes(repo.materialize(tip.id, format="claude-code-v1").bytes)
+    return path
+
+
+class RepoSessionsContract:
+    """The part of `RepoContract` that is about sessions."""
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    def test_sessions_and_their_agents_are_listed(self, repo: Repo) -> None:
+        tip = grow(repo, 2, session_id="winter", template="claude-code")[-1]
+
+        (row,) = repo.sessions()
+        (agent,) = repo.agents("win")
+
+        assert ("winter", "claude-code", tip.id, 4) == (row.session, row.runtime, row.tip, row.messages)
+        assert ("winter", tip.id) == (agent.session, agent.tip)
+        assert [row] == repo.sessions("win")
+        assert [] == repo.sessions("summer")
+        assert 8 == len([event for event in repo.events("winter") if event.message_id[:1] == "m"])
+
+    def test_a_session_is_seen_from_any_side(self, repo: Repo) -> None:
+        grow(repo, 2, session_id="winter", template="codex")
+
+        view = repo.view("winter")
+
+        assert ["question 0", "answer 0", "question 1", "answer 1"] == [
+            line["content"] for line in view.extract_dialog(["codex"])
+        ]
+        assert ["codex"] == [agent.agent for agent in repo.agents("winter")] == list(view.list_agents())
+        assert {"codex"} == {event.agent_id for event in repo.events("winter")}
+        assert ("m0a", "this") == (view.trace("m0a")[0]["event"]["message_id"], view.trace("m0a")[0]["step"])
+        assert view.knows("codex", "m1a")["knows"]
+
+    def test_a_log_is_seen_and_listed_like_a_session(self, repo: Repo, tmp_path: Path) -> None:
+        path = tmp_path / "cafe.jsonl"
+        with repo.session(path) as session:
+            session.log_agent_created("jack", name="Jack")
+            session.log_transcript_entry("jack", {"role": "user", "content": "Good evening"})
+            name = session.session_id
+
+        assert ["Jack"] == [agent.name for agent in repo.agents(path)] == [one.name for one in repo.agents(name)]
+        assert repo.view(path).timeline() == repo.view(name).timeline()
+        assert repo.events(path) == repo.events(name)
+        assert ["Good evening"] == [event.content for event in repo.conversation(name) if isinstance(event, Prompt)]
+
+    def test_figures_are_counted_of_each_and_of_all(self, repo: Repo) -> None:
+        for number, name in enumerate(("summer", "winter")):
+            keep(repo, number, session_id=name)
+
+        *each, total = repo.stats()
+
+        assert ["summer", "winter"] == sorted(getattr(one, "session", "") for one in each)
+        assert (2, 2) == (getattr(total, "sessions", 0), total.figures.tools["Read"])
+        assert [1] == [one.figures.tools["Read"] for one in repo.stats(["winter"])]
+
+    # -- in and out --------------------------------------------------------------------------------------------
+
+    def test_a_file_is_taken_in_once(self, repo: Repo, tmp_path: Path) -> None:
+        path = a_file(repo, tmp_path)
+
+        (first,) = repo.import_sessions([str(path)])
+        (again,) = repo.import_sessions([str(path)])
+
+        assert ("new", "unchanged") == (first.status, again.status)
+        assert path.read_bytes() == repo.materialize(first.session, stop="root").bytes
+
+    def test_a_file_is_watched_until_it_is_enough(self, repo: Repo, tmp_path: Path) -> None:
+        path, stop = a_file(repo, tmp_path), threading.Event()
+
+        found = []
+        for one in repo.watch([str(path)], interval=0.05, stop=stop):
+            found.append(one)
+            stop.set()
+
+        assert found[0].tip == repo.commit(found[0].session).id
+
+    def test_a_conversation_is_written_where_a_runtime_goes_on_with_it(self, repo: Repo, tmp_path: Path) -> None:
+        tip = grow(repo, 2)[-1]
+
+        ready = repo.resume(tip.id, "codex", cwd=str(tmp_path), home=str(tmp_path / "home"))
+
+        assert (tip.id, True, "codex") == (ready.source, Path(ready.path).is_file(), ready.command[0])
+        with pytest.raises(BadRequest):
+            repo.resume(tip.id, "telepathy", cwd=".", home=".")
+
+    def test_a_runtime_is_run_and_kept(self, repo: Repo, tmp_path: Path) -> None:
+        shown: list[bytes] = []
+        output = RunOutput(show=shown.append)
+
+        ended = repo.run(
+            "claude-code", ["-p", "hi"], cwd=str(tmp_path), environ=a_claude(tmp_path), output=output, ticket_id="17"
+        )
+
+        tip = repo.commit(ended.session)
+        assert (0, b"Hello.\n", tip.short, "17") == (ended.status, b"".join(shown), ended.context_id, tip.ticket_id)
+        said = [event.content for event in repo.conversation(tip.id) if isinstance(event, Prompt | Response)]
+        assert ["hi", "Hello."] == said
+
+    def test_events_are_kept_as_they_come(self, repo: Repo) -> None:
+        tracker = repo.track(session_id="live", principal="me")
+        tracker.feed(talk(0))
+        tracker.close()
+
+        assert (talk(0), "me") == (repo.conversation("live"), repo.commit("live").principal)
+
+    # -- errors ------------------------------------------------------------------------------------------------
+
+    def test_a_session_that_is_not_there_is_not_found(self, repo: Repo, tmp_path: Path) -> None:
+        for call in (repo.view, repo.events, repo.agents, lambda session: list(repo.stats([session]))):
+            with pytest.raises(NotFound):
+                call("nowhere")
+            with pytest.raises(HarkenError):
+                call(tmp_path / "nowhere.jsonl")
