@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,45 @@ def test_the_names_are_the_same_for_any_number_of_jobs(
     assert seen[0] == seen[1]
     statuses = [result[1] for result in seen[0][0]]
     assert {"new": 14, "skipped": 1, "failed": 1} == {status: statuses.count(status) for status in statuses}
+
+
+FAULTY = """
+from harken import runtimes
+
+import msgspec
+
+def claim(head, path):
+    raise {error}
+
+RUNTIME = msgspec.structs.replace(runtimes.get("codex"), name="faulty", claim=claim, keys=())
+"""
+
+
+@pytest.mark.parametrize("error", ["RuntimeError('a bad day')", "SystemExit('a bad day')"])
+def test_a_plugin_that_fails_in_a_worker_is_told_by_name(
+    tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch, error: str
+) -> None:
+    site = tmp_path / "site"
+    (site / "faulty-1.dist-info").mkdir(parents=True)
+    (site / "faulty-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1\n")
+    (site / "faulty-1.dist-info" / "entry_points.txt").write_text("[harken.runtimes]\nfaulty = faulty_plugin:RUNTIME\n")
+    (site / "faulty_plugin.py").write_text(FAULTY.format(error=error))
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(runtimes, "_FAILED", {})
+    monkeypatch.setattr("harken.runtimes.importer.WORTH_WORKERS", 0)
+    runtimes._plugins.cache_clear()
+    try:
+        with harken.open(tmp_path / "store.db") as repo:
+            importer = Importer(repo.store, [runtimes.get(name) for name in (*NAMES, "faulty")], jobs=2)
+            statuses = [result.status for result in importer.run(walk(files))]
+    finally:
+        runtimes._plugins.cache_clear()
+        sys.modules.pop("faulty_plugin", None)
+
+    assert 14 == statuses.count("new")
+    (problem,) = runtimes.failures()
+    assert ("faulty", "faulty") == (problem.name, problem.package)
+    assert "a bad day" in problem.reason
 
 
 def test_a_worker_that_dies_is_a_failure_of_its_file(files: Path) -> None:

@@ -71,6 +71,18 @@ def test_a_plugin_that_cannot_be_used_is_named_and_the_rest_goes_on(
     assert f"the runtime {name!r} of the package (unknown) cannot be used: {why}" == str(found.problems[0])
 
 
+def test_a_plugin_that_ends_the_process_when_it_is_loaded_is_named_and_the_rest_goes_on(
+    plugin: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "leaving_plugin.py").write_text("import sys\nsys.exit('goodbye')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    found = load_plugins([point("leaving", "leaving_plugin:RUNTIME"), point("good", "some_plugin:GOOD")])
+
+    assert ["good"] == list(found.runtimes)
+    assert [("leaving", "SystemExit: goodbye")] == [(problem.name, problem.reason) for problem in found.problems]
+
+
 def test_two_plugins_of_one_name_are_both_reported_and_neither_is_used(plugin: ModuleType) -> None:
     found = load_plugins([point("good", "some_plugin:GOOD"), point("good", "elsewhere:GOOD")])
 

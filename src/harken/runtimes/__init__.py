@@ -84,7 +84,12 @@ def is_registered(runtime: Runtime) -> bool:
 
 def problems() -> tuple[PluginProblem, ...]:
     """The plug-ins that cannot be used, and those that failed when they were."""
-    return (*_plugins().problems, *_FAILED.values())
+    return (*_plugins().problems, *failures())
+
+
+def failures() -> tuple[PluginProblem, ...]:
+    """The plug-ins that failed when they were used, here or in a process that read files for this one."""
+    return tuple(_FAILED.values())
 
 
 _FAILED: dict[str, PluginProblem] = {}
@@ -94,8 +99,12 @@ _FAILED: dict[str, PluginProblem] = {}
 def note_failure(runtime: Runtime, reason: str) -> PluginProblem:
     """A runtime did what none may: that is told once, by its name, and the others go on."""
     package = next((_package(point) for point in entry_points(group=GROUP, name=runtime.name)), "(unknown)")
-    problem = PluginProblem(name=runtime.name, package=package, reason=reason)
-    return _FAILED.setdefault(runtime.name, problem)
+    return note_problem(PluginProblem(name=runtime.name, package=package, reason=reason))
+
+
+def note_problem(problem: PluginProblem) -> PluginProblem:
+    """A plug-in failed, as somebody else found; of several failures of one the first is told."""
+    return _FAILED.setdefault(problem.name, problem)
 
 
 def claim_of(runtime: Runtime, head: bytes, path: Path) -> Claim:
@@ -105,7 +114,7 @@ def claim_of(runtime: Runtime, head: bytes, path: Path) -> Claim:
         if isinstance(claim, Claim) and type(claim.score) is int:
             return claim
         reason = f"claim() gave {claim!r}, which is no Claim"
-    except Exception as problem:  # noqa: BLE001 (a plug-in may fail in any way, and the others must not)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 (a plug-in may fail in any way, and the others must not)
         reason = f"claim() failed: {type(problem).__name__}: {problem}"
     note_failure(runtime, reason)
     return Claim()
@@ -145,7 +154,7 @@ def _load(points: list[EntryPoint]) -> Runtime | str:
         return "a name has letters, digits, dots, dashes and underscores"
     try:
         runtime = points[0].load()
-    except Exception as problem:  # noqa: BLE001 (a plug-in may fail in any way, and the others must not)
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 (a plug-in may fail in any way, and the others must not)
         return f"{type(problem).__name__}: {problem}"
     if not isinstance(runtime, Runtime):
         return f"{points[0].value} is no harken.runtimes.Runtime"
@@ -177,11 +186,13 @@ __all__ = [
     "StreamReader",
     "Template",
     "claim_of",
+    "failures",
     "get",
     "is_registered",
     "load_plugins",
     "names",
     "note_failure",
+    "note_problem",
     "problems",
     "user_home",
 ]

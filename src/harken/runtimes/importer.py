@@ -129,14 +129,14 @@ class Importer:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _take(self, path: Path, named: bool) -> Iterator[ImportResult]:
-        problem: Exception | None = None
+        problem: BaseException | None = None
         for _ in range(TRIES):
             taking = self._parts_of(path, named)
             problem = None
             while problem is None:
                 try:
                     full = next(taking, None)
-                except Exception as error:  # noqa: BLE001  whatever is wrong with one file, the others go in
+                except (Exception, SystemExit) as error:  # noqa: BLE001  whatever is wrong with one file, others go in
                     problem = error
                     self._drop(path)
                 else:

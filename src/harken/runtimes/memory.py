@@ -177,7 +177,7 @@ def failed(source: str, why: str, hint: str | None = None) -> ImportResult:
     return ImportResult(session="", runtime="", source=source, status="failed", error=why, hint=hint or "")
 
 
-def failure_of(source: str, problem: Exception) -> ImportResult:
+def failure_of(source: str, problem: BaseException) -> ImportResult:
     """The source failed, and how. A store that was closed is no failure of the source's."""
     if isinstance(problem, Closed):
         raise problem

@@ -23,6 +23,7 @@ import msgspec
 
 from harken.errors import HarkenError
 
+from . import PluginProblem, failures, note_problem
 from .base import Runtime
 from .files import Unfit, Unreadable
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
@@ -53,10 +54,15 @@ class ReadFailed(msgspec.Struct, frozen=True, tag=True):
     """Whether it was rewritten meanwhile."""
     unfit: bool = False
     """Whether it cannot be taken in as it is."""
+    problems: tuple[PluginProblem, ...] = ()
+    """The plug-ins that failed over it, or before."""
 
 
 class ReadEnded(msgspec.Struct, frozen=True, tag=True):
     """That was all of it."""
+
+    problems: tuple[PluginProblem, ...] = ()
+    """The plug-ins that failed over it, or before."""
 
 
 WorkerMessage = Claimed | NotClaimed | Restarted | Part | ReadFailed | ReadEnded
@@ -100,15 +106,15 @@ def main(names: Sequence[str]) -> None:
             try:
                 for said in read_source(Path(task.path), known, task.since):
                     _send(sys.stdout.buffer, said)
-                _send(sys.stdout.buffer, ReadEnded())
+                _send(sys.stdout.buffer, ReadEnded(failures()))
             except BrokenPipeError:
                 return
             except HarkenError as problem:
                 changed, unfit = isinstance(problem, SourceChanged), isinstance(problem, Unfit)
-                _send(sys.stdout.buffer, ReadFailed(str(problem), problem.hint, changed, unfit))
-            except Exception as problem:  # noqa: BLE001  whatever is wrong with one file, the others are read
+                _send(sys.stdout.buffer, ReadFailed(str(problem), problem.hint, changed, unfit, failures()))
+            except (Exception, SystemExit) as problem:  # noqa: BLE001  whatever is wrong with one file, others are read
                 message = f"{task.path}: could not be taken in ({type(problem).__name__}: {problem})"
-                _send(sys.stdout.buffer, ReadFailed(message, None))
+                _send(sys.stdout.buffer, ReadFailed(message, None, problems=failures()))
 
 
 # -- in whoever asks -------------------------------------------------------------------------------------------------
@@ -265,8 +271,11 @@ class WorkerPool:
             _send(process.stdin, pending.task)
             while (data := _receive(process.stdout)) is not None:
                 said = _decode(data)
+                ended = isinstance(said, (ReadEnded, ReadFailed))
+                for problem in said.problems if ended else ():  # noted before anybody is told that it is over
+                    note_problem(problem)
                 pending.put(said)
-                if isinstance(said, (ReadEnded, ReadFailed)):
+                if ended:
                     return True
         process.kill()
         code = process.wait()
