@@ -121,6 +121,16 @@ def test_a_session_keeps_the_name_that_its_writer_chose(tmp_path: Path) -> None:
     assert ["chosen"] == [row.session for row in repo.sessions() if not row.parent]
 
 
+def test_a_session_whose_agent_has_no_name_is_called_after_its_first_request(tmp_path: Path) -> None:
+    live, imported, path = memory_repo(), memory_repo(), tmp_path / "s.jsonl"
+    with live.session(path) as session:
+        play(session, "What is\nthe time?", "And now?")
+    bring_in(imported, path)
+
+    for repo in (live, imported):
+        assert "What is the time?" == next(row.title for row in repo.sessions() if not row.parent)
+
+
 def test_what_was_logged_while_nobody_kept_it_is_grown(cafe: tuple[Repo, Path]) -> None:
     live, path = cafe
     with Session(path) as session:

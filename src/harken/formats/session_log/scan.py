@@ -176,7 +176,7 @@ class LogScanner:
 
     def _note_agent(self, line: LogLine, agent: str) -> None:
         name = line.get("name")
-        if agent == self.now.main and isinstance(name, str) and not self.now.title:
+        if agent == self.now.main and isinstance(name, str) and name != agent and not self.now.title:
             self.now.title = excerpt(clean(name))
         if agent not in self.now.calls and (place := self._call_that_made(line.get("cause"), name)) is not None:
             self._given.add(place)
@@ -199,6 +199,9 @@ class LogScanner:
     def _note_entry(self, line: LogLine, agent: str) -> None:
         role, main = line.get("role"), agent == self.now.main
         message_id = as_id(line.get("message_id")) or ""
+        if main and role == "user" and not self.now.title and isinstance(content := line.get("content"), str):
+            # Nobody has given it a name: it is called after the first that it was asked.
+            self.now.title = excerpt(clean(content))
         if role == "assistant":
             calls = line.get("tool_calls")
             made = [call for call in calls if is_call(call)] if isinstance(calls, list) else []
