@@ -228,7 +228,7 @@ class Importer:
                     item.identify(path, said.facts)
                     if self._waits_for(item, said):
                         yield True
-                    item.alike = self._find_alike(item, said)
+                    self._find_alike(item, said)
                 elif item.now.unnamed and said.facts.session:
                     item.identity = runtime.read.identify(path, said.facts)
                 self._pending.append((item, said))
@@ -280,17 +280,15 @@ class Importer:
             for pending, other in self._pending
         )
 
-    def _find_alike(self, item: SourceImport, part: Part) -> list[str]:
-        """Artifacts that the source's own nearly repeat, where there is a session that it copies or that copies it."""
+    def _find_alike(self, item: SourceImport, part: Part) -> None:
+        """Find what the source nearly repeats, where there is a session that it copies or that copies it."""
         names = self._beginnings.find(item.runtime.name, part.facts)
         relatives = [row for name in names if (row := self.rows.get(name)) is not None and row.tip]
         resumed = self.store.find_name(RESUMED_BRANCH + item.identity.session)
-        if item.identity.parent or not (relatives or resumed):
-            return []
+        if not item.identity.parent and (relatives or resumed):
+            from .linking import take_alike  # most sessions are nobody's copy
 
-        from .linking import find_alike  # most sessions are nobody's copy
-
-        return find_alike(self.store, item.identity, relatives)
+            take_alike(self.store, item, relatives)
 
     def _drop(self, path: Path) -> None:
         """Forget the parts of a file that failed half-way; those that have landed stay, and the next import goes on."""

@@ -18,18 +18,22 @@ from harken.context.names import RESUMED_BRANCH
 from harken.store import Link, SessionRow, Store, Writer
 
 from . import memory
-from .base import Identity, Runtime
+from .base import Runtime
+from .keeping import SourceImport
 from .memory import Beginnings
 
 Rows = dict[str, SessionRow]
 
 
-def find_alike(store: Store, identity: Identity, relatives: Iterable[SessionRow]) -> list[str]:
-    """The artifacts that a session nearly repeats, in order: those of the conversation that it was written from by a
-    resume, or of a session whose first record it has. Which of them is the copy does not matter here."""
-    name = store.find_name(RESUMED_BRANCH + identity.session)
-    tips = [name.target] if name is not None else [row.tip for row in relatives if row.session != identity.name]
-    return [link.artifact for link in reversed(store.walk(tips[0]))] if tips else []
+def take_alike(store: Store, item: SourceImport, relatives: Iterable[SessionRow]) -> None:
+    """Have a source kept as the difference to what it nearly repeats: the conversation that a resume wrote it from, or
+    a session whose first record it has. Which of the two is the copy does not matter for that."""
+    name = store.find_name(RESUMED_BRANCH + item.identity.session)
+    others = [row.tip for row in relatives if row.session != item.identity.name]
+    for tip in others[:1] if name is None else [name.target]:
+        item.alike = [link.artifact for link in reversed(store.walk(tip))]
+        # A guess, which is set right in place when it is linked: a row that grew then would take a page more.
+        item.now = msgspec.structs.replace(item.now, forked_from=tip)
 
 
 class Linker:
