@@ -44,6 +44,11 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def processor_seconds() -> float:
+    """Seconds that this thread has kept a processor busy, for measuring what something costs."""
+    return time.thread_time()
+
+
 def in_calendar(instant: int) -> bool:
     """Whether the instant has a date at all; a hostile file may claim one that has not."""
     return _FIRST <= instant <= _LAST

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pty
@@ -11,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -201,17 +201,27 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.fd, text.encode())
 
+    def wait_for_prompt(self, *, after: int = 0) -> None:
+        """Until the prompt is drawn and the program waits for a key: one that comes earlier is lost, as for a person.
+
+        Whoever edits a line has taken the terminal out of its line mode, and sleeps."""
+        self.wait_for("you> ", after=after)
+        wait_until(lambda: not termios.tcgetattr(self.fd)[3] & termios.ICANON and "S" == self._state())
+
+    def _state(self) -> str:
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
     def press(self, key: str, until: str) -> None:
-        """Press a key again and again: one that comes while the prompt is being drawn is lost, as for a person."""
+        """Press a key once, and see what comes of it. Twice would be too often: a second Ctrl-C strikes wherever the
+        program is by then."""
         place = len(self.seen)
-        for _ in range(30):
-            with contextlib.suppress(OSError):
-                self.type(key)
-            if self.look(until, place, 1.0):
-                return
-        raise AssertionError(f"{until!r} did not come; seen: {self.seen!r}")
+        self.type(key)
+        self.wait_for(until, after=place)
 
     def leave(self) -> int:
+        """Read to the end, since a program that nobody listens to waits with its last words; then its exit status."""
+        self.look("\0 never said", 0, 30.0)
+        wait_until(lambda: os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
         _, status = os.waitpid(self.pid, 0)
         os.close(self.fd)
         return os.waitstatus_to_exitcode(status)
@@ -220,16 +230,18 @@ class Terminal:
 class TestAtATerminal:
     def test_ctrl_c_stops_the_turn_and_keeps_the_session(self, tmp_path: Path, script: str) -> None:
         terminal = Terminal(tmp_path, "--model", script, "--file", "x.jsonl")
-        terminal.wait_for("you> ")
+        terminal.wait_for_prompt()
         terminal.type("make Jack\n")
         terminal.wait_for("Jack is here.")
         place = len(terminal.seen)
         terminal.type("please wait\n")
         wait_until(lambda: b"please wait" in (tmp_path / "x.jsonl").read_bytes())
         terminal.press("\x03", "stopped; the session is kept")
-        terminal.wait_for("you> ", after=place)
+        place = len(terminal.seen)
+        terminal.wait_for_prompt(after=place)
         terminal.type("hello\n")
         terminal.wait_for("Go on.", after=place)
+        terminal.wait_for_prompt(after=terminal.seen.index("Go on.", place))
         terminal.press("\x04", "resume it with")
 
         assert 0 == terminal.leave()
@@ -240,8 +252,9 @@ class TestAtATerminal:
     ) -> None:
         chat(tmp_path, "make Jack\nsay it again\n", "--model", script, "--file", "x.jsonl")
         terminal = Terminal(tmp_path, "--resume", "x.jsonl")
-        terminal.wait_for("you> ")
+        terminal.wait_for_prompt()
         terminal.press("\x03", "Ctrl-D leaves")
+        terminal.wait_for_prompt(after=terminal.seen.index("Ctrl-D leaves"))
         terminal.type("\x1b[A\n")  # the arrow up: what was said last, before the resume
         terminal.wait_for("Go on.")
         terminal.type("/quit\n")

@@ -11,17 +11,22 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import msgspec
 import pytest
 
 import harken
 from harken import runtimes
+from harken.cli.watch import StopRequest
 from harken.formats.kit.claims import Claim
 from harken.runtimes.files import OpenFile
 from harken.runtimes.importer import Importer
 from harken.runtimes.watch import watch
 from support.sessions import conversation
+
+from .conftest import age
 
 
 def test_a_growing_file_is_followed_and_its_quiet_tail_is_kept(tmp_path: Path) -> None:
@@ -155,3 +160,76 @@ def test_a_tail_that_is_rewritten_while_it_waits_is_a_rewrite(tmp_path: Path) ->
 
         assert "rewritten" == result.status
         assert b"".join(lines) == repo.materialize("aaa~1", stop="root").bytes
+
+
+class TestStopping:
+    def test_a_signal_may_come_at_any_moment(self) -> None:
+        """A handler runs between any two steps of what it interrupts, so it asks here at each of them. Where that takes
+        a lock which the interrupted `wait` holds, nobody ever goes on: `watch` hung like that on a busy machine."""
+        moments = {"wait": 0}
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            if frame.f_code.co_name == "wait":
+                moments["wait"] += 1
+                stop.set()
+            return trace
+
+        def ask() -> None:
+            sys.settrace(trace)
+            stop.wait(60.0)
+
+        stop = StopRequest()
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        asking.join(30)
+
+        assert (False, True) == (asking.is_alive(), stop.is_set())
+        assert moments["wait"] > 2
+        stop.close()
+
+    @pytest.mark.parametrize("interval", [0.0, 60.0])
+    def test_it_stops_between_two_files(self, tmp_path: Path, interval: float) -> None:
+        for name in ("aaa", "bbb", "ccc"):
+            (tmp_path / f"{name}.jsonl").write_bytes(b"".join(conversation(name, 3).lines))
+            age(tmp_path / f"{name}.jsonl")
+        stop = threading.Event()
+        with harken.open(tmp_path / "store.db") as repo:
+            told = []
+            for result in repo.watch([tmp_path], interval=interval, stop=stop):
+                told.append(result.session)
+                stop.set()
+
+        assert 1 == len(told)
+
+    def test_what_is_done_with_a_result_does_not_count_as_reading(self, tmp_path: Path) -> None:
+        """Whoever is slow in reading results, or shares a busy machine, does not make `watch` slow as well."""
+        path = tmp_path / "aaa.jsonl"
+        session = conversation("aaa", 3)
+        path.write_bytes(b"".join(session.lines))
+        age(path)
+        stop, passed, busy = threading.Event(), 0.0, 0.0
+
+        class Stop(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                nonlocal passed
+                passed += timeout or 0
+                return passed > 1200 or stop.is_set()
+
+        with harken.open(tmp_path / "store.db") as repo:
+            results = watch(
+                repo.store,
+                [runtimes.get("claude-code")],
+                lambda: [path],
+                interval=0.5,
+                stop=Stop(),
+                monotonic=lambda: passed,
+                busy=lambda: busy,
+            )
+            for result in results:
+                if result.status == "grown":
+                    break
+                passed, busy = passed + 100.0, busy + 100.0
+                path.write_bytes(b"".join(conversation("aaa", 5).lines))
+                age(path)
+
+        assert ("grown", True) == (result.status, passed < 110.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import threading
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,36 @@ from .runtimes import RuntimeName, environment, warn_of_plugins
 
 if TYPE_CHECKING:
     from harken.repo import Repo
+
+
+class StopRequest(threading.Event):
+    """An event that a signal handler may set. That of `threading` takes a lock, which the very `wait` that the signal
+    interrupted may hold: both would then wait for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = False
+        self._reader, self._writer = os.pipe()
+
+    def set(self) -> None:
+        """Ask to stop."""
+        if not self._asked:
+            self._asked = True
+            os.write(self._writer, b"!")
+
+    def is_set(self) -> bool:
+        """Whether somebody has asked."""
+        return self._asked
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until somebody asks, or for so many seconds."""
+        select.select([self._reader], [], [], timeout)
+        return self._asked
+
+    def close(self) -> None:
+        """Give back what it holds; afterwards nobody may ask any more."""
+        os.close(self._reader)
+        os.close(self._writer)
 
 
 @click.command("watch")
@@ -46,7 +78,7 @@ def watch_command(
     from harken.api.runtimes import ImportReport, WatchRequest, watch
 
     warn_of_plugins()
-    stop = threading.Event()
+    stop = StopRequest()
 
     def ask_to_stop(*_: Any) -> None:
         stop.set()
@@ -71,3 +103,4 @@ def watch_command(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        stop.close()

@@ -4,8 +4,9 @@ Closed deltas are kept at once. What follows the last cut is kept when its file 
 that is still being written would only leave commits that the next moment supersedes.
 
 Whenever a file has changed, all of it is read and compared with what was kept. So that a large file that keeps growing
-does not keep a machine busy, it is read again only after ten times as long as reading it took; one that fails is tried
-again after pauses that grow to a minute.
+does not keep a machine busy, it is read again only after ten times as long as reading it kept a processor busy (on a
+machine that has other things to do, reading takes longer and costs no more); one that fails is tried again after pauses
+that grow to a minute.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .sources import Reading, Resumption, read_source
 QUIET = 2_000_000
 """Microseconds without a change after which a tail is kept."""
 PACE = 10
-"""How many times as long as it took to read a file it is then left alone."""
+"""How many times as long as reading a file kept a processor busy it is then left alone."""
 LONGEST_LOOK_AWAY = 0.5
 """Seconds after which it is noticed that the store was closed."""
 LONGEST_PAUSE = 60.0
@@ -54,6 +55,7 @@ def watch(
     stop: threading.Event,
     now: clock.Clock = clock.now,
     monotonic: Callable[[], float] = clock.monotonic,
+    busy: Callable[[], float] = clock.processor_seconds,
     principal: str = "",
 ) -> Iterator[ImportResult]:
     """What became of every file that changed, until `stop` is set or the store is closed. A file that fails is told
@@ -66,9 +68,17 @@ def watch(
         return abs(now() - stamp.modified // 1000) >= QUIET
 
     def read(path: Path, since: Resumption | None) -> Reading:
-        began = monotonic()
-        yield from read_source(path, known, since, now)
-        waiting.setdefault(str(path), Waiting()).until = began + (1 + PACE) * (monotonic() - began)
+        spent = 0.0
+        parts = read_source(path, known, since, now)
+        while True:
+            began = busy()
+            part = next(parts, None)
+            # What is done with a part, here or by whoever is told of it, is not the file's.
+            spent += busy() - began
+            if part is None:
+                break
+            yield part
+        waiting.setdefault(str(path), Waiting()).until = monotonic() + PACE * spent
 
     def due() -> Iterator[Path | Unreadable]:
         instant = monotonic()
@@ -79,7 +89,7 @@ def watch(
 
     importer = Importer(store, known, now=now, principal=principal, settle_tails=is_quiet, read=read, details=False)
     told: dict[str, str] = {}
-    while not store.closed:
+    while not (store.closed or stop.is_set()):
         for result in _until_closed(store, importer.run(due())):
             if result.status == "failed":
                 wait = waiting.setdefault(result.source, Waiting())
@@ -92,6 +102,8 @@ def watch(
                 waiting.setdefault(result.source, Waiting()).pause = 0.0
             if result.status not in ("unchanged", "skipped"):
                 yield result
+            if stop.is_set():
+                return
         again = monotonic() + interval
         while not store.closed and (left := again - monotonic()) > 0:
             if stop.wait(min(left, LONGEST_LOOK_AWAY)):
