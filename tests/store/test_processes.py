@@ -216,3 +216,14 @@ def test_a_program_that_ends_without_closing_says_nothing(tmp_path):
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
     with contextlib.closing(open_store(tmp_path / "s.db")) as store:
         assert 1 == len(store.commits())
+
+
+def test_a_store_that_could_not_be_opened_is_in_nobodys_way(tmp_path):
+    (tmp_path / "taken").touch()
+    for _ in range(2):
+        with pytest.raises(HarkenError, match="cannot be opened"):
+            open_store(tmp_path / "taken" / "store.db")
+        gc.collect()
+    with contextlib.closing(open_store(tmp_path / "new" / "store.db")) as store:
+        assert 1 == len(grow(store, 1))
+    assert [] == open_below(tmp_path)

@@ -19,6 +19,7 @@ from . import sql
 from .values import Draft
 
 if TYPE_CHECKING:
+    from .db import Database
     from .memory import MemoryStore
     from .sqlite import SqliteStore
     from .sqlite_writer import SqliteWriter
@@ -54,13 +55,13 @@ def copy_file(store: SqliteStore, path: str | os.PathLike[str]) -> int:
 def _copy_pages(store: SqliteStore, partial: Path) -> None:
     held = store.db.acquire()  # so that whoever closes the store waits
     try:
-        _copy(Path(store.location), partial)
+        _copy(store.db, partial)
     finally:
         store.db.release(held)
 
 
-def _copy(path: Path, partial: Path) -> None:
-    source = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=60.0)
+def _copy(db: Database, partial: Path) -> None:
+    source = sqlite3.connect(f"{Path(db.path).as_uri()}?{db.how_to_read}", uri=True, timeout=60.0)
     try:
         copy = sqlite3.connect(partial, isolation_level=None)
         try:

@@ -108,6 +108,10 @@ class Database:
     A connection is taken for a statement and given back; a transaction or a snapshot holds one for its thread. So a
     thread that ends leaves nothing behind, and `close` knows whom to wait for."""
 
+    writable = True
+    how_to_read = "mode=ro"
+    """What the URI says of a connection that only reads."""
+
     def __init__(self, path: Path, *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
         self.path = str(path)
         self.timeout = timeout
@@ -121,10 +125,11 @@ class Database:
         self._connections: set[sqlite3.Connection] = set()
         self._file = (0, 0)
         try:
-            self._file = enlist(path, self)
-            self.lock = FairLock(f"{self.path}-lock", timeout=timeout)
+            self._file = enlist(path, self, make=self.writable)
+            if self.writable:
+                self.lock = FairLock(f"{self.path}-lock", timeout=timeout)
         except OSError as error:
-            delist(self._file)
+            self._let_go()
             hint = "look at the path, the disk and the permissions"
             raise HarkenError(f"{path} cannot be opened: {error.strerror}", hint=hint) from error
         try:
@@ -243,7 +248,9 @@ class Database:
             self._shut(self._free.pop())
         if "lock" in self.__dict__:
             self.lock.close()
-        delist(self._file)
+            del self.lock
+        file, self._file = self._file, (0, 0)
+        delist(file)
 
     def __del__(self) -> None:
         """One that nobody closed keeps no descriptor; at the end of the program, and in a fork, it is left as it is."""

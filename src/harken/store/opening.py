@@ -22,15 +22,16 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken import clock, ids
-from harken.errors import BadRequest, Corrupt, HarkenError, Locked, NotFound
+from harken.errors import BadRequest, Corrupt, Locked, NotFound
 
 from . import forking, sql
 from .arguments import PATH
+from .plugins import known, plugin, plugins
 
 if TYPE_CHECKING:
     from .base import Store
@@ -40,12 +41,7 @@ Steps = Sequence[tuple[int, str, str]]
 FILE_NAME = "harken.db"
 """What the store is called inside a folder that was named instead of a file."""
 
-GROUP = "harken.stores"
-"""The entry-point group of other kinds of store: the name is the scheme, the value a function that takes the URL and
-`create`, and gives a `Store`."""
-
-MEMORY = "memory"
-SQLITE = "sqlite"
+MEMORY, SQLITE = "memory", "sqlite"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?!\\)")
 """Before a colon, as in a URL; one letter is a drive of Windows."""
 
@@ -62,10 +58,10 @@ def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:
     if path is None:
         text = os.fspath(where)
         scheme = _scheme(text)
-        return MemoryStore() if scheme == MEMORY else _plugin(scheme)(text, create=create)
-    if not create and not path.exists():
+        return MemoryStore() if scheme == MEMORY else plugin(scheme)(text, create=create)
+    if not create and (not path.exists() or (path.is_file() and not path.stat().st_size and not _was_a_store(path))):
         raise NotFound(
-            f"there is no store at {path}",
+            f"{path} is empty" if path.exists() else f"there is no store at {path}",
             hint="is that the place? `harken import` and `harken checkpoint` make one; --store names another",
         )
     return SqliteStore(path)
@@ -84,13 +80,13 @@ def locate(where: str | os.PathLike[str]) -> Path | None:
         return None
     # Plug-ins are looked for only where there is a scheme: that takes longer than all the rest.
     if scheme and scheme != SQLITE:
-        if scheme in _plugins():
+        if scheme in plugins():
             return None
-        raise BadRequest(f"no store for {scheme}: addresses", hint=f"a path (`./{text}` is one), {_known()}")
+        raise BadRequest(f"no store for {scheme}: addresses", hint=f"a path (`./{text}` is one), {known()}")
     if scheme:
         text = text[len("sqlite:") :].removeprefix("//")
     if not text:  # after `sqlite:`
-        raise BadRequest("an empty path names no store", hint=f"a path, {_known()}")
+        raise BadRequest("an empty path names no store", hint=f"a path, {known()}")
     path = Path(text)
     return path / FILE_NAME if path.is_dir() else path
 
@@ -101,37 +97,21 @@ def _scheme(text: str) -> str:
     return found[1].lower() if found and not Path(text).exists() else ""
 
 
-def _plugins() -> set[str]:
-    from importlib.metadata import entry_points
-
-    return {entry.name for entry in entry_points(group=GROUP)}
-
-
-def _plugin(scheme: str) -> Callable[..., Store]:
-    """The function that opens stores of this scheme."""
-    from importlib.metadata import entry_points
-
-    (entry, *_) = entry_points(group=GROUP, name=scheme)
-    try:
-        opener: Callable[..., Store] = entry.load()
-    except Exception as error:
-        raise HarkenError(
-            f"the plug-in for {scheme}: addresses cannot be loaded: {error}", hint=f"it is {entry.value}"
-        ) from error
-    return opener
-
-
-def _known() -> str:
-    return "or one of " + ", ".join(f"`{name}:`" for name in (MEMORY, SQLITE, *sorted(_plugins())))
-
-
 # -- the file of a store ----------------------------------------------------------------------------------------------
 
 _HEADER = 100
 """Bytes of a SQLite file's header; the mark of the program that owns it stands at 68."""
 
 
-def enlist(path: Path, user: forking.UserOfSqlite) -> tuple[int, int]:
+_EFFECTIVE = os.access in os.supports_effective_ids
+
+
+def is_writable(path: Path) -> bool:
+    """Whether a store there can be written to, or made: the file and its folder, which gets files beside it."""
+    return not path.exists() or all(os.access(one, os.W_OK, effective_ids=_EFFECTIVE) for one in (path, path.parent))
+
+
+def enlist(path: Path, user: forking.UserOfSqlite, *, make: bool) -> tuple[int, int]:
     """Look whose file it is, and make it if it is not there; the answer is its device and inode.
 
     Not where this process uses it already: the system drops every lock that a process has on a file as soon as the
@@ -149,7 +129,8 @@ def enlist(path: Path, user: forking.UserOfSqlite) -> tuple[int, int]:
             )
         if not forking.IN_USE[_identity(path)]:
             _refuse_strangers(path)
-            _make_private(path)
+            if make:
+                _make_private(path)
         found = _identity(path)
         forking.IN_USE[found] += 1
         forking.USERS.add(user)
@@ -166,12 +147,16 @@ def _identity(path: Path) -> tuple[int, int]:
 
 def _refuse_strangers(path: Path) -> None:
     """Leave another program's SQLite file exactly as it is: even asking for our way of journaling would change it."""
+    if path.exists() and not path.is_file():  # to read from a pipe would be to wait for ever
+        raise BadRequest(f"{path} is not a file", hint="name the file of a store, or the folder it is in")
     try:
         with path.open("rb") as file:
             head = file.read(_HEADER)
     except OSError:
         return  # not there yet, or not readable, which opening it will say better
-    if len(head) < _HEADER or not head.startswith(b"SQLite format 3\0"):
+    if len(head) < _HEADER and (head or _was_a_store(path)):  # SQLite would take it for a new file
+        raise Corrupt(f"{path} is cut off: {len(head)} bytes are left of it", hint="a backup restores it")
+    if not head.startswith(b"SQLite format 3\0"):
         return
     if int.from_bytes(head[68:72], "big") == sql.APPLICATION_ID:
         return
@@ -186,6 +171,16 @@ def _refuse_strangers(path: Path) -> None:
             raise BadRequest(f"{path} is a SQLite file, but not a store of Harken's", hint="it has not been touched")
 
 
+def _was_a_store(path: Path) -> bool:
+    """Whether somebody has written there: a number was drawn at its lock, which nobody does before the file has its
+    first page."""
+    try:
+        with Path(f"{path}-lock").open("rb") as file:
+            return any(file.read(_NUMBER.size))
+    except OSError:
+        return False
+
+
 def _make_private(path: Path) -> None:
     """The file, and any folder that had to be made for it, are for their owner alone."""
     missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
@@ -197,7 +192,8 @@ def _make_private(path: Path) -> None:
 def delist(file: tuple[int, int]) -> None:
     """This process has one database less that uses the file."""
     with forking.OPENING:
-        forking.IN_USE[file] -= 1
+        if forking.IN_USE[file] > 0:
+            forking.IN_USE[file] -= 1
 
 
 def upgrade(db: Database, steps: Steps) -> None:

@@ -18,7 +18,7 @@ from .base import Store
 from .cache import Cache
 from .commits import SqliteCommits, listed
 from .db import FSCK, Database, Row, checked, readable, text, untext
-from .opening import Steps
+from .opening import Steps, is_writable
 from .packing import Packer
 from .reports import GcReport, Report
 from .sqlite_writer import SqliteWriter
@@ -59,7 +59,12 @@ class SqliteStore(SqliteCommits):
         super().__init__()
         self.path = Path(path).absolute()
         self.location = str(self.path)
-        self.db = Database(self.path, steps=steps, timeout=timeout)
+        if is_writable(self.path):
+            self.db = Database(self.path, steps=steps, timeout=timeout)
+        else:
+            from .read_only import ReadOnlyDatabase  # few ever need it
+
+            self.db = ReadOnlyDatabase(self.path, steps=steps, timeout=timeout)
         self._epoch = ""
 
     @cached_property

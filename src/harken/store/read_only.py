@@ -1,0 +1,79 @@
+"""A store that can only be looked at: its file, its folder or the whole medium is not ours to write.
+
+SQLite reads a file with a write-ahead log beside it as it does any other. Without one nobody is writing, and the file
+is read as it lies there: no lock is taken, and nothing is made beside it. A log that cannot be read with the file holds
+changes that would be missing from every answer, so such a store is refused.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from harken.errors import HarkenError
+
+from . import sql
+from .db import Database, explain
+
+_AS_IT_LIES = "mode=ro&immutable=1"
+_NOT_FOR_READING = ("PRAGMA journal_mode", "PRAGMA synchronous", "PRAGMA wal_autocheckpoint")
+
+
+class ReadOnlyDatabase(Database):
+    """Connections that change nothing; whoever wants to write is told why that cannot be."""
+
+    writable = False
+
+    def _connect(self) -> sqlite3.Connection:
+        log = Path(f"{self.path}-wal")
+        if not log.exists():
+            self.how_to_read = _AS_IT_LIES
+        try:
+            return self._reading()
+        except sqlite3.Error as error:
+            if log.exists() and log.stat().st_size:
+                raise HarkenError(
+                    f"{self.path} cannot be written to, and what was written last is still in {log.name}: {error}",
+                    hint="copy all its files to a place where you may write, and look there",
+                ) from error
+        self.how_to_read = _AS_IT_LIES  # an empty log, left behind
+        try:
+            return self._reading()
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+
+    def _reading(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{Path(self.path).as_uri()}?{self.how_to_read}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=60.0,
+            cached_statements=256,
+        )
+        try:
+            for pragma in sql.EACH_CONNECTION:
+                if not pragma.startswith(_NOT_FOR_READING):
+                    connection.execute(pragma).fetchall()
+            connection.execute(sql.TABLES).fetchall()  # the first look at the file
+        except sqlite3.Error:
+            connection.close()
+            raise
+        self._connections.add(connection)
+        return connection
+
+    def begin(self) -> None:
+        """Refuse to write."""
+        self.check_open()
+        raise self._refusal()
+
+    def alone(self, statement: str) -> None:
+        """Refuse to write."""
+        self.check_open()
+        raise self._refusal()
+
+    def _refusal(self) -> HarkenError:
+        return HarkenError(
+            f"{self.path} can only be read: the file, its folder or the disk is write-protected",
+            hint="copy it to a place where you may write (`harken backup`), or change the permissions",
+        )
