@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from harken import clock, ids
 from harken.errors import BadRequest
 from harken.formats import Delta
-from harken.formats.codex.cut import CAP, LEAST, split
-from harken.formats.codex.scan import scan
+from harken.formats.codex.cut import CAP, LEAST
+from harken.formats.codex.scan import scan, split
 from support.rollouts import Rollout, message
 
 META = b'{"timestamp":"2026-01-02T00:00:00Z","type":"session_meta","payload":{"id":"t"}}\n'
