@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import harken
+from harken.store.arguments import public_methods
 from support.fake_runtime import NOTES, STEPS, install
 from support.stream_lines import init, result, says
 
@@ -57,5 +58,16 @@ def test_the_guide_for_programs_needs_no_inner_module() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(harken.__all__) - {"__version__"}))
-def test_every_promised_name_is_explained(name: str) -> None:
+def test_every_promised_name_is_explained_and_used(name: str) -> None:
     assert re.search(rf"\b{name}\b", (GUIDES / "embedding.md").read_text("utf-8"))
+    assert re.search(rf"\b{name}\b", "\n".join(blocks("embedding.md"))), "in code that the test above runs"
+
+
+@pytest.mark.parametrize("name", [name for name, _ in public_methods(harken.Repo)])
+def test_every_sentence_of_repo_is_in_the_guide(name: str) -> None:
+    assert re.search(rf"`(repo\.)?{name}\b", (GUIDES / "embedding.md").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("subject", ["Threads, processes, fork", "Async", "Closing", "Following the store"])
+def test_what_a_program_has_to_know_has_a_chapter(subject: str) -> None:
+    assert f"\n## {subject}\n" in (GUIDES / "embedding.md").read_text("utf-8")

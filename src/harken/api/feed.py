@@ -16,6 +16,9 @@ class ChangesRequest(ApiRequest, frozen=True, kw_only=True):
 
     after: int = 0
     """The number of the last change that is known; 0 for none."""
+    epoch: str = ""
+    """The epoch which that number belongs to; where the store has another one, all its changes are told, from the
+    first. Empty: whatever the store has."""
     limit: int = 1000
     """At most so many."""
     wait: float = 0.0
@@ -39,7 +42,9 @@ class ChangesAnswer(ApiAnswer, frozen=True, kw_only=True):
     """What came after a number."""
 
     epoch: str
-    """Whoever knows another epoch of this store starts over from 0."""
+    """Tells a store from its backups and repairs: whoever knows another one starts over with these changes."""
+    after: int
+    """The number after which they come: the one that was asked for, or 0 where the store has another epoch."""
     last: int
     """The number of the newest change there is."""
     changes: list[ChangeAnswer]
@@ -53,11 +58,14 @@ def changes(repo: Repo, request: ChangesRequest) -> ChangesAnswer:
             "a feed is asked with a number from 0, a limit from 1 and a wait of at most 60 seconds",
             hint="ask again after the wait instead of waiting longer",
         )
+    epoch = repo.epoch
+    after = request.after if request.epoch in ("", epoch) else 0
     if request.wait:
-        repo.wait(request.after, request.wait)
-    found = repo.since(request.after, request.limit)
+        repo.wait(after, request.wait)
+    found = repo.since(after, request.limit)
     return ChangesAnswer(
-        epoch=repo.epoch,
+        epoch=epoch,
+        after=after,
         last=repo.last_change(),
         changes=[
             ChangeAnswer(number=one.number, kind=one.kind, subject=one.subject, detail=one.detail) for one in found
