@@ -6,7 +6,8 @@ than reading it back: after a translation or a `context`, and for long chains of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -186,6 +187,17 @@ def find_recipe(store: Store, digits: str) -> tuple[str, Recipe] | None:
     """The answer whose name begins with these digits, and how it was made; None where that is not exactly one."""
     found = [item for item in _recipes(store, digits).items() if item[0].startswith(digits)]
     return found[0] if len(found) == 1 else None
+
+
+@contextmanager
+def keeping_recipes(store: Store) -> Iterator[None]:
+    """A block that may empty the cache. A name that was given out stays good: its recipe cannot be made again."""
+    keys = [_recipes_key(f"{n:02x}") for n in range(256)]
+    kept = {key: data for key in keys if (data := store.cached(key)) is not None}
+    yield
+    for key, data in kept.items():
+        with suppress(HarkenError):
+            store.cache(key, data)
 
 
 def _recipes_key(digits: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from harken import clock as clocks
+from harken.context.materialize import keeping_recipes
 from harken.store import Change, GcReport, Report, Store, backup, fsck, gc
 
 
@@ -36,8 +37,12 @@ class Upkeep:
     # -- looking after the store -------------------------------------------------------------------------------
 
     def gc(self, *, dry_run: bool = False, keep_cache: bool = False) -> GcReport:
-        """Remove what nothing needs: the cache, expired artifacts, empty space. Commits and their bytes stay."""
-        return gc(self.store, dry_run=dry_run, keep_cache=keep_cache, now=self.clock())
+        """Remove what nothing needs: the cache, expired artifacts, empty space. Commits and their bytes stay, and what
+        `materialize` answered can still be had by its name."""
+        if dry_run or keep_cache:
+            return gc(self.store, dry_run=dry_run, keep_cache=keep_cache, now=self.clock())
+        with keeping_recipes(self.store):
+            return gc(self.store, now=self.clock())
 
     def fsck(self, *, read_data: bool = False, repair: bool = False) -> Report:
         """Check that everything is what it says it is; `read_data` reads every byte, `repair` sets damage aside."""

@@ -67,6 +67,21 @@ class RepoContract(RepoSessionsContract):
         assert b"some bytes" == repo.get(artifact) == repo.get(f"art-{artifact[:12]}")
         assert made.bytes == repo.get(made.artifact)
 
+    def test_what_was_materialized_comes_back_by_its_name_after_a_gc(self, repo: Repo) -> None:
+        """#21"""
+        tip = grow(repo, 2)[-1]
+        asked: list[tuple[str | None, str | None, str]] = [
+            (tip.id, "codex-v1", "compaction"),
+            (tip.id, None, "root"),
+            (None, None, "compaction"),
+        ]
+        made = [repo.materialize(ref, format=format, stop=stop) for ref, format, stop in asked]
+
+        for _ in range(2):
+            repo.gc()
+            assert [one.bytes for one in made] == [repo.get(one.artifact) for one in made]
+        assert made[0].bytes == repo.get(f"art-{made[0].artifact[:12]}")
+
     def test_nothing_is_the_empty_conversation(self, repo: Repo) -> None:
         assert [] == decode_events(repo.materialize(None).bytes)
 
