@@ -33,7 +33,7 @@ from harken.formats.kit.jsonl import TOO_DEEP
 from harken.formats.session_log import (
     FORMAT,
     MAX_LINE,
-    Record,
+    LogRecord,
     encode,
     events_of,
     normalise,
@@ -46,7 +46,7 @@ from support.events import events as any_event
 DOCUMENT = Path(__file__).parents[2] / "docs" / "FORMAT.md"
 
 
-def read(data: bytes, size: int = 1 << 16) -> list[Record]:
+def read(data: bytes, size: int = 1 << 16) -> list[LogRecord]:
     return list(read_records(data[at : at + size] for at in range(0, len(data), size)))
 
 

@@ -145,12 +145,12 @@ def claim(head: bytes, path: str = "") -> Claim:
 
 
 def _claim_wrapped(record: Record) -> tuple[int, str]:
-    kind, payload = record.get("type"), record["payload"]
+    kind, payload = text_of(record.get("type")), record["payload"]
     if kind not in WRAPPED or not isinstance(record.get("timestamp"), str):
         return 0, ""
     if kind == SESSION_META:
         return (SURE, "is a `session_meta` with an id") if isinstance(payload.get("id"), str) else (0, "")
-    inner = payload.get("type")
+    inner = text_of(payload.get("type"))
     if (kind == ITEM and inner in ITEMS) or (kind == EVENT and inner in EVENTS):
         return 90, f"is a `{kind}` of type `{inner}`"
     told = {TURN_CONTEXT: "cwd", COMPACTED: "message"}
@@ -167,7 +167,7 @@ def _claim_bare(record: Record, named: bool) -> tuple[int, str]:
     if kind is None and isinstance(record.get("id"), str) and isinstance(record.get("timestamp"), str):
         about = "instructions" in record or "git" in record
         return (85, "begins a session of the first versions of Codex") if about else (0, "")
-    if named and kind in CALLS | OUTPUTS and isinstance(record.get("call_id"), str):
+    if named and text_of(kind) in CALLS | OUTPUTS and isinstance(record.get("call_id"), str):
         # Items alone may be anybody's.
         return 55, f"is a bare `{kind}`, and the file is named like a rollout"
     return 0, ""
