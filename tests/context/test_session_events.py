@@ -51,6 +51,18 @@ def test_an_agent_hangs_from_the_call_that_made_it(repo: Any) -> None:
     ]
 
 
+def test_what_an_agent_was_told_by_a_call_comes_from_whoever_made_the_call(repo: Any) -> None:
+    """#35: views said that it came from outside."""
+    viewer = SessionViewer.of(repo.events("aaa"))
+
+    assert [
+        (None, "find the bug"),
+        ("claude-code", "look for it"),
+        ("b1", "it is in line 7"),
+        ("claude-code", "line 7"),
+    ] == [(said["agent_id"], said["content"]) for said in viewer.extract_dialog(["claude-code", "b1"])]
+
+
 def test_the_views_of_a_log_work_on_it(repo: Any) -> None:
     viewer = SessionViewer.of(repo.events("aaa"))
 

@@ -345,14 +345,14 @@ class IndexBuilder:
 
 
 def _settle_authors(index: Index) -> None:
-    """Text without a maker was made by the agent whose call caused it."""
+    """Text without a maker was made by the agent whose call caused it, and a sub-agent's own prompt likewise."""
     for at, kind in enumerate(index.kinds):
-        if kind == TEXT and index.authors[at] is None and (makers := index.parents(at)):
-            index.authors[at] = index.holders[makers[0]]
+        if kind in (TEXT, HEARD) and index.authors[at] is None and (makers := index.parents(at)):
+            maker, is_prompt = index.holders[makers[0]], index.source[at] == at and index.kinds[makers[0]] == ACTION
+            index.authors[at] = maker if kind == TEXT or (is_prompt and maker != index.holders[at]) else None
 
 
-_UNSEEN = -(1 << 62)
-_OPEN = _UNSEEN + 1
+_UNSEEN, _OPEN = -(1 << 62), 1 - (1 << 62)
 
 
 def roots(source: list[int]) -> tuple[list[int], list[int]]:
