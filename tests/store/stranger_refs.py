@@ -119,6 +119,8 @@ def names(line):
         record = json.loads(line)
     except ValueError:
         return ()
+    if not isinstance(record, dict):
+        return ()
     inner = record.get("message") if isinstance(record.get("message"), dict) else {}
     payload = record.get("payload") if isinstance(record.get("payload"), dict) else {}
     told = (record.get("uuid"), record.get("message_id"), inner.get("id"), payload.get("id"))

@@ -148,6 +148,29 @@ def claude_code(data):
     return deltas
 
 
+def agents_of_claude_code(data):
+    """The lines of each agent inside a file that has a main line of its own."""
+    found, owners, main, side = {}, {}, False, False
+    for _, text in lines_of(data):
+        record = record_of(text) or {}
+        names = {key: record.get(key) if isinstance(record.get(key), str) else "" for key in KEYS}
+        speaks = record.get("type") in ("user", "assistant")
+        if record.get("isSidechain") is not True:
+            main = main or (speaks and text.endswith(b"\n"))
+            continue
+        side = side or speaks
+        agent = names["agentId"] or owners.get(names["parentUuid"]) or names["uuid"]
+        if not (names["agentId"] or names["uuid"]):
+            continue
+        if names["uuid"]:
+            owners[names["uuid"]] = agent
+        found.setdefault(agent, []).append(text)
+    return {agent: b"".join(lines) for agent, lines in found.items()} if main and side else {}
+
+
+KEYS = ("agentId", "uuid", "parentUuid")
+
+
 # -- Codex: cut-2 of codex ---------------------------------------------------------------------------------------------
 
 EVENTS = dict.fromkeys(("task_started", "turn_started"), "begin")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import harken
 from harken import formats
-from harken.formats import session_log
+from harken.formats import claude_code, session_log
 from support.recordings import CORPUS, FOLDER
 
 HERE = Path(__file__).parent
@@ -39,13 +39,26 @@ def test_the_stranger_imports_nothing_of_ours(name):
 # -- real files --------------------------------------------------------------------------------------------------------
 
 
+def import_into(path, places):
+    """A store with the sessions at these places, and what became of each file."""
+    repo = harken.open(path)
+    return repo, [result for result in repo.import_sessions(places) if result.status == "new"]
+
+
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory):
-    """A store with the recorded sessions and the example logs, and what became of each file."""
-    path = tmp_path_factory.mktemp("stranger") / "store.db"
-    with harken.open(path) as repo:
-        places = [FOLDER, *LOGS, *([CORPUS] if CORPUS else [])]
-        results = [result for result in repo.import_sessions(places) if result.status == "new"]
+    """The recorded sessions and the example logs."""
+    repo, results = import_into(tmp_path_factory.mktemp("stranger") / "store.db", [FOLDER, *LOGS])
+    with repo:
+        yield repo, results
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """The recorded sessions, and those of a corpus where one is named."""
+    places = [FOLDER, *([CORPUS] if CORPUS else [])]
+    repo, results = import_into(tmp_path_factory.mktemp("everything") / "store.db", places)
+    with repo:
         yield repo, results
 
 
@@ -55,8 +68,8 @@ def chain(repo, tip):
     return [tuple(getattr(commit, field) for field in fields) for commit in commits]
 
 
-def test_the_chains_of_recorded_files_have_the_names_and_seals_of_the_document(imported):
-    repo, results = imported
+def test_the_chains_of_recorded_files_have_the_names_and_seals_of_the_document(everything):
+    repo, results = everything
     templates = {template: format for format, (template, _) in stranger.RULES.items() if template != "harken"}
     files = [result for result in results if result.runtime in templates and Path(result.source).suffix == ".jsonl"]
     assert len(files) > 40
@@ -64,6 +77,13 @@ def test_the_chains_of_recorded_files_have_the_names_and_seals_of_the_document(i
         data, format = Path(result.source).read_bytes(), templates[result.runtime]
         session = stranger.session_of(result.source, format)
         assert stranger.chain_of(data, format, session) == chain(repo, result.tip), result.source
+        agents = stranger.agents_of_claude_code(data) if result.runtime == "claude-code" else {}
+        for agent, lines in agents.items():
+            row = repo.store.find_session(f"{result.session}/{agent}")
+            assert row is not None, (result.source, agent)
+            assert f"{result.source}#{agent}" in row.state.decode("utf-8", "replace").partition("\n")[0]
+            chains = [chain(repo, tip) for tip in (row.tip, *row.older)]
+            assert stranger.chain_of(lines, format, session) in chains, (result.source, agent)
 
 
 def test_logs_and_their_agents_have_the_sessions_names_and_seals_of_the_document(imported):
@@ -177,7 +197,12 @@ class Scribe:
         kind = pick(
             "user", "user", "assistant", "assistant", "assistant", "system", "summary", "progress", "last-prompt"
         )
-        line = {"type": kind, "uuid": "u", "isSidechain": pick(False, False, False, True, None)}
+        line = {
+            "type": kind,
+            "uuid": pick("u1", "u2", "u3", ""),
+            "parentUuid": pick("u1", "u2", None),
+            "isSidechain": pick(False, False, False, True, None),
+        }
         if kind == "assistant" and not self.rarely():
             content = pick([{"type": "text", "text": "hi"}], [{"type": "tool_use", "id": pick("c1", "c2")}])
             line["message"] = {"id": pick("m1", "m2", "m3", None), "content": content}
@@ -267,6 +292,8 @@ def test_any_file_is_cut_where_the_document_says(format, chance):
 @given(chance=st.randoms(use_true_random=False))
 def test_the_lines_of_an_agent_are_those_the_document_says(chance):
     scribe = Scribe(chance)
-    data = scribe.file(scribe.log_line)
+    log, file = scribe.file(scribe.log_line), scribe.file(scribe.claude_line)
+    inside = dict(claude_code.side_chains(file)) if claude_code.scan(file).side_chains else {}
 
-    assert stranger.agents_of_log(data) == dict(session_log.side_chains(data))
+    assert stranger.agents_of_log(log) == dict(session_log.side_chains(log))
+    assert stranger.agents_of_claude_code(file) == inside
