@@ -237,7 +237,7 @@ class TestAtATerminal:
         terminal.type("please wait\n")
         wait_until(lambda: b"please wait" in (tmp_path / "x.jsonl").read_bytes())
         terminal.press("\x03", "stopped; the session is kept")
-        place = len(terminal.seen)
+        place = terminal.seen.index("stopped; the session is kept")
         terminal.wait_for_prompt(after=place)
         terminal.type("hello\n")
         terminal.wait_for("Go on.", after=place)

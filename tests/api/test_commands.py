@@ -65,6 +65,11 @@ def test_a_chat_at_the_terminal_is_the_operation_that_stays_open() -> None:
     assert "OpenChat" in (FOLDER / "chat.py").read_text("utf-8")
 
 
+def test_an_operation_asks_repo_and_nothing_inside_it() -> None:
+    """A remote client answers like `Repo`, and has no store."""
+    assert [] == [path.name for path in FOLDER.parent.glob("api/*.py") if "repo.store" in path.read_text("utf-8")]
+
+
 def test_an_operation_has_a_command_or_a_reason() -> None:
     used = {"chat"}.union(*(called(path.stem, "") for path in FOLDER.glob("*.py")))
 

@@ -124,11 +124,15 @@ class TestChat:
     def test_what_makes_no_sense_is_refused_and_leaves_no_file(self, repo: Repo, tmp_path: Path) -> None:
         there = tmp_path / "there.jsonl"
         list(chat(None, ChatRequest(file=str(there))))
+        begun = tmp_path / "begun.jsonl"
+        list(chat(None, ChatRequest(file=str(begun), texts=("hello",))))
         for request, error in (
             (ChatRequest(file=str(tmp_path / "none.jsonl"), resume=True), NotFound),
             (ChatRequest(file=str(there)), BadRequest),
             (ChatRequest(file=str(tmp_path)), BadRequest),
             (ChatRequest(file=str(there), resume=True, ref="x"), BadRequest),
+            (ChatRequest(file=str(begun), resume=True, system_prompt="Be brief."), BadRequest),
+            (ChatRequest(file=str(tmp_path / "a.jsonl"), ref="x", system_prompt="Be brief."), BadRequest),
             (ChatRequest(file=str(tmp_path / "a.jsonl"), model="scripted:none.json"), NotFound),
             (ChatRequest(file=str(tmp_path / "a.jsonl"), ref="nowhere"), NotFound),
         ):

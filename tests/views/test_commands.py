@@ -329,6 +329,24 @@ class TestMistakes:
         assert "1,997 more lines with problems" in err
 
 
+class TestBesideAStore:
+    def test_a_file_is_looked_at_whatever_the_store_is_like(self, harken, log, tmp_path, monkeypatch):
+        (tmp_path / "broken.db").write_bytes(b"this is no database, and never was one" * 100)
+        monkeypatch.setenv("HARKEN_STORE", str(tmp_path / "broken.db"))
+
+        assert (0, "") == harken("view", "tree", log)[::2]
+        assert (0, "") == harken("trace", log, "m24")[::2]
+        assert 0 != harken("view", "tree", "session")[0]
+
+    def test_a_session_may_be_called_like_a_folder(self, harken, log, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("HARKEN_STORE", str(tmp_path / "store.db"))
+        harken("import", log)
+        (tmp_path / "cafe").mkdir()
+
+        assert "Jill" in harken("view", "tree", "cafe")[1]
+
+
 class TestTrace:
     def test_goes_back_and_on(self, harken, log):
         _, out, _ = harken("trace", log, "m24", "--json")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
-from harken.agents import MissingHook, load_session, open_model
+from harken.agents import Agent, MissingHook, load_session, open_model
 from harken.errors import BadRequest, Locked, NotFound
 from harken.log import Session
 from harken.repo import Repo
@@ -34,7 +34,7 @@ class ChatRequest(ApiRequest, frozen=True, kw_only=True):
     model: str | None = None
     """A model that LiteLLM knows, `scripted:FILE`, `replay:LOG` or `demo`; None: what the session had, or `demo`."""
     system_prompt: str | None = None
-    """Who the root agent is; None: what the session had."""
+    """Who the root agent is, in a session that begins with nothing; None: what the session had."""
     texts: tuple[str, ...] = ()
     """What is said to the root agent, one after the other. A turn that was not finished is finished first."""
 
@@ -67,6 +67,10 @@ class ChatReply(ApiAnswer, frozen=True, kw_only=True):
     """Its answer; null where it had none."""
 
 
+_INSTRUCTED = "this session has begun, and its root agent has been told who it is"
+_INSTRUCT = "a system prompt is for a new session that begins with nothing"
+
+
 class OpenChat:
     """A session that is open. Without a store it is a log alone; with one, what each agent knows is kept there too."""
 
@@ -76,13 +80,23 @@ class OpenChat:
             raise BadRequest("a session that is there has its beginning", hint="leave `ref` out, or name a new file")
         if request.model is not None:
             open_model(request.model, near=path.parent)  # a model that cannot be had is told before a file is made
+        if request.ref and request.system_prompt is not None:
+            raise BadRequest(_INSTRUCTED, hint=_INSTRUCT)
+        self.session = _session(repo, path, request.ref, warn)
+        try:
+            self.root = self._load(request)
+        except BaseException:
+            self.session.close()
+            raise
+
+    def _load(self, request: ChatRequest) -> Agent:
+        known = self.session.agents.get(self.session.root or "")
+        if request.system_prompt is not None and known is not None and known.entries:
+            raise BadRequest(_INSTRUCTED, hint=_INSTRUCT)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MissingHook)  # told by `start`
-            self.root, self.session = load_session(
-                _session(repo, path, request.ref, warn),
-                language_model=request.model,
-                system_prompt=request.system_prompt,
-            )
+            root, _ = load_session(self.session, language_model=request.model, system_prompt=request.system_prompt)
+        return root
 
     def start(self) -> ChatStart:
         """How it begins."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from harken.context import find
 from harken.repo import CommitFacts, Repo
 from harken.store import CHECKPOINTS as CHECKPOINTS  # what a shell offers to choose from
 from harken.store import COMMIT_TYPES as COMMIT_TYPES
@@ -87,12 +86,12 @@ class CompactAnswer(CommitAnswer, frozen=True, kw_only=True):
 
 def compact(repo: Repo, request: CompactRequest) -> CompactAnswer:
     """Fold a chain into a summary; the chain stays as it is below it."""
-    branch = find(repo.store, request.ref).branch
     commit = repo.compact(
         request.ref, request.summary, model=request.model, created_at=request.created_at, who=request.who
     )
-    shown = repo.show(commit)
-    return CompactAnswer(**commit_fields(commit), summary=shown.summary, branch=branch.name if branch else "")
+    shown, name = repo.show(commit), repo.find_name(request.ref)
+    moved = name is not None and name.kind == "branch" and name.target == commit.id
+    return CompactAnswer(**commit_fields(commit), summary=shown.summary, branch=request.ref if moved else "")
 
 
 class SnapshotRequest(ApiRequest, frozen=True, kw_only=True):

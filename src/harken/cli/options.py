@@ -42,6 +42,20 @@ def pass_repo_or_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P
     return _passing(function, _open_beside_files)
 
 
+def pass_repo_unless_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+    """Give the command its store; for a SESSION that is a file it is not even looked at, since it may be damaged."""
+    return _passing(function, _open_unless_file)
+
+
+def _open_unless_file(ctx: click.Context) -> Repo:
+    import harken
+
+    session = ctx.params.get("session") or ctx.params["words"][0]
+    if Path(session).exists() and not Path(session).is_dir():
+        return harken.open("memory:")
+    return _open_beside_files(ctx)
+
+
 def _open(ctx: click.Context, *, create: bool) -> Repo:
     """The store that `--store`, HARKEN_STORE or the default names."""
     import harken

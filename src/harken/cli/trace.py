@@ -8,7 +8,7 @@ import click
 
 from . import completing
 from .opening import open_view
-from .options import json_option, pass_repo_or_file
+from .options import json_option, pass_repo_unless_file
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -42,7 +42,7 @@ def trace_command(words: tuple[str, ...], session: str | None, full: bool, as_js
     _trace(session or words[0], words[-1], full=full, as_json=as_json)
 
 
-@pass_repo_or_file
+@pass_repo_unless_file
 def _trace(repo: Repo, session: str, message: str, *, full: bool, as_json: bool) -> None:
     from harken.api.views import MessageViewRequest, trace
 

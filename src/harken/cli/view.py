@@ -9,7 +9,7 @@ import click
 
 from . import completing, ui
 from .opening import open_view
-from .options import json_option, pass_repo_or_file
+from .options import json_option, pass_repo_unless_file
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -54,7 +54,7 @@ def show(rows: Iterable[ApiAnswer], drawn: Iterable[Text], *, as_json: bool, not
 @session_argument
 @agents_argument
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def dialog(repo: Repo, session: str, agents: tuple[str, ...], as_json: bool) -> None:
     """Show what agents said to each other, each thing once
 
@@ -78,7 +78,7 @@ def dialog(repo: Repo, session: str, agents: tuple[str, ...], as_json: bool) -> 
 @click.option("--system", is_flag=True, help="Show the instructions too")
 @click.option("--short", is_flag=True, help="Show one line of each text")
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def perspective(repo: Repo, session: str, agents: tuple[str, ...], system: bool, short: bool, as_json: bool) -> None:
     """Show what an agent heard, did, received and said
 
@@ -103,7 +103,7 @@ def perspective(repo: Repo, session: str, agents: tuple[str, ...], system: bool,
 @agents_argument
 @full_option
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def flow(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_json: bool) -> None:
     """Show each text, what caused it, and to whom it went
 
@@ -124,7 +124,7 @@ def flow(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_json:
 @view_command.command("tree")
 @session_argument
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def tree(repo: Repo, session: str, as_json: bool) -> None:
     """Show the agents and who made whom
 
@@ -146,7 +146,7 @@ def tree(repo: Repo, session: str, as_json: bool) -> None:
 @agents_argument
 @full_option
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def timeline(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_json: bool) -> None:
     """Show every event in the order it happened
 
@@ -173,7 +173,7 @@ def timeline(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_j
 @agents_argument
 @full_option
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def sequence(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_json: bool) -> None:
     """Show who said what to whom
 
@@ -194,7 +194,7 @@ def sequence(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_j
 @session_argument
 @click.argument("message")
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def heard(repo: Repo, session: str, message: str, as_json: bool) -> None:
     """Show who heard a message, and in which words
 
@@ -219,7 +219,7 @@ def heard(repo: Repo, session: str, message: str, as_json: bool) -> None:
 @view_command.command("interventions")
 @session_argument
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def interventions(repo: Repo, session: str, as_json: bool) -> None:
     """Show every delivery that was changed or blocked on its way
 
@@ -244,7 +244,7 @@ def interventions(repo: Repo, session: str, as_json: bool) -> None:
 @click.argument("what", metavar="MESSAGE|TEXT")
 @click.option("--at", metavar="TIME|MESSAGE", help="What counts is what had happened by then (see above)")
 @json_option
-@pass_repo_or_file
+@pass_repo_unless_file
 def knows(repo: Repo, session: str, agent: str, what: str, at: str | None, as_json: bool) -> None:
     """Say whether a message or some words had reached an agent
 
