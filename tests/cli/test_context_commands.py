@@ -157,7 +157,7 @@ class TestShow:
 
         out = run("show", "s@m1a").out
 
-        for words in (commit.id, "tkt-7", "read the parser", "4 messages", "question 1", 'Read {"path":"x"}', "(me)"):
+        for words in (commit.id, "tkt-7", "read the parser", "2 messages", "question 1", 'Read {"path":"x"}', "(me)"):
             assert words in out
 
     def test_json_has_the_annotations_and_the_children(self, repo: Repo, run: Run) -> None:
@@ -178,7 +178,7 @@ class TestMaterialize:
         done = run("materialize", tip.short)
 
         assert flat([1, 2]) == decode_events(done.data)
-        assert "tier 1 (native): 8 messages" in done.err
+        assert "tier 1 (native): 4 messages" in done.err
 
     def test_writes_a_file_and_says_how_it_was_made(self, repo: Repo, run: Run, tmp_path: Path) -> None:
         tip = chain(repo, [1])
@@ -514,7 +514,7 @@ class TestTheRest:
         rows.reverse()
         expected = {"session", "runtime", "title", "tip", "started", "ended", "messages", "parent"}
         assert expected <= rows[0].keys()
-        assert (tip.short, 4, None, "claude-code") == tuple(
+        assert (tip.short, 2, None, "claude-code") == tuple(
             rows[0][k] for k in ("tip", "messages", "parent", "runtime")
         )
         assert ["summer"] == [row["session"] for row in run("sessions", "--runtime", "codex", "--json").json]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from harken.errors import BadRequest, Evicted, NotFound
+import msgspec
+
+from harken.context import Shown, count
+from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.repo import Repo
 
@@ -110,7 +113,7 @@ class ShowAnswer(ShownCommit, frozen=True, kw_only=True):
 
 def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
     """One commit, with what it adds and what was said about it."""
-    shown = repo.show(request.ref)
+    shown = _sized(repo, repo.show(request.ref))
     children = repo.children(shown)
     content, unread = _content(repo, shown.id) if request.content else ([], "")
     return ShowAnswer(
@@ -121,6 +124,17 @@ def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
         content=content,
         unread=unread,
     )
+
+
+def _sized(repo: Repo, shown: Shown) -> Shown:
+    """The commit with an estimate of its tokens, where whoever made it did not count them."""
+    if shown.token_count is not None:
+        return shown
+    try:
+        counts = count(repo.delta(shown.id))
+    except HarkenError:
+        return shown  # its bytes are gone, or nobody can read them: unknown
+    return msgspec.structs.replace(shown, token_count=counts.tokens, approximate=counts.approximate)
 
 
 def _content(repo: Repo, commit: str) -> tuple[list[EventLine], str]:

@@ -123,8 +123,6 @@ def _draft(facts: Draft, delta: Delta, *, artifact: str, parent: str, time: int,
         commit_type=delta.commit_type,
         checkpoint=delta.checkpoint,
         message_count=delta.messages,
-        token_count=(delta.end - delta.start) // 4,
-        approximate=True,
         spawned_from=facts.spawned_from if first else None,
         forked_from=facts.forked_from if first else "",
     )

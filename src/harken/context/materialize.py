@@ -74,6 +74,7 @@ def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: s
     answer = _answer(pieces, target)
     linear = stop != walk.COMPACTION or all(walk.is_linear(piece.name) for piece in pieces)
     total = _count(answer, pieces, commits, plain=linear)
+    total = total.conversation if stop == walk.COMPACTION else total
     made = Materialized(
         bytes=answer.data,
         artifact=ids.artifact_id(answer.data),
@@ -107,12 +108,17 @@ def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link]
     # Commits know their own counts; only what `context` left out or a translation dropped has to be measured again.
     readable = [piece for piece in pieces if piece.format and "read" in piece.format.can]
     if plain or len(readable) < len(pieces):
-        return Counts.total(
+        told = Counts.total(
             [
                 Counts(messages=commit.message_count, tokens=commit.token_count, approximate=commit.approximate)
                 for commit in commits
             ]
         )
+        if told.tokens is not None or len(readable) < len(pieces):
+            return told
+        # An import counts messages; tokens are estimated from the text when somebody asks.
+        measured = Counts.total([piece.format.measure(piece.data) for piece in pieces if piece.format])
+        return msgspec.structs.replace(measured, messages=told.messages)
     if answer.events is not None:
         return count(answer.events)
     return Counts.total([piece.format.measure(piece.data) for piece in pieces if piece.format])

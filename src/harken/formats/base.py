@@ -40,6 +40,18 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | None = None
     approximate: bool = False
     """Whether some of the tokens are estimated from characters."""
+    standing: int | None = None
+    """What the model last counted: everything it had before it, from whatever stretch, and its answer."""
+    since: int = 0
+    """Tokens behind that, estimated from characters."""
+
+    @property
+    def conversation(self) -> Counts:
+        """The same for a stretch that is all the model has before it: what it counted itself stands."""
+        if self.standing is None:
+            return self
+        tokens = figure(self.standing + self.since)
+        return msgspec.structs.replace(self, tokens=tokens, approximate=self.since > 0)
 
     @classmethod
     def total(cls, parts: Sequence[Counts]) -> Counts:
@@ -47,10 +59,13 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         counted make the rest an estimate."""
         messages = [part.messages for part in parts if part.messages is not None]
         tokens = [part.tokens for part in parts if part.tokens is not None]
+        last = next((at for at in range(len(parts), 0, -1) if parts[at - 1].standing is not None), 0)
         return cls(
             messages=sum(messages) if len(messages) == len(parts) else None,
             tokens=figure(sum(tokens)) if tokens or not parts else None,
             approximate=any(part.approximate for part in parts) or len(tokens) < len(parts),
+            standing=parts[last - 1].standing if last else None,
+            since=parts[last - 1].since + sum(part.tokens or 0 for part in parts[last:]) if last else 0,
         )
 
 
@@ -308,25 +323,33 @@ def count(events: Iterable[Event]) -> Counts:
     Messages are prompts and responses (`Tally.messages`). Tokens are what the provider counted for what the model
     wrote, and a quarter of the characters for everything else."""
     events = list(events)
-    written = heard = 0
+    written = heard = since = 0
+    standing: int | None = None
     usage: dict[tuple[str, str], int] = {}
     for event in events:
         if isinstance(event, Metric):
             # One message may be reported several times while it grows; the largest report is the last.
             key = (event.api_id, event.request_id) if event.api_id or event.request_id else (str(len(usage)), "@")
             usage[key] = max(usage.get(key, 0), figure(event.output_tokens) or 0)
+            told = event.tokens.possible
+            if told.prompt and not event.ends_run and not event.scope:
+                standing, since = told.prompt + (told.output or 0), 0
         if not isinstance(event, CONVERSATION):
             continue
+        size = characters(event)
+        since += size
         if isinstance(event, SAID_BY_THE_MODEL):
-            written += characters(event)
+            written += size
         else:
-            heard += characters(event)
+            heard += size
     counted = sum(usage.values())
     guessed = heard if counted else heard + written
     return Counts(
         messages=Tally.of(events).messages,
         tokens=figure(counted + guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
+        standing=standing,
+        since=since // CHARACTERS_PER_TOKEN if standing is not None else 0,
     )
 
 

@@ -18,6 +18,7 @@ from harken.events import (
     TranscriptEdit,
 )
 from harken.events.base import excerpt
+from harken.events.runs import Tokens
 
 WIDTH = 110
 
@@ -50,12 +51,19 @@ def _parts(event: Event) -> tuple[str, str]:
         case Error():
             return "error", event.message
         case Metric():
-            return "usage", f"{_told(event.input_tokens)} tokens in, {_told(event.output_tokens)} out"
+            return "usage", _used(event)
         case Output():
-            return "unread", event.why or event.raw[:1000].decode("utf-8", "replace")
+            # What is understood and no part of the conversation is not unread.
+            return "unread" if event.why else "other", event.why or event.raw[:1000].decode("utf-8", "replace")
         case TranscriptEdit():
             return "edit", f"{event.action} {event.start}:{event.n}"
     return event.kind[:9], ""
+
+
+def _used(event: Metric) -> str:
+    if event.tokens == Tokens() and event.cost_usd is not None:
+        return f"${event.cost_usd:.4f}" + (" so far" if event.scope else "")
+    return f"{_told(event.input_tokens)} tokens in, {_told(event.output_tokens)} out"
 
 
 def _told(count: int | None) -> str:

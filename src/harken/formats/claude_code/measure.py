@@ -49,7 +49,8 @@ def measure(data: bytes) -> Counts:
     if any(mark in data for mark in _SELDOM):
         return count(read(data))
     named: dict[str, int] = {}
-    messages = written = heard = 0
+    messages = written = heard = since = 0
+    standing: int | None = None
     for start, end in lines(data):
         if is_overlong(end - start):
             continue
@@ -62,10 +63,13 @@ def measure(data: bytes) -> Counts:
         if body is None or line.type not in CONVERSATION:
             continue
         size = memoryview(body.content).nbytes
+        since += size
         if line.type == "user":
             heard += size
             continue
         written += size
+        if body.usage is not None and (prompt := _prompt(body.usage)):
+            standing, since = prompt + (body.usage.output_tokens or 0), 0
         key = f"{body.id} {line.requestId or ''}" if body.id else f"@{start}"
         named[key] = max(named.get(key, 0), (body.usage.output_tokens or 0) if body.usage else 0)
     counted = sum(named.values())
@@ -74,6 +78,15 @@ def measure(data: bytes) -> Counts:
         messages=messages,
         tokens=figure(counted + guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
+        standing=standing,
+        since=since // CHARACTERS_PER_TOKEN if standing is not None else 0,
+    )
+
+
+def _prompt(usage: UsageFields) -> int:
+    """How much the model had before it, from the cache or not."""
+    return sum(
+        count or 0 for count in (usage.input_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
     )
 
 
