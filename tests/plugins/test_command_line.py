@@ -7,72 +7,14 @@ import shlex
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from support.desk import Desk
 from support.installing import install
 
-PROJECT = Path(__file__).parent
 NAMES = ["notebook", "scribe", "ledger"]
-
-
-@dataclass
-class Desk:
-    """A user's home with the demo runtimes installed, and `harken` as that user calls it."""
-
-    folder: Path
-    environment: dict[str, str]
-
-    def call(self, *words: str, check: int | None = 0, **more: str) -> str:
-        """A program's output; its exit status has to be as expected."""
-        done = subprocess.run(
-            words, env=self.environment | more, cwd=self.folder, capture_output=True, text=True, timeout=120
-        )
-        assert check in (None, done.returncode), f"{words}: {done.stdout}{done.stderr}"
-        self.errors = done.stderr
-        return done.stdout
-
-    def harken(self, *words: str, **more: Any) -> str:
-        return self.call(sys.executable, "-m", "harken", *words, **more)
-
-    def lines(self, *words: str, **more: Any) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.harken(*words, "--json", **more).splitlines()]
-
-    def sessions(self, name: str) -> list[dict[str, Any]]:
-        """What an import says of the runtime's sessions."""
-        return [line for line in self.lines("import") if line.get("runtime") == name]
-
-    def conversation(self, ref: str) -> list[str]:
-        events = self.harken("materialize", ref, "--format", "session-log-v2")
-        return [line["content"] for line in map(json.loads, events.splitlines()) if line.get("content")]
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    environment = install(PROJECT, tmp_path / "installed")
-    (tmp_path / "run").mkdir()
-    return Desk(
-        tmp_path,
-        environment
-        | {
-            "HOME": str(tmp_path),
-            "HARKEN_STORE": str(tmp_path / "store.db"),
-            "XDG_RUNTIME_DIR": str(tmp_path / "run"),
-            "XDG_CONFIG_HOME": str(tmp_path / "config"),
-            "LANG": "C.UTF-8",
-        },
-    )
-
-
-@pytest.fixture
-def session(desk: Desk, name: str) -> str:
-    """A session of one prompt, made by the program itself."""
-    desk.call(name, "ask", "one")
-    [line] = desk.sessions(name)
-    return str(line["session"])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -173,7 +173,7 @@ class DiffStart(ApiAnswer, frozen=True, kw_only=True):
     ancestor_short: str | None
     """Its short name."""
     unread: int
-    """Commits whose format cannot be read here; they are on neither side."""
+    """Commits that cannot be read here, for their format or what they hold; they are on neither side."""
 
 
 class DiffLine(EventLine, frozen=True, kw_only=True):

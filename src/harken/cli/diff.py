@@ -38,4 +38,4 @@ def diff_command(repo: Repo, a: str, b: str, as_json: bool) -> None:
         if isinstance(one, DiffStart):
             unread = one.unread
     if unread:
-        ui.warn(f"{unread} commits are in formats that cannot be read here")
+        ui.warn(f"{unread} commits cannot be read here, and are on neither side")

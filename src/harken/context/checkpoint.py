@@ -67,7 +67,7 @@ def weigh_content(format: str, data: bytes, *, counted: bool) -> Counts:
     known.join([data])
     # Lines are read one by one, whatever is wrong with another. What is read in one piece has to be whole: joined to
     # others, it would leave nothing of them.
-    events = known.read(data) if known.join is not concatenate and "read" in known.can else None
+    events = known.read_delta(data) if known.join is not concatenate and "read" in known.can else None
     if events and isinstance(bad := events[0], Output) and bad.why and bad.raw == data:
         raise BadRecord(f"these bytes are no {format}: {bad.why}", hint="they may be cut off; give all of them")
     if counted:

@@ -116,7 +116,7 @@ def delta_events(store: Store, commit: Commit) -> list[Event]:
             hint=f"`harken materialize {commit.short}` writes its bytes as they are",
         )
     data = store.get(commit.artifact)
-    return walk.named(known, known.read(data), _begin(store, commit, data))
+    return walk.added(known, data, _begin(store, commit, data))
 
 
 def _begin(store: Store, commit: Commit, data: bytes) -> int | None:

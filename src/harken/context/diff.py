@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harken.events import Event
+from harken.events import Event, Output
 from harken.events.cbor import encode_event
 from harken.formats import find as find_format
 from harken.formats.base import CONVERSATION
@@ -25,7 +25,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     there: tuple[Event, ...]
     """What only the second knows."""
     unread: int = 0
-    """Commits whose format nobody here can read; they are in neither list."""
+    """Commits that nobody here can read, for their format or what they hold; they are in neither list."""
 
 
 def diff(store: Store, a: Commit, b: Commit) -> Diff:
@@ -58,7 +58,10 @@ def _events(store: Store, chain: Sequence[Link], shared: set[str]) -> tuple[list
         if known is None or "read" not in known.can:
             unread += 1
             continue
-        found += [e for e in walk.named(known, known.read(data), begin) if isinstance(e, CONVERSATION)]
+        events = walk.added(known, data, begin)
+        said = [event for event in events if isinstance(event, CONVERSATION)]
+        unread += not said and any(isinstance(event, Output) and bool(event.why) for event in events)
+        found += said
     return found, unread
 
 

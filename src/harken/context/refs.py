@@ -203,9 +203,14 @@ def message_commit(store: Store, tip: str, message: str) -> Link | None:
     for needle in (message.encode("utf-8", "replace"), b"\\u"):
         contents = store.get_many([link.artifact for link in deltas])
         for link, data in zip(deltas, contents, strict=True):
-            if needle in data and _holds(link.format, data, message, as_stored=place is not None):
+            if _may_hold(link.format, data, needle) and _holds(link.format, data, message, as_stored=place is not None):
                 return link
     return None
+
+
+def _may_hold(format: str, data: bytes, needle: bytes) -> bool:
+    """Whether the delta has to be read to know; one that is no file of its format may spell names in any way."""
+    return needle in data or ((known := find_format(format)) is not None and known.delta_reader is not None)
 
 
 def _at_place(store: Store, tip: str, place: int) -> tuple[Link, int, bytes] | None:
@@ -226,7 +231,7 @@ def _names(format: str, data: bytes, begin: int) -> list[str]:
     known = find_format(format)
     if known is None or "read" not in known.can:
         return [f"@{begin}"]
-    return [event.message_id for event in walk.named(known, known.read(data), begin)]
+    return [event.message_id for event in walk.added(known, data, begin)]
 
 
 def _has_unnamed(format: str, data: bytes, offset: int) -> bool:
@@ -254,7 +259,7 @@ def _holds(format: str, data: bytes, message: str, *, as_stored: bool) -> bool:
         return not as_stored
     if as_stored and not known.names_stored:
         return False
-    return any(event.message_id == message or event.api_id == message for event in known.read(data))
+    return any(event.message_id == message or event.api_id == message for event in known.read_delta(data))
 
 
 # -- what to say when it names nothing -------------------------------------------------------------------------------

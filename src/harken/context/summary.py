@@ -22,7 +22,7 @@ def line(events: Sequence[Event]) -> str:
 def line_of(known: Format, data: bytes) -> str:
     """`line` for a delta, from a brief look at it where that is enough."""
     brief = known.brief_reader(data) if known.brief_reader is not None else None
-    return (_outline(brief) if brief else "") or line(known.read(data))
+    return (_outline(brief) if brief else "") or line(known.read_delta(data))
 
 
 def _outline(events: Sequence[Event]) -> str:

@@ -221,6 +221,11 @@ def starts(store: Store, tip: str) -> tuple[dict[str, int], int, bytes]:
     return found, at, data
 
 
+def added(format: Format, delta: bytes, begin: int | None) -> list[Event]:
+    """What a commit adds, as events: those of its delta, as the chain calls them, in which it begins at that place."""
+    return named(format, format.read_delta(delta), begin)
+
+
 def named(format: Format, events: Sequence[Event], begin: int | None) -> list[Event]:
     """A delta's events as the chain calls them, in which the delta begins at that place; None where it is no part of
     the count, and its records have no place."""

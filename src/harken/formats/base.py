@@ -141,6 +141,9 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     events would say less: what Claude Code sends to the API holds blocks and repairs that no event has a place for."""
     measurer: Callable[[bytes], Counts] | None = None
     """How much a delta holds, where that can be told without reading all of it."""
+    delta_reader: Callable[[bytes], Iterable[Event]] | None = None
+    """What a delta adds, where a delta alone is no file of this format: a message of a document, and the tail with what
+    stands around the messages, which adds those that it holds. A whole file is a delta too."""
     brief_reader: Callable[[bytes], Sequence[Event] | None] | None = None
     """The prompts, answers and calls of a delta, all that a line about it needs, where that is quicker than reading it;
     None where the reader has to be asked."""
@@ -172,6 +175,11 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
             )
         return list(self.reader(data))
 
+    def read_delta(self, data: bytes) -> list[Event]:
+        """The events that a commit with these bytes adds to its chain. The deltas of a chain, read one by one, say what
+        they say joined; `SESSION@MESSAGE`, `log`, `show` and `diff` rest on it."""
+        return self.read(data) if self.delta_reader is None else list(self.delta_reader(data))
+
     def read_conversation(self, data: bytes) -> list[Event]:
         """The events of the conversation as it stands, in the order the model reads them."""
         return self.read(data) if self.conversation_reader is None else list(self.conversation_reader(data))
@@ -192,7 +200,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
         """How much a delta holds, as far as anybody can tell."""
         if self.measurer is not None:
             return self.measurer(data)
-        return count(self.read(data)) if self.reader is not None else weigh(len(data))
+        return count(self.read_delta(data)) if self.reader is not None else weigh(len(data))
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def guarded(found: Format) -> Format:
     return msgspec.structs.replace(found, **wrapped)
 
 
-_READERS = ("reader", "conversation_reader")
+_READERS = ("reader", "delta_reader", "conversation_reader")
 
 
 def _failed(found: Format, problem: Exception) -> str:

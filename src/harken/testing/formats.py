@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from harken.context.summary import line, line_of
 from harken.errors import BadRecord
-from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.events import Event, Output, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.formats import Format
 from harken.formats.kit.claims import ENOUGH, HEAD, NO_CLAIM
 
@@ -91,6 +91,27 @@ class FormatContract:
 
     @EXAMPLES
     @given(data=st.data())
+    def test_a_whole_file_is_a_delta_too(self, data: st.DataObject) -> None:
+        """Whoever keeps a session by hand gives all of it: read as a delta it says the same."""
+        if "read" not in self.format.can:
+            return
+        source = data.draw(damaged(self.samples))
+
+        assert _told(self.format.read(source)) == _told(self.format.read_delta(source))
+
+    @EXAMPLES
+    @given(first=conversations(), second=conversations())
+    def test_two_conversations_joined_say_what_each_says(self, first: list[Event], second: list[Event]) -> None:
+        if not {"read", "write"} <= self.format.can:
+            return
+        deltas = [self.format.write(events).data for events in (first, second)]
+
+        joined = self.format.read(self.format.join([delta for delta in deltas if delta]))
+
+        assert said(joined) == [words for delta in deltas for words in said(self.format.read_delta(delta))]
+
+    @EXAMPLES
+    @given(data=st.data())
     def test_the_line_of_a_brief_look_is_the_line_of_all_events(self, data: st.DataObject) -> None:
         source = data.draw(damaged(self.samples))
         if self.format.brief_reader is None:
@@ -98,7 +119,7 @@ class FormatContract:
         for delta in self.format.split(source):
             content = source[delta.start : delta.end]
 
-            assert line(self.format.read(content)) == line_of(self.format, content)
+            assert line(self.format.read_delta(content)) == line_of(self.format, content)
 
     @EXAMPLES
     @given(data=st.data())
@@ -189,6 +210,11 @@ class FormatContract:
 
         assert not missing or written.losses, f"gone without a word: {missing}"
         assert all(loss.count > 0 and loss.why for loss in written.losses)
+
+
+def _told(events: Sequence[Event]) -> list[Event]:
+    """The events, whatever reason is given for those that could not be read."""
+    return [event.replace(why="unread") if isinstance(event, Output) and event.why else event for event in events]
 
 
 def said(events: Sequence[Event]) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from harken import formats, runtimes
 from harken.context import get_session, materialize
+from harken.context.walk import added, joined, places
 from harken.events import Event, ToolCall
 from harken.events.cbor import decode_events, encode_events
 from harken.formats.kit.claims import ENOUGH, HEAD
@@ -158,13 +159,39 @@ class RuntimeContract:
     @EXAMPLES
     @given(data=st.data())
     def test_a_scan_never_raises_and_leaves_out_no_byte(self, data: st.DataObject) -> None:
-        hostile = data.draw(damaged([sample for _, sample in self.samples]))
+        hostile = data.draw(damaged(self._contents()))
 
         facts = self.runtime.read.scan(hostile, b"")
 
         if self.runtime.source == "file":
             deltas = [delta for delta in facts.deltas if delta.commit_type == "delta"]
             assert len(hostile) == sum(delta.end - delta.start for delta in deltas)
+
+    @EXAMPLES
+    @given(data=st.data())
+    def test_each_delta_alone_says_what_it_adds(self, data: st.DataObject) -> None:
+        """Read one by one, under the names that the chain gives them, they say what the whole says: `log`, `show`,
+        `diff` and `SESSION@MESSAGE` look at one alone."""
+        source = data.draw(st.sampled_from(self._contents()) | damaged(self._contents()))
+        known = formats.get(self.runtime.format)
+        deltas = self._deltas(source)
+
+        alone: list[Event] = []
+        begin = 0
+        for delta in deltas:
+            alone += added(known, delta, begin)
+            begin += places(known, delta)
+
+        assert _names(alone) == _names(added(known, joined(known, deltas), 0))
+        assert said(alone) == said(known.read(joined(known, deltas)))
+
+    def _contents(self) -> list[bytes]:
+        return [sample for _, sample in self.samples]
+
+    def _deltas(self, source: bytes) -> list[bytes]:
+        """The bytes of the deltas that the scan finds in a session."""
+        found = [delta for delta in self.runtime.read.scan(source, b"").deltas if delta.commit_type == "delta"]
+        return [source[delta.start : delta.end] if delta.content is None else delta.content for delta in found]
 
     @EXAMPLES
     @given(data=st.data())
@@ -301,6 +328,10 @@ class RuntimeContract:
         """The part that runs, for runtimes that have one."""
         if self.runtime.launch is not None:
             yield self.runtime.launch
+
+
+def _names(events: Sequence[Event]) -> list[tuple[str, int, str]]:
+    return [(event.message_id, event.index, event.kind) for event in events]
 
 
 def _conversation() -> bytes:

@@ -21,7 +21,6 @@ from .records import Record, encode, events_of, parse, records_of
 
 LIST = b'"messages":['
 ENVELOPE = b'{"envelope":'
-MESSAGE = b'{"id":'
 
 
 def document(kind: str, session: str, cwd: str, messages: Sequence[Record]) -> bytes:
@@ -30,11 +29,15 @@ def document(kind: str, session: str, cwd: str, messages: Sequence[Record]) -> b
 
 def places(data: bytes) -> list[tuple[int, int]] | None:
     """Where the messages of a document stand in it; None where it is none."""
-    # Every byte is a character here, so places in the text are places in the bytes.
-    text = data.decode("latin-1")
     at = data.find(LIST) + len(LIST)
     if at < len(LIST) or parse(data) is None:
         return None
+    # Every byte is a character here, so places in the text are places in the bytes.
+    return values(data.decode("latin-1"), at)
+
+
+def values(text: str, at: int) -> list[tuple[int, int]] | None:
+    """Where the values of a list stand in a text, from one of them to the end of the list."""
     found: list[tuple[int, int]] = []
     while text[at : at + 1] not in ("]", ""):
         try:
@@ -78,6 +81,28 @@ class DocumentFormat:
         for start, end in found or ():
             yield from events_of(data[start:end])
 
+    def read_delta(self, delta: bytes) -> Iterator[Event]:
+        found = self.messages(delta)
+        if found is None and delta.strip():
+            yield Output(raw=delta, why="no part of such a document")
+        for message in found or ():
+            yield from events_of(message)
+
+    def messages(self, delta: bytes) -> list[bytes] | None:
+        """The messages in a delta: a closed one, those in a tail, those of a document; None where there are none."""
+        record = parse(delta)
+        if record is None:
+            return None
+        if delta.startswith(ENVELOPE):
+            # What is not closed stands behind the last closed message.
+            text = str(record["envelope"][-1])
+            found = values(text, len(text) - len(text.lstrip(", \n")))
+            return None if found is None else [text[start:end].encode("latin-1") for start, end in found]
+        if self.kind not in record:
+            return [delta]
+        found = places(delta)
+        return None if found is None else [delta[start:end] for start, end in found]
+
     def write(self, events: Sequence[Event]) -> Written:
         records, losses = records_of(events)
         return Written(data=document(self.kind, "", "", records) if records or losses else b"", losses=losses)
@@ -85,13 +110,13 @@ class DocumentFormat:
     def join(self, deltas: Iterable[bytes]) -> bytes:
         parts = list(deltas)
         if parts and parts[-1].startswith(ENVELOPE):
-            envelope = parse(parts.pop()) or {}
-            gaps = [gap.encode("latin-1") for gap in envelope["envelope"]]
-            if len(gaps) == len(parts) + 1:
-                return b"".join(piece for pair in zip(gaps, [*parts, b""], strict=True) for piece in pair)
-        if len(parts) == 1 and not parts[0].startswith(MESSAGE):
+            gaps = [gap.encode("latin-1") for gap in (parse(parts[-1]) or {})["envelope"]]
+            if len(gaps) == len(parts):
+                return b"".join(piece for pair in zip(gaps, [*parts[:-1], b""], strict=True) for piece in pair)
+        if len(parts) == 1 and self.messages(parts[0]) != parts:
             return parts[0]
-        return b'{"%s":1,"messages":[%s]}' % (self.kind.encode(), b",".join(parts)) if parts else b""
+        messages = [message for part in parts for message in self.messages(part) or ()]
+        return b'{"%s":1,"messages":[%s]}' % (self.kind.encode(), b",".join(messages)) if parts else b""
 
     def native(self, data: bytes, place: Place) -> bytes:
         known = parse(data) or {}
@@ -108,5 +133,6 @@ class DocumentFormat:
             media_type="application/json",
             join=self.join,
             reader=self.read,
+            delta_reader=self.read_delta,
             writer=self.write,
         )
