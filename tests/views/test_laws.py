@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import tracemalloc
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken.formats.session_log import FORMAT, read_groups, record_of, runs
 from harken.log import Registry
 from harken.views import SessionViewer
 from harken.views.wording import Differ
@@ -65,22 +63,6 @@ def dirty_logs(draw):
             event = event | {draw(st.sampled_from(ODD_FIELDS)): draw(st.sampled_from(ODD))}
         lines += [*draw(st.lists(st.sampled_from(DIRT), max_size=1)), json.dumps(event).encode()]
     return b"\n".join(lines) + draw(st.sampled_from([b"", b"\n"]))
-
-
-def told(registry):
-    agents = {info.agent_id: msgspec.structs.asdict(info) for info in registry.agents.values()}
-    return agents, list(agents), registry.root, registry.open_calls
-
-
-@given(dirty_logs())
-@settings(max_examples=300, deadline=None)
-def test_the_registry_of_a_file_is_the_registry_of_its_events(data):
-    of_lines, of_events = Registry(), Registry()
-    of_lines.read(read_groups((data,)))
-    for _ in of_events.fold_lines(map(record_of, runs(FORMAT.read(data)))):
-        pass
-
-    assert told(of_events) == told(of_lines)
 
 
 def same_content(log):

@@ -4,8 +4,8 @@ The same fold runs over a file that is loaded and over each line as it is logged
 exactly what the one that wrote it knew.
 
 It folds lines and not events: making the events of a log takes three times as long as decoding it, and loading one must
-not. What it says of a file is what it says of the lines of the file's events (a property in tests/views/test_laws.py);
-it says more where a line is no event, such as an agent whose name is not text, and of what is odd about the line.
+not. What it says of a file is what it says of the lines of the file's events, and what a plain fold over them says
+(a law in tests/log/test_registry_law.py); it says more where a line is no event, and of what is odd about the line.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class Registry:
 
     def fold_lines(self, lines: Iterable[LogLine]) -> Iterator[LogLine]:
         """Take in lines that are already read (with the keys of v2), and hand each on."""
-        for number, data in enumerate(lines, 1):
-            self._place = (number, 0)
+        for number, data in enumerate(lines):
+            self._place = (number + 1, number)  # there are no bytes to count, so lines are
             self.take(data)
             yield data
         self.finish()
@@ -186,7 +186,7 @@ class Registry:
         elif kind == "agent_terminated" and info is not None:
             info.terminated = True
             info.reason = _text(data.get("reason"))
-        elif kind == "piece_of_text" and "agent_id" not in data:
+        elif kind == "piece_of_text" and not self.messages[message_id]:
             # v1 does not say who made it: whoever made the call that caused it.
             self.messages[message_id] = self.messages.get(as_id(data.get("cause")) or "", "")
         elif type(kind) is not str or kind not in KINDS:
