@@ -316,6 +316,39 @@ class TestWhereSessionsComeFrom:
 
             assert "" == origin(repo, "aaa/x").spawned_from["call_id"]
 
+    def test_of_several_originals_the_one_with_most_in_common_counts(self, tmp_path: Path) -> None:
+        first = conversation("aaa", 4)
+        second = ClaudeSession("bbb", salt="second", start=60)
+        second.lines = [line.replace(b'"aaa"', b'"bbb"') for line in first.lines[:8]]
+        second.prompt("another way")
+        second.answer("taken")
+        third = ClaudeSession("ccc", salt="third", start=90)
+        third.lines = [line.replace(b'"bbb"', b'"ccc"') for line in second.lines]
+        third.prompt("and a third")
+        third.answer("taken too")
+        files = {"aaa": first, "bbb": second, "ccc": third}
+        with harken.open(tmp_path / "store.db") as repo:
+            bring_in(repo, [write(tmp_path, f"{name}.jsonl", files[name].data) for name in ("ccc", "aaa", "bbb")])
+
+            came_from = {name: origin(repo, name).forked_from for name in files}
+
+            assert "" == came_from["aaa"]
+            assert "aaa" == repo.store.get_commit(came_from["bbb"]).session_id
+            assert "bbb" == repo.store.get_commit(came_from["ccc"]).session_id
+
+    def test_a_relative_whose_bytes_are_gone_keeps_nobody_out(self, tmp_path: Path) -> None:
+        original = conversation("aaa", 3)
+        copy = original.data.replace(b'"aaa"', b'"bbb"')
+        with harken.open(tmp_path / "store.db") as repo:
+            bring_in(repo, [write(tmp_path, "aaa.jsonl", original.data)])
+            with repo.store.write() as writer:
+                for commit in repo.history("aaa"):
+                    writer.evict(commit.artifact)
+            bring_in(repo, [write(tmp_path, "bbb.jsonl", copy)])
+
+            assert copy == repo.materialize("bbb", stop="root").bytes
+            assert "" == origin(repo, "bbb").forked_from
+
     def test_agents_that_name_each_other_are_both_listed(self, tmp_path: Path) -> None:
         files = {"aaa.jsonl": conversation("aaa", 1).data}
         for one, other in (("x", "y"), ("y", "x")):

@@ -45,6 +45,10 @@ class Linker:
         self._beginnings = beginnings
         self._named: dict[str, frozenset[str]] = {}
         """Artifact to the names of the records in it; asked of copies and originals alone."""
+        self._read: dict[str, dict[str, str]] = {}
+        """Tip to the records of its chain, while sessions are linked."""
+        self._compared: dict[tuple[str, str], tuple[int, int, int, str]] = {}
+        """Two tips to what `_compare` says of them: of many copies, each pair is compared once."""
 
     def relink(self, writer: Writer, rows: Rows, told: Iterable[str]) -> None:
         """Look again at every session that those in `told` may concern. `rows` are those of this transaction."""
@@ -55,10 +59,12 @@ class Linker:
                 concerned.update((each.session, each) for each in self._concerned(row, rows, families))
         for name in sorted(concerned):
             self._link(writer, concerned[name], rows, families)
+        self._read.clear()
 
     def link_copies(self, told: Iterable[SessionRow]) -> Iterable[SessionRow]:
         """Look again at the copies and originals of these sessions; the answer are the rows that changed."""
-        names = [row.session for row in told if not row.parent and self._beginnings.relatives(row)]
+        ours = (row for row in told if row.runtime in self._runtimes and not row.parent)
+        names = [row.session for row in ours if self._beginnings.relatives(row)]
         rows: Rows = {}
         if names:
             with self._store.write() as writer:
@@ -126,18 +132,13 @@ class Linker:
         if known.copies:
             original = self._told_original(row, known, rows)
             return self._left_at(original, known) if original is not None else ""
-        others = [each for each in self._relatives(row, rows) if self._may_be_original(each, known)]
-        own = self._records(row.runtime, known.chain.tip)
-        before = [
-            (len(own.keys() & theirs.keys()), each.session, each)
-            for each in others
-            if (theirs := self._records(row.runtime, each.tip)).keys() & own.keys()
-            and (self._left(theirs, own), each.session) < (self._left(own, theirs), row.session)
-        ]
-        if not before:
-            return ""
-        _, _, original = max(before, key=lambda found: (found[0], found[1]))
-        return self._last_shared(original, own)
+        found = []
+        for each in self._relatives(row, rows):
+            if self._may_be_original(each, known):
+                shared, theirs, own, commit = self._compare(row.runtime, each.tip, known.chain.tip)
+                if shared and (theirs, each.session) < (own, row.session):
+                    found.append((-shared, each.session, commit))
+        return min(found)[2] if found else ""
 
     def _told_original(self, row: SessionRow, known: SourceMemory, rows: Rows) -> SessionRow | None:
         for name in (known.copies, f"{known.copies}-{row.runtime}"):
@@ -159,18 +160,25 @@ class Linker:
         offset = (known.spawned_from or {}).get("offset")
         if isinstance(offset, int) and (commit := commit_at(self._store, original, offset)):
             return commit
-        if commit := self._last_shared(original, self._records(original.runtime, known.chain.tip)):
+        if commit := self._compare(original.runtime, original.tip, known.chain.tip)[3]:
             return commit
         chain = self._store.chain(original.tip)
         return next((each.id for each in chain if each.time <= (known.tally.started or 0)), chain[-1].id)
 
-    def _last_shared(self, original: SessionRow, names: dict[str, str]) -> str:
-        """The original's newest commit that holds a record which the copy has too. Where both are the same chain,
-        neither goes on from the other."""
-        for link in self._store.walk(original.tip):
-            if not names.keys().isdisjoint(self._names(original.runtime, link)):
-                return "" if link.id in names.values() else link.id
-        return ""
+    def _compare(self, runtime: str, original: str, copy: str) -> tuple[int, int, int, str]:
+        """How many records two chains share, when each had its first that the other has not, and the newest commit of
+        the first that holds a shared one; none where both are the same chain, since neither then goes on from the
+        other."""
+        if (original, copy) not in self._compared:
+            theirs, own = self._records(runtime, original), self._records(runtime, copy)
+            shared = theirs.keys() & own.keys()
+            newest = next(
+                (link.id for link in self._store.walk(original) if not shared.isdisjoint(self._names(runtime, link))),
+                "",
+            )
+            newest = "" if newest in own.values() else newest
+            self._compared[original, copy] = len(shared), self._left(theirs, own), self._left(own, theirs), newest
+        return self._compared[original, copy]
 
     def _left(self, own: dict[str, str], other: dict[str, str]) -> int:
         """When a chain had its first record that the other has not; before all others where it has none."""
@@ -179,16 +187,20 @@ class Linker:
 
     def _records(self, runtime: str, tip: str) -> dict[str, str]:
         """The names of the records on a chain, each with the first commit that holds it, in order."""
-        found: dict[str, str] = {}
-        for link in reversed(self._store.walk(tip)):
-            for name in self._names(runtime, link):
-                found.setdefault(name, link.id)
-        return found
+        if tip not in self._read:
+            found = self._read[tip] = {}
+            for link in reversed(self._store.walk(tip)):
+                for name in self._names(runtime, link):
+                    found.setdefault(name, link.id)
+        return self._read[tip]
 
     def _names(self, runtime: str, link: Link) -> frozenset[str]:
         if link.artifact not in self._named:
-            (data,) = self._store.get_many([link.artifact])
-            self._named[link.artifact] = frozenset(self._runtimes[runtime].read.record_names(data))
+            try:
+                data = self._store.get(link.artifact)
+                self._named[link.artifact] = frozenset(self._runtimes[runtime].read.record_names(data))
+            except Exception:  # noqa: BLE001  bytes that were evicted, or a plug-in: a link less, and the session is kept
+                self._named[link.artifact] = frozenset()
         return self._named[link.artifact]
 
 
