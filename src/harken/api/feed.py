@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harken.errors import BadRequest
 from harken.repo import Repo
+from harken.store import Change
 
 from .base import ApiAnswer, ApiRequest
 
@@ -58,16 +59,26 @@ def changes(repo: Repo, request: ChangesRequest) -> ChangesAnswer:
             "a feed is asked with a number from 0, a limit from 1 and a wait of at most 60 seconds",
             hint="ask again after the wait instead of waiting longer",
         )
-    epoch = repo.epoch
-    after = request.after if request.epoch in ("", epoch) else 0
-    if request.wait:
-        repo.wait(after, request.wait)
-    found = repo.since(after, request.limit)
+    known = request.epoch or repo.epoch
+    if request.wait and known == repo.epoch:
+        repo.wait(request.after, request.wait)
+    after, epoch, last, found = _changes_of_one_epoch(repo, request.after, known, request.limit)
     return ChangesAnswer(
         epoch=epoch,
         after=after,
-        last=repo.last_change(),
+        last=last,
         changes=[
             ChangeAnswer(number=one.number, kind=one.kind, subject=one.subject, detail=one.detail) for one in found
         ],
     )
+
+
+def _changes_of_one_epoch(repo: Repo, after: int, known: str, limit: int) -> tuple[int, str, int, list[Change]]:
+    """Where they begin, their epoch, the newest number and the changes: of the epoch that is known, or from the first
+    of another. A repair may come between any two questions, so the epoch is asked before and behind the others."""
+    while True:
+        epoch = repo.epoch
+        start = after if epoch == known else 0
+        found, last = repo.since(start, limit), repo.last_change()
+        if repo.epoch == epoch:
+            return start, epoch, last, found

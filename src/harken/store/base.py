@@ -262,8 +262,8 @@ class Feed(Protocol):
         ...
 
     def wait(self, number: int, timeout: float) -> bool:
-        """Wait until there is a change after that number, made by whatever thread or process; False where none
-        came within `timeout` seconds."""
+        """Wait until there is a change after that number, made by whatever thread or process, or until a repair has
+        given the store another epoch; False where neither came within `timeout` seconds."""
         ...
 
 

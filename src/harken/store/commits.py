@@ -354,7 +354,6 @@ class SqliteCommits(SqliteBlobs):
             self._frames,
         ):
             kept.clear()
-        self._epoch = ""
 
     def forget_places(self) -> None:
         """After a transaction: slices may have moved."""

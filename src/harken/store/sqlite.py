@@ -65,7 +65,6 @@ class SqliteStore(SqliteCommits):
             from .read_only import ReadOnlyDatabase  # few ever need it
 
             self.db = ReadOnlyDatabase(self.path, steps=steps, timeout=timeout)
-        self._epoch = ""
 
     @cached_property
     def derived(self) -> Cache:
@@ -206,14 +205,13 @@ class SqliteStore(SqliteCommits):
 
     @property
     def epoch(self) -> str:
-        """Drawn when the store was made, or repaired; a backup has its own."""
+        """Drawn when the store was made, or repaired; a backup has its own. It is read each time: another process may
+        have repaired the store meanwhile."""
         self._check_open()
-        if not self._epoch or self.db.holding:
-            row = self.db.one(sql.FACT, ("epoch",))
-            if row is None:
-                raise Corrupt(f"{self.location} has lost its epoch", hint=FSCK)
-            self._epoch = str(checked("facts", row)[1])
-        return self._epoch
+        row = self.db.one(sql.FACT, ("epoch",))
+        if row is None:
+            raise Corrupt(f"{self.location} has lost its epoch", hint=FSCK)
+        return str(checked("facts", row)[1])
 
     def last_change(self) -> int:
         """The number of the newest change; 0 in a store that never changed."""
@@ -227,8 +225,9 @@ class SqliteStore(SqliteCommits):
             return feed.changes_of(self, rows, number, limit)
 
     def wait(self, number: int, timeout: float) -> bool:
-        """Wait until there is a change after that number, made by whatever thread or process."""
-        return self.bell.wait(lambda: self.last_change() > number, timeout)
+        """Wait until there is a change after that number, made by whatever thread or process, or another epoch."""
+        began = self.epoch
+        return self.bell.wait(lambda: self.last_change() > number or self.epoch != began, timeout)
 
     # -- the cache of derived bytes ----------------------------------------------------------------------------
 
