@@ -112,7 +112,7 @@ class TestChat:
         source = keep(repo, turn(1), session_id="old")
 
         start, *_ = chat(repo, replace(request_, ref="old"))
-        again, reply = chat(repo, replace(request_, resume=True, texts=("more",)))
+        again, reply = chat(repo, ChatRequest(file=request_.file, resume=True, texts=("more",)))
 
         assert isinstance(start, ChatStart)
         assert isinstance(again, ChatStart)

@@ -82,7 +82,7 @@ class OpenChat:
             open_model(request.model, near=path.parent)  # a model that cannot be had is told before a file is made
         if request.ref and request.system_prompt is not None:
             raise BadRequest(_INSTRUCTED, hint=_INSTRUCT)
-        self.session = _session(repo, path, request.ref, warn)
+        self.session = _session(repo, path, request, warn)
         try:
             self.root = self._load(request)
         except BaseException:
@@ -142,12 +142,14 @@ def chat(
             yield asyncio.run(opened.say(text))
 
 
-def _session(repo: Repo | None, path: Path, ref: str, warn: Callable[[str], None] | None) -> Session:
+def _session(repo: Repo | None, path: Path, asked: ChatRequest, warn: Callable[[str], None] | None) -> Session:
     """The log, and with a store the chains of its agents beside it."""
-    if repo is None and ref:
+    if repo is None and asked.ref:
         raise BadRequest("a conversation to begin with is in a store", hint="open the store that has it")
     try:
-        return Session(path) if repo is None else repo.session(path, start=ref or None, on_warning=warn)
+        if repo is None:
+            return Session(path)
+        return repo.session(path, start=asked.ref or None, language_model=asked.model, on_warning=warn)
     except Locked as problem:
         text = f"'{path}'" if " " in str(path) else path
         hint = f"leave the other one first; `harken view dialog {text}` shows what is said there"

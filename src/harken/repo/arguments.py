@@ -70,7 +70,7 @@ RUN = {
 }
 """The keywords of `RunSettings`."""
 SESSION = {
-    **dict.fromkeys(("session_id", "frequency", "principal", "ack"), _TEXT_OR_NONE),
+    **dict.fromkeys(("session_id", "language_model", "frequency", "principal", "ack"), _TEXT_OR_NONE),
     **dict.fromkeys(("on_warning", "clock"), _FUNCTION),
     "readonly": PLAIN["bool"],
 }

@@ -39,12 +39,14 @@ class LogBeginning(msgspec.Struct, frozen=True, kw_only=True):
     losses: tuple[Loss, ...] = ()
 
 
-def beginning(store: Store, source: Commit, *, time: int) -> LogBeginning:
-    """The first lines of a log that goes on from the commit."""
+def beginning(store: Store, source: Commit, *, time: int, language_model: str = "") -> LogBeginning:
+    """The first lines of a log that goes on from the commit, with the model that its agent speaks with."""
     made = materialize(store, source, format="events-v1")
     carried = list(_carried(decode_events(made.bytes), source.short))
     check_said(source, carried)
-    created = AgentCreated(message_id="msg_0", agent_id=ROOT, name="root", role="root", time=time)
+    created = AgentCreated(
+        message_id="msg_0", agent_id=ROOT, name="root", role="root", time=time, language_model=language_model
+    )
     written = formats.get(LOG_FORMAT).write([created, *carried])
     records = {event.message_id or id(event) for event in carried}
     return LogBeginning(data=written.data, messages=len(records), losses=(*made.losses, *written.losses))

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class KeptSession(Session):
     """A session log that is kept line by line, with a chain of commits for each of its agents.
 
-    With `start` it is a new log that begins with the conversation at that commit. A log that is opened again is read
+    With `start` it is a new log that begins with the conversation at that commit, for an agent that speaks with the
+    `language_model`. A log that is opened again is read
     once, and what the store does not have of it yet is made up for."""
 
     def __init__(
@@ -33,6 +34,7 @@ class KeptSession(Session):
         repo: Repo,
         session_id: str | None = None,
         start: Commit | None = None,
+        language_model: str | None = None,
         frequency: str = "turn",
         principal: str = "",
         on_warning: context.tracker.Warn | None = None,
@@ -45,15 +47,17 @@ class KeptSession(Session):
         self._settings = SessionSettings(frequency=frequency, principal=principal, on_warning=on_warning)
         self._fed = 0
         """How much of the file the tracker has been given."""
-        self.begun: LogBeginning | None = self._begin(Path(path), start) if start is not None else None
+        self.begun: LogBeginning | None = (
+            self._begin(Path(path), start, language_model or "") if start is not None else None
+        )
         """What was carried over from the commit it starts from."""
         super().__init__(path, **options)
         self._keep()
         self.observers.insert(0, self._keep)
 
-    def _begin(self, path: Path, start: Commit) -> LogBeginning:
+    def _begin(self, path: Path, start: Commit, language_model: str) -> LogBeginning:
         store, time = self._repo.store, self._repo.clock()
-        begun = beginning(store, start, time=time)
+        begun = beginning(store, start, time=time, language_model=language_model)
         write_beginning(path, begun)
         name = self._chosen_id or session_name(path, begun.data)
         remember(store, start, name, begun, runtime=RUNTIME, time=time)
@@ -96,7 +100,7 @@ class KeptSession(Session):
 
 
 SETTINGS = (
-    *("session_id", "frequency", "principal", "on_warning"),
+    *("session_id", "language_model", "frequency", "principal", "on_warning"),
     *(name for name in signature(Session).parameters if name != "path"),
 )
 """The keywords that a kept session takes beside where it starts."""

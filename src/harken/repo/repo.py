@@ -347,8 +347,8 @@ class Repo(Upkeep):
 
     def session(self, path: str | os.PathLike[str], *, start: Ref | None = None, **settings: Any) -> KeptSession:
         """A session log whose agents are checkpointed as they speak. With `start` it is a new log that begins with the
-        conversation at that commit. `settings` are `session_id`, `frequency`, `principal`, `on_warning`, and those of
-        `Session`."""
+        conversation at that commit, for an agent with that `language_model`. Other `settings` are `session_id`,
+        `frequency`, `principal`, `on_warning`, and those of `Session`."""
         from .live import SETTINGS, KeptSession
 
         check_keywords("session", settings, SETTINGS)
