@@ -15,19 +15,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import orjson
 import zstandard
 
 import harken
 from harken import ids
+from harken.formats.base import concatenate
 from harken.store import Draft, SqliteStore, open_store
 
 sys.path.insert(0, str(Path(__file__).parent))
-from turns import Turn, conversation, encoded, recorded
+from turns import Turn, conversation, encoded, recorded, said
 
 SIZES = (100, 1000, 3000)
 T0 = 1_771_756_200_000_000
@@ -209,7 +212,7 @@ def materialize(folder: Path, turns: list[Turn], count: int) -> tuple[float, flo
         opened = open_store(folder / "chain.db")
         links = opened.walk(tip)
         links.reverse()
-        assert len(piece) == len(b"".join(opened.get_many([link.artifact for link in links])))
+        assert len(piece) == len(concatenate(opened.get_many([link.artifact for link in links])))
         opened.close()
 
     def walk() -> None:
@@ -221,8 +224,8 @@ def materialize(folder: Path, turns: list[Turn], count: int) -> tuple[float, flo
     return (min(r[0] for r in rounds), min(r[1] for r in rounds), min(r[2] for r in rounds))
 
 
-def log(path: Path, count: int, format: str, delta: Callable[[int], bytes]) -> float:
-    """Processor seconds of `harken log` over a chain of that many commits."""
+def make_chain(path: Path, count: int, format: str, delta: Callable[[int], bytes]) -> None:
+    """A chain of that many commits, under the name `main`."""
     store, tip = open_store(path), ""
     with store.write() as writer:
         for n in range(count):
@@ -230,19 +233,44 @@ def log(path: Path, count: int, format: str, delta: Callable[[int], bytes]) -> f
             tip = writer.commit(Draft(artifact=artifact, parent=tip, format=format, time=T0 + n * 1_000_000)).id
         writer.move("main", kind="branch", to=tip, expect="", time=T0)
     store.close()
-    command = [sys.executable, "-m", "harken", "--store", str(path), "log", "main"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert count == subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.count(b"\n")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def said(n: int) -> bytes:
-    """A small turn of Claude Code: a question and an answer."""
-    question = {"role": "user", "content": f"question {n} about the store"}
-    answer = {"role": "assistant", "content": [{"type": "text", "text": f"answer {n}, which is short"}]}
-    records = ({"type": said["role"], "uuid": f"{n}-{said['role']}", "message": said} for said in (question, answer))
-    return b"".join(orjson.dumps(record) + b"\n" for record in records)
+def log(path: Path, count: int, *options: str) -> float:
+    """Processor seconds of `harken log` over that chain, the least of three runs."""
+    command = [sys.executable, "-m", "harken", "--store", str(path), "log", "main", *options]
+    used = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert count == subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.count(b"\n")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(used)
+
+
+def statements(path: Path, act: Callable[[Any], object]) -> int:
+    """How many statements SQLite is given meanwhile."""
+    said: list[str] = []
+    with harken.open(path) as repo:
+        store = repo.store
+        assert isinstance(store, SqliteStore)
+        connection = store.db.acquire()  # one thread uses one connection again and again
+        connection.set_trace_callback(said.append)
+        store.db.release(connection)
+        act(repo)
+        return len(said)
+
+
+def opening(path: Path) -> tuple[float, float]:
+    """Processor seconds of opening a store, and of `harken sessions` on it; the least of some."""
+    opened = min(spent(lambda: open_store(path).close()) for _ in range(20))
+    command = [sys.executable, "-m", "harken", "--store", str(path), "sessions"]
+    listed = []
+    for _ in range(7):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        listed.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return opened, min(listed)
 
 
 _WRITER = """
@@ -299,33 +327,71 @@ def main(out: Callable[[str], object]) -> None:
         cells += [f"{got['fork'] * 1e3:.2f} ms", f"{got['fork bytes']:.0f}"]
         out(f"| {' | '.join(cells)} |")
     out("")
+    out("| the store | measured | limit |")
+    out("|---|---|---|")
+    for what, figure, limit in figures(turns):
+        out(f"| {what} | {figure} | {limit} |")
+
+
+def figures(turns: list[Turn]) -> Iterator[tuple[str, str, str]]:
+    """What is measured, the figure, and what it may be; each as soon as it is known."""
     real, generated = recorded(600), [encoded(turn) for turn in turns[:600]]
-    for what, lines, format in (("Real", real, "claude-code-v1"), ("Generated", generated, "openai-chat-v1")):
-        with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-            p50, ratio, alone, used = measure_checkpoints(lines, format, Path(folder))
-        out(
-            f"{what} records, {sum(map(len, lines)) / len(lines) / 1000:.1f} KB a turn: `Repo.checkpoint` "
-            f"{p50 * 1e3:.2f} ms, {ratio:.2f} × plain JSONL (at most 1.3), {used * 1e6:.0f} µs of the processor; "
-            f"the store's writer alone {alone:.2f} ×."
+    for what, lines, format in (("real", real, "claude-code-v1"), ("generated", generated, "openai-chat-v1")):
+        with workplace() as folder:
+            p50, ratio, alone, used = measure_checkpoints(lines, format, folder)
+        size = sum(map(len, lines)) / len(lines) / 1000
+        told = f"{p50 * 1e3:.2f} ms, {used * 1e6:.0f} µs of the processor; the store's writer alone {alone:.2f} ×"
+        yield (
+            f"`Repo.checkpoint` of {what} records, {size:.1f} KB a turn",
+            f"{ratio:.2f} × plain JSONL ({told})",
+            "1.3 ×",
         )
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        ours, whole, walk = materialize(Path(folder), turns, 10_000)
-    out("")
-    out(
-        f"A chain of 10,000 commits of 4 KB: materialized in {ours * 1e3:.0f} ms, {ours / whole:.2f} × the same bytes "
-        f"read, decompressed and hashed in one piece (at most 2.5); walked in {walk * 1e3:.1f} ms."
-    )
-    kinds = (("nobody reads", "x", lambda n: b"%d" % n), ("is read for its summary", "claude-code-v1", said))
+    with workplace() as folder:
+        kept = Kept(folder / "s.db", "claude-code-v1")
+        for n in range(120):
+            kept.append(said(n))
+        kept.repo.close()
+        tip = kept.tip
+        once = statements(
+            folder / "s.db",
+            lambda repo: repo.checkpoint(said(120), format="claude-code-v1", parent=tip, session_id="conversation"),
+        )
+        listed = statements(folder / "s.db", lambda repo: list(repo.log(tip, limit=100)))
+        opened, sessions = opening(folder / "s.db")
+    yield "statements of the first checkpoint after opening", f"{once}", "–"
+    yield "statements of a list of 100 commits", f"{listed}", "10"
+    yield "opening a store, processor time", f"{opened * 1e3:.1f} ms", "–"
+    yield "`harken sessions`, processor time", f"{sessions * 1e3:.0f} ms", "–"
+    with workplace() as folder:
+        ours, whole, walk = materialize(folder, turns, 10_000)
+    told = f"{ours / whole:.2f} × the same bytes read, decompressed and hashed in one piece ({ours * 1e3:.0f} ms)"
+    yield "a chain of 10,000 commits of 4 KB, materialized", told, "2.5 ×"
+    yield "the same chain, walked", f"{walk * 1e3:.1f} ms", "–"
+    kinds = (("that nobody reads", "x", lambda n: b"%d" % n), ("of readable turns", "claude-code-v1", said))
     for what, format, delta in kinds:
-        with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-            used = log(Path(folder) / "log.db", 100_000, format, delta)
-        out(f"`harken log` of 100,000 commits whose format {what}: {used:.2f} s, {used / 3:.2f} × the 3 s it may take.")
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        took = sorted(many_writers(Path(folder) / "store.db"))
-    out(
-        f"{WRITERS} processes at once, 100 checkpoints each: no error, p50 {median(took) * 1e3:.1f} ms, "
-        f"p99 {took[int(len(took) * 0.99)] * 1e3:.1f} ms, worst {took[-1] * 1e3:.1f} ms."
+        with workplace() as folder:
+            make_chain(folder / "log.db", 100_000, format, delta)
+            for options in ((), ("--json",)):
+                used = log(folder / "log.db", 100_000, *options)
+                yield (
+                    f"`harken log {' '.join(options)}`, 100,000 commits {what}".replace(" `", "`"),
+                    f"{used:.2f} s",
+                    "3 s",
+                )
+    with workplace() as folder:
+        took = sorted(many_writers(folder / "store.db"))
+    told = f"p50 {median(took) * 1e3:.1f} ms, p99 {took[int(len(took) * 0.99)] * 1e3:.1f} ms"
+    yield (
+        f"{WRITERS} processes at once, 100 checkpoints each",
+        f"no error, {told}, worst {took[-1] * 1e3:.1f} ms",
+        "no error",
     )
+
+
+@contextmanager  # a folder on the disk that is measured
+def workplace() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        yield Path(folder)
 
 
 if __name__ == "__main__":

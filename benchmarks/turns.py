@@ -110,3 +110,11 @@ def sessions() -> list[Path]:
 def encoded(turn: Turn) -> bytes:
     """The turn as JSON lines."""
     return b"".join(json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in turn)
+
+
+def said(n: int) -> bytes:
+    """A small turn of Claude Code: a question and an answer."""
+    question = {"role": "user", "content": f"question {n} about the store"}
+    answer = {"role": "assistant", "content": [{"type": "text", "text": f"answer {n}, which is short"}]}
+    records = ({"type": part["role"], "uuid": f"{n}-{part['role']}", "message": part} for part in (question, answer))
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)

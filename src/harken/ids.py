@@ -113,20 +113,19 @@ def artifact_id(content: bytes) -> str:
     return file_hash(chunk_hash(content)).hex()
 
 
-class ArtifactNames:
-    """`artifact_id` for many contents: its hashers are used again, since making them takes as long as their work."""
-
-    def __init__(self) -> None:
-        self._chunk, self._file = blake3(key=_CHUNK), blake3(key=_FILE)
-
-    def __call__(self, content: bytes) -> str:
-        """The artifact's full name."""
-        chunk, file = self._chunk, self._file
-        chunk.reset()
-        chunk.update(content)
-        file.reset()
-        file.update(chunk.digest())
-        return file.hexdigest()
+def artifact_ids(contents: Iterable[bytes]) -> list[str]:
+    """`artifact_id` of many: the hashers are used again, since making them takes as long as their work."""
+    chunk, file = blake3(key=_CHUNK), blake3(key=_FILE)
+    again, take, inner = chunk.reset, chunk.update, chunk.digest
+    file_again, file_take, name = file.reset, file.update, file.hexdigest
+    names = []
+    for content in contents:
+        again()
+        take(content)
+        file_again()
+        file_take(inner())
+        names.append(name())
+    return names
 
 
 def artifact_ref(full: str) -> str:

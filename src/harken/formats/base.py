@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -100,7 +101,11 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True):
 
 def concatenate(deltas: Iterable[bytes]) -> bytes:
     """The join of line formats: bytes behind bytes."""
-    return b"".join(deltas)
+    if isinstance(deltas, list | tuple):
+        return b"".join(deltas)
+    held = BytesIO()  # what is read one after the other is let go of at once: there is one copy of it, not two
+    held.writelines(deltas)
+    return held.getvalue()
 
 
 def whole(data: bytes) -> list[Delta]:

@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -129,26 +130,35 @@ class SqliteBlobs:
 
     def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
         """The bytes of many, in the order asked, in few queries; neighbours in one frame cost one decompression."""
-        name_of = ids.ArtifactNames()
         if (writer := self._writer()) is not None:
             writer.add_sealed()
         for at in range(0, len(artifacts), _TOGETHER):
             some = artifacts[at : at + _TOGETHER]
             places = self._places_of(some)
             frames = _Frames(self, [place[0] for place in places])
-            opened, content = None, b""
-            for artifact, (frame, start, size) in zip(some, places, strict=True):
-                try:
-                    if frame != opened:
-                        opened, content = frame, frames.content(frame)
-                    data = content[start : start + size]
-                except (TypeError, ValueError):  # no place at all
-                    data = None
-                if data is not None and name_of(data) == artifact:
-                    yield data
-                else:  # large, evicted, not written yet, or moved since we looked
-                    self._places.pop(artifact, None)
-                    yield self.get(artifact)
+            for frame, neighbours in groupby(zip(some, places, strict=True), lambda pair: pair[1][0]):
+                yield from self._neighbours(frames, frame, list(neighbours))
+
+    def _neighbours(
+        self, frames: _Frames, frame: Any, wanted: list[tuple[str, tuple[Any, Any, Any]]]
+    ) -> Iterator[bytes]:
+        """The bytes of artifacts that lie, or lay, in one frame."""
+        names = [name for name, _ in wanted]
+        try:
+            content = frames.content(frame)
+            found = [content[start : start + size] for _, (_, start, size) in wanted]
+            sound = ids.artifact_ids(found) == names
+        except (TypeError, ValueError):  # no place at all
+            found, sound = [b""] * len(names), False
+        if sound:
+            yield from found
+            return
+        for name, data in zip(names, found, strict=True):
+            if ids.artifact_id(data) == name:
+                yield data
+            else:  # large, evicted, not written yet, or moved since we looked
+                self._places.pop(name, None)
+                yield self.get(name)
 
     def _places_of(self, artifacts: Sequence[str]) -> list[tuple[Any, Any, Any]]:
         """Frame, start and size of each, as far as they are known; nobody has checked them, but what is read there
