@@ -249,3 +249,21 @@ def test_a_move_is_undone_by_one_more_move(store):
     assert b.id == store.find_name("main").target
     with pytest.raises(NotFound):
         undo(store, 99, time=5)
+
+
+def test_a_gap_in_the_feed_is_no_answer(tmp_path):
+    """A follower that went on behind a gap would never know what it missed."""
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        grow(store, 5)
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        rows = [row[0] for row in connection.execute("SELECT n FROM changes ORDER BY n")]
+        assert len(rows) >= 3
+        connection.execute("DELETE FROM changes WHERE n = ?", (rows[1],))
+        connection.commit()
+
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        with pytest.raises(Corrupt):
+            store.since(0)
+        with pytest.raises(Corrupt):
+            store.since(rows[0])
+        assert rows[2:] == [change.number for change in store.since(rows[1]) if change.number in rows]
