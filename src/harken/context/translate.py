@@ -183,14 +183,14 @@ def merge(losses: Iterable[Loss]) -> tuple[Loss, ...]:
     return tuple(Loss(what=what, count=count, why=why) for (what, why), count in sorted(totals.items()))
 
 
-SAID = (Prompt, Response, ToolCall, ToolResult)
-
-
 def check_said(tip: Commit, events: Iterable[Event], notices: Container[str] = ()) -> None:
     """Refuse to go on from a conversation in which nobody has said anything: a program that is given an empty session,
     or one with nothing but its own notices, does not take it."""
     for event in events:
-        if isinstance(event, SAID) and not (isinstance(event, Prompt) and _is_notice(event, notices)):
+        if isinstance(event, Response) and event.content.strip():
+            return
+        # A result alone, without the prompt behind its call, is no conversation either.
+        if isinstance(event, Prompt) and (event.content.strip() or event.images) and not _is_notice(event, notices):
             return
     raise BadRequest(
         f"{tip.short} holds no conversation to go on from",
