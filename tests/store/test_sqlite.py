@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from harken import ids
 from harken.errors import BadRequest, Conflict, Corrupt, HarkenError, Locked
 from harken.events import Prompt
 from harken.events.cbor import encode_events
@@ -680,6 +681,10 @@ def test_a_list_of_a_hundred_commits_costs_at_most_ten_statements(tmp_path):
                 shown = repo.describe(repo.history(tip, limit=100))
             assert 100 == len({commit.summary for commit in shown})
             assert ("here",) == shown[0].names
+            assert len(statements) <= 10, statements
+            with traced(repo.store) as statements:
+                drawn = repo.family(tip, limit=100)
+                repo.describe(ids.commit_ref(commit.id, len(commit.id)) for commit in drawn.commits[:100])
             assert len(statements) <= 10, statements
 
 

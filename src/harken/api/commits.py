@@ -153,7 +153,7 @@ class DescribeRequest(ApiRequest, frozen=True, kw_only=True):
 
 def describe(repo: Repo, request: DescribeRequest) -> Iterator[ShownCommit]:
     """Commits with their summaries and names, in the order asked."""
-    return (shown_commit(shown) for shown in repo.describe(repo.commit(ref) for ref in request.refs))
+    return (shown_commit(shown) for shown in repo.describe(request.refs))
 
 
 class DiffRequest(ApiRequest, frozen=True, kw_only=True):

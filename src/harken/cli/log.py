@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harken import ids
+
 from . import completing, ui
 from .commits import commit_cells
 from .options import json_option, pass_repo
@@ -56,7 +58,7 @@ def _draw(repo: Repo, ref: str, *, limit: int | None, everything: bool) -> None:
     rows = draw(found.commits, found.spawned, beyond=set(found.beyond), limit=limit, marks=marks)
     for start in range(0, len(rows), PORTION):
         part = rows[start : start + PORTION]
-        refs = [row.commit.id for row in part if row.commit]
+        refs = [ids.commit_ref(row.commit.id, len(row.commit.id)) for row in part if row.commit]
         shown = {commit.id: commit for commit in describe(repo, DescribeRequest(refs=refs))}
         for row in part:
             ui.row(row.lines, *(commit_cells(shown[row.commit.id]) if row.commit else ()))

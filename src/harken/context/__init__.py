@@ -9,7 +9,7 @@ from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, empty, materialize
-from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_session
+from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_commits, get_session
 from .session_events import agent_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
@@ -44,6 +44,7 @@ __all__ = [
     "find_session",
     "get_artifact",
     "get_commit",
+    "get_commits",
     "get_session",
     "instant",
     "materialize",

@@ -126,14 +126,14 @@ def _not_superseded(store: Store, commits: Sequence[Commit]) -> list[Commit]:
     for commit in commits:
         children[commit.parent] = children.get(commit.parent, 0) + 1
     by_id = {commit.id: commit for commit in commits}
-    waiting = [commit for commit in commits if not children.get(commit.id)]
+    ends = [commit for commit in commits if not children.get(commit.id)]
     hidden: set[str] = set()
-    while waiting:
-        end = waiting.pop()
-        if not is_superseded(store.annotations(end.id)):
-            continue
-        hidden.add(end.id)
-        children[end.parent] -= 1
-        if not children[end.parent] and end.parent in by_id:
-            waiting.append(by_id[end.parent])
+    while ends:
+        said = store.annotations_of([end.id for end in ends])
+        gone = [end for end in ends if is_superseded(said[end.id])]
+        hidden.update(end.id for end in gone)
+        for end in gone:
+            children[end.parent] -= 1
+        above = {end.parent for end in gone}
+        ends = [by_id[id] for id in above if id in by_id and not children[id]]
     return [commit for commit in commits if commit.id not in hidden]

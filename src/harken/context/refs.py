@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 
 import msgspec
 
 from harken import ids
-from harken.errors import Ambiguous, BadRequest, Corrupt, NotFound
+from harken.errors import Ambiguous, BadRequest, Corrupt, HarkenError, NotFound
 from harken.formats import find as find_format
 from harken.store.base import Commit, Link, Name, SessionRow, Store
 
@@ -53,6 +54,22 @@ def find(store: Store, ref: Ref) -> Found:
 def get_commit(store: Store, ref: Ref) -> Commit:
     """The commit the REF names."""
     return find(store, ref).commit
+
+
+def get_commits(store: Store, refs: Sequence[Ref]) -> list[Commit]:
+    """The commits that REFs name. Those given by their full names are read together."""
+    full = {ref: digits for ref in refs if isinstance(ref, str) and (digits := _full_digits(ref))}
+    try:
+        read = dict(zip(full, store.get_commits(list(full.values())), strict=True)) if full else {}
+    except HarkenError:  # one of them is not there or damaged: asked by itself, it says so
+        read = {}
+    return [read[ref] if isinstance(ref, str) and ref in read else get_commit(store, ref) for ref in refs]
+
+
+def _full_digits(ref: str) -> str:
+    """The digits of a REF that is a full name; nothing where it is less."""
+    digits = ref.removeprefix(ids.COMMIT_PREFIX)
+    return digits if digits != ref and len(digits) >= ids.COMMIT_FULL and ids.is_hex(digits) else ""
 
 
 def find_session(store: Store, session: str) -> SessionRow | None:

@@ -31,9 +31,7 @@ REPO = PLAIN | {
     "bytes | Sequence[Event] | None": ArgumentKind(
         "give bytes, or a list of events", (bytes, Iterable, NoneType), each=_EVENT
     ),
-    "Iterable[Commit]": ArgumentKind(
-        "give a list of commits", (Iterable,), each=ArgumentKind("give commits", (Commit,))
-    ),
+    "Iterable[Ref]": ArgumentKind("give a list of REFs", (Iterable,), each=_REF),
     "Iterable[str]": ArgumentKind("give a list of text", (Iterable,), each=TEXT),
     "Sequence[str]": ArgumentKind("give a list of names", (str, Iterable), each=TEXT),
     "str | os.PathLike[str] | None": ArgumentKind("give a path, or None", (*PATH.types, NoneType), PATH.paths),

@@ -134,9 +134,9 @@ class Repo(Upkeep):
             raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")
         return self.store.chain(self.commit(ref).id, limit=limit)
 
-    def describe(self, commits: Iterable[Commit]) -> list[Shown]:
-        """Commits with their summaries and names."""
-        return context.show(self.store, commits)
+    def describe(self, commits: Iterable[Ref]) -> list[Shown]:
+        """Commits with their summaries and names, in the order asked."""
+        return context.show(self.store, context.get_commits(self.store, list(commits)))
 
     def resolve(self, principal: str, time: Time = None) -> Commit | None:
         """The principal's newest commit at or before an instant; None where there is none."""
