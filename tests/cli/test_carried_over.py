@@ -19,6 +19,7 @@ from harken.repo.counting import SessionFigures, TotalFigures
 from harken.runtimes.importer import Importer
 from harken.runtimes.resume import Destination, Resumed
 from harken.runtimes.resume import resume as resume_in
+from harken.store import MemoryStore
 from support.plain_count import objects
 from support.recordings import named, session_files
 from support.rollouts import Rollout
@@ -216,6 +217,23 @@ def test_what_a_program_copied_out_of_a_translation_is_carried_over_too(
         take_in(repo, paths[name])
 
     assert before == total(repo)
+
+
+@pytest.mark.parametrize("runtime", NAMES)
+def test_what_was_carried_over_is_unknown_to_another_store_and_not_zero(
+    repo: Repo, lay: Lay, tmp_path: Path, runtime: str
+) -> None:
+    """Another store does not know who used what: the file that was written says that nobody counted."""
+    (tmp_path / "rollout-1.jsonl").write_bytes(Rollout().turn("hello").data)
+    take_in(repo, tmp_path / "rollout-1.jsonl")
+    lay("one", asked("u1", "hello"), answered("a1", "hi", parentUuid="u1"))
+    [session] = [row.session for row in repo.store.sessions() if row.runtime != runtime]
+    elsewhere = Repo(MemoryStore())
+    take_in(elsewhere, Path(resume(repo, session, runtime, tmp_path).path))
+    sums = total(elsewhere)
+
+    assert (1, [None] * 4) == (sums["prompts"]["human"], sums["usage"])
+    assert 0 == sums["rest"][3], "no request is known"
 
 
 def test_a_fork_of_the_sdk_has_new_uuids_and_names_the_old_ones(repo: Repo, lay: Lay) -> None:

@@ -76,6 +76,7 @@ _record = st.fixed_dictionaries(
         "isMeta": _odd,
         "isCompactSummary": _odd,
         "isApiErrorMessage": _odd,
+        "isUnmetered": st.booleans() | _odd,
         "subtype": st.sampled_from(["compact_boundary", "local_command", "api_error"]) | _odd,
         "compactMetadata": _odder
         | st.fixed_dictionaries(

@@ -115,6 +115,17 @@ def test_figures_that_stand_beside_the_message_are_read() -> None:
     assert (2, 3, 0.5) == (metric.input_tokens, metric.output_tokens, metric.cost_usd)
 
 
+def test_figures_of_a_record_that_is_not_metered_count_where_there_are_some() -> None:
+    record = assistant("a1", None, "x", "m1", isUnmetered=True)
+    record["message"]["usage"] = {"input_tokens": 0, "output_tokens": 5}
+
+    (metric,) = (event for event in read(record) if isinstance(event, Metric))
+
+    assert (0, 5) == (metric.input_tokens, metric.output_tokens)
+    record["message"]["usage"]["output_tokens"] = 0
+    assert not [event for event in read(record) if isinstance(event, Metric)]
+
+
 def test_what_the_harness_made_up_costs_nothing_and_an_error_is_an_error() -> None:
     made_up = assistant("a1", None, "API Error", "m1", model="<synthetic>", isApiErrorMessage=True)
 

@@ -50,6 +50,17 @@ def test_every_record_has_what_the_program_asks_for_and_hangs_from_the_one_befor
     assert ["2026-01-01T00:00:00.000Z", "2026-01-01T00:01:00.000Z"] == [lines[0]["timestamp"], lines[-1]["timestamp"]]
 
 
+def test_what_nobody_counted_is_written_as_the_program_wants_it_and_read_as_unknown() -> None:
+    """The program fails without figures, so zeros are written, with its own mark that they are none."""
+    answers = [line for line in records(TALK) if line["type"] == "assistant"]
+    again = FORMAT.read(FORMAT.write(TALK).data)
+
+    assert {0} == {figure for line in answers for figure in line["message"]["usage"].values()}
+    assert {True} == {line["isUnmetered"] for line in answers}
+    assert not [event for event in again if isinstance(event, Metric)]
+    assert ["gpt", ""] == [event.model for event in again if isinstance(event, Response)]
+
+
 def test_parallel_calls_are_one_message_with_their_results_behind_it() -> None:
     lines = records(TALK)
 

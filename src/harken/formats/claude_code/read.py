@@ -31,7 +31,7 @@ from harken.formats.kit.jsonl import Record, encode, is_overlong, lines, take_ap
 
 from .attachments import render
 from .branch import Node, choose, survey
-from .records import by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
+from .records import UNKNOWN_MODEL, by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
 
 API_ERROR = "api_error"
 """The subtype of a `system` record about a request that failed."""
@@ -140,6 +140,8 @@ def _assistant(record: Record, raw: bytes) -> Iterator[Event]:
         yield Output(raw=raw, why="an assistant record without content")
         return
     model = clean(_text(body, "model"))
+    if record.get("isUnmetered") is True and model == UNKNOWN_MODEL:
+        model = ""
     failed = record.get("isApiErrorMessage") is True
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
         event = assistant_event(block, model)
@@ -155,7 +157,10 @@ def metric_of(record: Record, body: Record) -> Metric | None:
     usage = body.get("usage")
     cost = real(record.get("costUSD"))
     if isinstance(usage, dict):
-        return _metric(usage, cost_usd=cost)
+        told = _metric(usage, cost_usd=cost)
+        # Zeros in a record with this mark say that nobody counted: the program itself takes them so.
+        if record.get("isUnmetered") is not True or any(_figures(told)):
+            return told
     metric = Metric(
         cost_usd=cost,
         input_tokens=figure(record.get("inputTokens")),
@@ -164,6 +169,10 @@ def metric_of(record: Record, body: Record) -> Metric | None:
         cache_write_tokens=figure(record.get("cacheCreationInputTokens")),
     )
     return None if metric == Metric() else metric
+
+
+def _figures(metric: Metric) -> tuple[int | None, ...]:
+    return metric.input_tokens, metric.output_tokens, metric.cache_read_tokens, metric.cache_write_tokens
 
 
 def _metric(usage: Record, **rest: Any) -> Metric:

@@ -138,6 +138,7 @@ class ClaudeRecord(msgspec.Struct, gc=False):
     cacheCreationInputTokens: Count | None = None
     costUSD: float | None = None
     isApiErrorMessage: bool | None = None
+    isUnmetered: bool | None = None
     summary: str | None = None
     customTitle: str | None = None
     aiTitle: str | None = None
@@ -177,6 +178,10 @@ def real(value: object) -> float | None:
     return amount if 0 <= amount < float("inf") else None
 
 
+UNKNOWN_MODEL = "unknown"
+"""What stands where the program wants a model and nobody knows which it was."""
+
+
 def cost_so_far(record: dict[str, Any]) -> float | None:
     """What a `cost-state` record says the session has cost; None where it does not say."""
     return real(record.get("totalCostUSD"))
@@ -214,7 +219,7 @@ _NESTED: dict[tuple[type, str], type] = {
 _INTEGERS = frozenset(
     {*UsageFields.__struct_fields__, "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"}
 )
-_FLAGS = frozenset({"isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage"})
+_FLAGS = frozenset({"isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage", "isUnmetered"})
 
 
 def _fit(value: dict[str, Any], shape: type[Any]) -> Any:

@@ -303,7 +303,9 @@ def count_usage(tally: Tally, line: ClaudeRecord) -> None:
     body = line.message
     if body is None:
         return
-    fields = body.usage or _old_fields(line)
+    fields = body.usage
+    if fields is None or (line.isUnmetered is True and not any(msgspec.structs.astuple(fields))):
+        fields = _old_fields(line)
     if fields is None and line.costUSD is None:
         return
     # Most lines only repeat what the first line of their message said.

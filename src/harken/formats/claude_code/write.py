@@ -16,7 +16,7 @@ from harken.formats.kit.anthropic import Said, arrange
 from harken.formats.kit.jsonl import Record, encode, lines, parse
 from harken.ids import artifact_id
 
-from .records import take
+from .records import UNKNOWN_MODEL, take
 
 VERSION = "2.1.325"
 """The version whose shape is written."""
@@ -75,13 +75,14 @@ class _Writer:
             self._user(said)
             return
         name = "msg_" + artifact_id(encode([self._parent, said.blocks]))[:24]
-        model = next((e.model for e in said.events if isinstance(e, Response) and e.model), "unknown")
+        model = next((e.model for e in said.events if isinstance(e, Response) and e.model), UNKNOWN_MODEL)
         stop = "tool_use" if said.results else "end_turn"
         places: dict[str, str] = {}
         for block in said.blocks:
             message: Record = {"id": name, "type": "message", "role": "assistant", "model": model, "content": [block]}
             message |= {"stop_reason": stop, "stop_sequence": None, "usage": _NO_USAGE}
-            uuid = self._line("assistant", message, {})
+            # Parts of the program fail where `usage` is missing. Zeros are a figure; the mark says that nobody counted.
+            uuid = self._line("assistant", message, {"isUnmetered": True})
             places[block.get("id", "")] = uuid
         for call, block, event in said.results:
             self._pass([event] if event is not None else [])
