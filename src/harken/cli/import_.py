@@ -95,7 +95,7 @@ def show_report(last: ImportReport, *, as_json: bool, verbose: bool = False) -> 
         return
     report = last.report
     for passed in report.passed_over if verbose else ():
-        ui.note(passed.why if passed.source in passed.why else f"{passed.source}: {passed.why}")
+        ui.note(f"{passed.source}: {passed.why}")
     sessions, commits, records = (
         ui.count(number, noun)
         for number, noun in ((report.sessions, "session"), (report.commits, "commit"), (report.records, "record"))

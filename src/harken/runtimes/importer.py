@@ -204,9 +204,10 @@ class Importer:
         item: SourceImport | None = None
         for said in self._reading(path, self._since(known)):
             if isinstance(said, NotClaimed):
-                why = f"{path}: {said.why}"
                 self._not_claimed[file] = said.stamp
-                self._done.append(memory.failed(file, why, _IMPORTABLE) if named else memory.skipped(file, why))
+                self._done.append(
+                    memory.failed(file, f"{path}: {said.why}", _IMPORTABLE) if named else memory.skipped(file, said.why)
+                )
             elif isinstance(said, Claimed):
                 runtime = self.runtimes[said.runtime]
             elif isinstance(said, Restarted):

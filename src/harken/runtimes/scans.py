@@ -49,6 +49,8 @@ class DocumentParts(msgspec.Struct, frozen=True, kw_only=True):
     tail: bytes
     """What stands around the closed messages, so that the format's `join` can put the document together again."""
     session: str = ""
+    damage: str = ""
+    """Why its messages cannot be found, where they cannot; all of it then counts as one record that cannot be read."""
 
 
 def document_scan(runtime: str, read: ReadRecord, take_apart: Callable[[bytes], DocumentParts]) -> Scan:
@@ -60,8 +62,11 @@ def document_scan(runtime: str, read: ReadRecord, take_apart: Callable[[bytes], 
         now = SessionCounts(session=clean(parts.session))
         deltas: list[Delta] = []
         for message in parts.closed:
-            deltas.append(_document_delta(now, deltas, [message], message, read))
-        deltas.append(_document_delta(now, deltas, parts.open, parts.tail, read, closed=False))
+            deltas.append(_document_delta(now, deltas, [list(read(message))], message))
+        records = [list(read(message)) for message in parts.open]
+        if parts.damage:
+            records.append([Output(raw=parts.tail, why=parts.damage)])
+        deltas.append(_document_delta(now, deltas, records, parts.tail, closed=False))
         return now.facts(runtime, deltas, SessionCounts())
 
     return scan
@@ -70,22 +75,21 @@ def document_scan(runtime: str, read: ReadRecord, take_apart: Callable[[bytes], 
 def _document_delta(
     now: SessionCounts,
     before: Sequence[Delta],
-    messages: Sequence[bytes],
+    records: Sequence[Sequence[Event]],
     content: bytes,
-    read: ReadRecord,
     *,
     closed: bool = True,
 ) -> Delta:
-    """The next delta of a document, whose messages are counted."""
+    """The next delta of a document, whose records are counted."""
     said = now.messages
-    times = [now.add(list(read(message))) for message in messages]
+    times = [now.add(events) for events in records]
     start = before[-1].end if before else 0
     return Delta(
         start=start,
         end=start + len(content),
         time=max((time for time in times if time is not None), default=None),
         closed=closed,
-        records=len(messages),
+        records=len(records),
         messages=now.messages - said,
         content=content,
     )
@@ -120,8 +124,7 @@ class SessionCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
                     self.waiting = [*self.waiting, event.id]
                 case ToolResult():
                     self.waiting = [call for call in self.waiting if call != event.id]
-                case Output() if event.why:
-                    self.opaque += 1
+        self.opaque += any(isinstance(event, Output) and bool(event.why) for event in events)
         spoken = [event for event in events if isinstance(event, (Prompt, Response))]
         names = [event.message_id for event in spoken if event.message_id]
         self.fingerprint = [*self.fingerprint, *names][:FINGERPRINT]

@@ -53,7 +53,8 @@ def take_apart(data: bytes) -> DocumentParts:
     """Its closed messages, the last one, and what stands around."""
     found = places(data)
     if not found:
-        return DocumentParts(closed=(), open=(), tail=data)
+        damage = "not such a document" if found is None and data.strip() else ""
+        return DocumentParts(closed=(), open=(), tail=data, damage=damage)
     slices = [data[start:end] for start, end in found]
     session = (parse(data) or {}).get("session")
     ends = [0, *(end for _, end in found[:-1])]

@@ -107,7 +107,6 @@ class _RolloutScanner:
         self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base, counts.restarts)
         self.deltas: list[Delta] = []
         self.calls: dict[str, str] = {}
-        self.low = self.high = ""
         self.closed = counts.copy()
 
     def run(self, data: bytes) -> FileFacts:
@@ -157,27 +156,12 @@ class _RolloutScanner:
             now.tally.compactions += 1
 
     def _note_time(self, stamp: object) -> None:
-        # Stamps of one shape sort like the instants they name, so only the first and the last have to be parsed.
-        if not isinstance(stamp, str):
-            return
-        if len(stamp) != 24 or stamp[-1] != "Z":
-            self._widen(stamp)
-        elif not self.low:
-            self.low = self.high = stamp
-        elif stamp > self.high:
-            self.high = stamp
-        elif stamp < self.low:
-            self.low = stamp
-
-    def _widen(self, stamp: str) -> None:
+        # Each is parsed: one that names no instant would hide others which sort between it and the rest.
         if (at := parse_instant(stamp)) is not None:
             self.now.tally.at(at)
 
     def _settle(self) -> None:
         """Bring the counts up to the present line."""
-        self._widen(self.low)
-        self._widen(self.high)
-        self.low = self.high = ""
         self.now.total, self.now.threads, self.now.restarts = self.meter.last, self.meter.parents, self.meter.restarts
 
     def _broken(self, start: int, end: int, line: bytes, *, overlong: bool = False) -> None:
