@@ -27,6 +27,9 @@ LINES = (
 )
 
 
+NAMELESS = [{key: value for key, value in record.items() if key != "id"} for record in RECORDS]
+
+
 class TestNotebookFormat(FormatContract):
     format = notebook.FORMAT
     samples = (BOOK,)
@@ -46,7 +49,10 @@ class TestScribeFormat(FormatContract):
 
 class TestScribe(RuntimeContract):
     runtime = scribe.RUNTIME
-    samples = (("sessions/one.json", document("scribe", "one", "/work", RECORDS)),)
+    samples = (
+        ("sessions/one.json", document("scribe", "one", "/work", RECORDS)),
+        ("sessions/two.json", document("scribe", "two", "/work", NAMELESS)),
+    )
     words = WORDS
     lines = LINES
 

@@ -3,6 +3,7 @@ is one message of it, or what stands around the messages."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -67,3 +68,31 @@ class TestOneCommit:
         assert heard[0] == desk.conversation(again)
         assert commits[0]["summary"] == desk.lines("log", again)[0]["summary"]
         assert {"human": 2, "injected": 0, "tool_result": 0} == figures["prompts"]
+
+
+def test_messages_without_names_are_found_by_their_places(desk: Desk) -> None:
+    """A place counts the messages of the chain, whatever envelope stands around them."""
+    folder = desk.folder / ".scribe" / "sessions"
+    folder.mkdir(parents=True)
+    messages = [{"role": role, "text": text} for role, text in zip(["user", "assistant"] * 2, SAID, strict=True)]
+    (folder / "bare.json").write_text(
+        json.dumps({"scribe": 1, "session": "bare", "messages": messages}).replace(": [", ":[")
+    )
+    desk.sessions("scribe")
+    names = [line["message_id"] for line in desk.lines("view", "dialog", "bare")]
+
+    assert ["@0", "@1", "@2", "@3"] == names
+    assert [SAID[2]] == words(desk.lines("show", "bare@@2")[0]["content"])
+    assert SAID[:3] == desk.conversation("bare@@2")
+
+
+@pytest.mark.parametrize("text", ['{"scribe":1,"session":"torn","messages":[{"id":"a","ro', '{"scribe":1,"sess'])
+def test_a_torn_document_is_kept_and_counted_as_unread(desk: Desk, text: str) -> None:
+    folder = desk.folder / ".scribe" / "sessions"
+    folder.mkdir(parents=True)
+    (folder / "torn.json").write_text(text)
+    [line] = desk.sessions("scribe")
+
+    assert ("new", 1, 1, 1) == tuple(line[key] for key in ("status", "commits", "records", "opaque"))
+    assert "unread: " in desk.harken("log", "torn")
+    assert text == desk.harken("materialize", "torn")

@@ -458,6 +458,7 @@ class TestDiff:
         base = chain(repo, [1])
 
         assert 1 == repo.diff(base, repo.checkpoint(b"dash", format="morse-v1", parent=base)).unread
+        assert 1 == repo.diff(base, repo.checkpoint(b'{"torn', format="claude-code-v1", parent=base)).unread
 
 
 def test_history_goes_to_the_root_and_past_compactions(repo: Repo) -> None:

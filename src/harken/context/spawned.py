@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from harken.events import ToolCall
+from harken.formats import find as find_format
 from harken.store.base import Commit, Link, SessionRow, Store
 
 from . import refs, walk
@@ -78,8 +80,17 @@ def _holders(store: Store, session: str, calls: set[str]) -> dict[str, str]:
     waiting = {call.encode("utf-8", "replace"): call for call in calls}
     found: dict[str, str] = {}
     for delta, data in zip(deltas, store.get_many([delta.artifact for delta in deltas]), strict=True):
-        for needle in [needle for needle in waiting if needle in data]:
+        for needle in _called(delta.format, data, waiting):
             found[waiting.pop(needle)] = delta.id
         if not waiting:
             break
     return found
+
+
+def _called(format: str, data: bytes, waiting: Iterable[bytes]) -> list[bytes]:
+    """Those of the calls that a delta holds; one that is no file of its format may spell them in any way."""
+    known = find_format(format)
+    if known is None or known.delta_reader is None:
+        return [needle for needle in waiting if needle in data]
+    calls = {event.id.encode("utf-8", "replace") for event in known.read_delta(data) if isinstance(event, ToolCall)}
+    return [needle for needle in waiting if needle in calls]

@@ -96,7 +96,7 @@ class SessionReader(msgspec.Struct, frozen=True, kw_only=True):
     side_chains: Callable[[bytes], Mapping[str, bytes]] = no_side_chains
     """The agents inside the file: the lines of each, verbatim."""
     record_names: Callable[[bytes], Iterable[str]] = no_record_names
-    """The names of the records in some bytes, which a copy under another session id shares."""
+    """The names of the records in a delta, which a copy under another session id shares."""
 
 
 # -- writing for resume ----------------------------------------------------------------------------------------------

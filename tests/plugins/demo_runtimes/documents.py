@@ -68,6 +68,13 @@ def take_apart(data: bytes) -> DocumentParts:
     )
 
 
+def _numbered(messages: Iterable[bytes]) -> Iterator[Event]:
+    """The events of messages; one without a name is called after its place among them."""
+    for number, message in enumerate(messages):
+        for event in events_of(message):
+            yield event if event.message_id else event.replace(message_id=f"@{number}")
+
+
 class DocumentFormat:
     """The functions of such a format."""
 
@@ -79,15 +86,13 @@ class DocumentFormat:
         found = places(data)
         if found is None and data.strip():
             yield Output(raw=data, why="not such a document")
-        for start, end in found or ():
-            yield from events_of(data[start:end])
+        yield from _numbered(data[start:end] for start, end in found or ())
 
     def read_delta(self, delta: bytes) -> Iterator[Event]:
         found = self.messages(delta)
         if found is None and delta.strip():
             yield Output(raw=delta, why="no part of such a document")
-        for message in found or ():
-            yield from events_of(message)
+        yield from _numbered(found or ())
 
     def messages(self, delta: bytes) -> list[bytes] | None:
         """The messages in a delta: a closed one, those in a tail, those of a document; None where there are none."""
@@ -135,5 +140,6 @@ class DocumentFormat:
             join=self.join,
             reader=self.read,
             delta_reader=self.read_delta,
+            places=lambda delta: len(self.messages(delta) or ()),
             writer=self.write,
         )

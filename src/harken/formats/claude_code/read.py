@@ -31,8 +31,10 @@ from harken.formats.kit.jsonl import Record, encode, is_overlong, lines, take_ap
 
 from .attachments import render
 from .branch import Node, choose, survey
-from .records import UNKNOWN_MODEL, by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
+from .records import by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
 
+UNKNOWN_MODEL = "unknown"
+"""What stands where the program wants a model and nobody knows which it was."""
 API_ERROR = "api_error"
 """The subtype of a `system` record about a request that failed."""
 

@@ -178,10 +178,6 @@ def real(value: object) -> float | None:
     return amount if 0 <= amount < float("inf") else None
 
 
-UNKNOWN_MODEL = "unknown"
-"""What stands where the program wants a model and nobody knows which it was."""
-
-
 def cost_so_far(record: dict[str, Any]) -> float | None:
     """What a `cost-state` record says the session has cost; None where it does not say."""
     return real(record.get("totalCostUSD"))
@@ -343,10 +339,8 @@ def classify(record: dict[str, Any]) -> str | None:
 
 def texts(content: Any) -> list[str]:
     """The texts of a message's content."""
-    if isinstance(content, str):
-        return [content]
     if not isinstance(content, list):
-        return []
+        return [content] if isinstance(content, str) else []
     found = [block if isinstance(block, str) else block.get("text") for block in content if _is_text(block)]
     return [text for text in found if isinstance(text, str)]
 

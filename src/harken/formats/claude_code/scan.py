@@ -327,15 +327,9 @@ def count_nested(tally: Tally, line: ClaudeRecord) -> None:
 
 
 def _usage(fields: UsageFields, model: str | None, cost: float | None, *, nested: bool = False) -> RequestUsage:
-    return RequestUsage(
-        fields.input_tokens,
-        fields.output_tokens,
-        fields.cache_read_input_tokens,
-        fields.cache_creation_input_tokens,
-        model or "",
-        None if cost is None else real(cost),
-        nested,
-    )
+    used = (fields.input_tokens, fields.output_tokens)
+    cached = (fields.cache_read_input_tokens, fields.cache_creation_input_tokens)
+    return RequestUsage(*used, *cached, model or "", None if cost is None else real(cost), nested)
 
 
 def _old_fields(line: ClaudeRecord) -> UsageFields | None:

@@ -16,7 +16,8 @@ from harken.formats.kit.anthropic import Said, arrange
 from harken.formats.kit.jsonl import Record, encode, lines, parse
 from harken.ids import artifact_id
 
-from .records import UNKNOWN_MODEL, take
+from .read import UNKNOWN_MODEL
+from .records import take
 
 VERSION = "2.1.325"
 """The version whose shape is written."""
