@@ -75,6 +75,15 @@ def test_a_grown_file_costs_its_new_bytes_and_ends_with_the_same_facts(stops: li
         assert getattr(whole, name) == getattr(facts, name), name
 
 
+@pytest.mark.parametrize("bad", ["0000-00-02T00:00:00.000Z", "2026-02-30T00:00:00.000Z", "\x00026-01-02T00:00:00.000Z"])
+def test_a_stamp_that_names_no_instant_hides_no_other(bad: str) -> None:
+    data = Rollout().turn("one").turn("two").data.replace(b"2026-01-02T00:00:03.000Z", bad.encode(), 1)
+    told, facts = stats(read(data)), scan(data)
+
+    assert bad.encode() in data
+    assert (told.started, told.ended) == (facts.tally.started, facts.tally.ended)
+
+
 def test_a_state_nobody_understands_is_refused() -> None:
     with pytest.raises(BadRequest):
         scan(b"", b'{"rule":"cut-9"}')

@@ -106,6 +106,7 @@ class _RolloutScanner:
         self.cutter = Cutter(counts.offset)
         self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base, counts.restarts)
         self.deltas: list[Delta] = []
+        self.stamps: list[str] = []
         self.calls: dict[str, str] = {}
         self.closed = counts.copy()
 
@@ -156,12 +157,24 @@ class _RolloutScanner:
             now.tally.compactions += 1
 
     def _note_time(self, stamp: object) -> None:
-        # Each is parsed: one that names no instant would hide others which sort between it and the rest.
-        if (at := parse_instant(stamp)) is not None:
+        if isinstance(stamp, str) and len(stamp) == 24 and stamp[10] == "T" and stamp[-1] == "Z":
+            self.stamps.append(stamp)
+        elif (at := parse_instant(stamp)) is not None:
             self.now.tally.at(at)
+
+    def _settle_times(self) -> None:
+        # Stamps of one shape sort like the instants they name, so the first and the last will do. One that names no
+        # instant sorts anywhere, and would hide others: then each is parsed.
+        if self.stamps:
+            found = [parse_instant(min(self.stamps)), parse_instant(max(self.stamps))]
+            for at in map(parse_instant, self.stamps) if None in found else found:
+                if at is not None:
+                    self.now.tally.at(at)
+        self.stamps.clear()
 
     def _settle(self) -> None:
         """Bring the counts up to the present line."""
+        self._settle_times()
         self.now.total, self.now.threads, self.now.restarts = self.meter.last, self.meter.parents, self.meter.restarts
 
     def _broken(self, start: int, end: int, line: bytes, *, overlong: bool = False) -> None:
