@@ -89,7 +89,7 @@ def test_only_the_clock_reads_the_clock_and_only_ids_hash() -> None:
 
 def test_only_the_command_line_prints_and_reads_the_environment() -> None:
     pattern = re.compile(r"(?<![\w.])print\(|os\.environ|os\.getenv|Path\.home\(|expanduser\(")
-    allowed = {"repo/repo.py"}  # `harken.open()` without an argument asks `default_location()`
+    allowed = {"repo/location.py"}  # `harken.open()` without an argument asks `default_location()`
     offenders = [
         str(path.relative_to(SOURCE))
         for path in SOURCE.rglob("*.py")

@@ -12,7 +12,7 @@ import harken
 from harken import runtimes
 
 ROOT = Path(harken.__file__).parent
-REGISTRY = {"runtimes/__init__.py", "formats/base.py"}
+REGISTRY = {"runtimes/base.py", "formats/base.py"}
 """The two lists of what is ours."""
 
 

@@ -21,6 +21,7 @@ from harken.log import Session
 from harken.repo import Repo
 from harken.runtimes import get
 from harken.runtimes.importer import Importer
+from harken.runtimes.plugins import Plugins
 from support.contexts import memory_repo
 
 CAFE = Path(__file__).parents[2] / "examples" / "cafe.toml"
@@ -283,9 +284,9 @@ def test_a_runtime_that_fails_is_told_by_name_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
     bad = msgspec.structs.replace(get("codex"), name="bad", keys=(), **change)
-    plugins = runtimes.Plugins(runtimes={"bad": bad}, problems=())
-    monkeypatch.setattr(runtimes, "_plugins", lambda: plugins)
-    monkeypatch.setattr(runtimes, "_FAILED", {})
+    plugins = Plugins(runtimes={"bad": bad}, problems=())
+    monkeypatch.setattr(runtimes.base, "_plugins", lambda: plugins)
+    monkeypatch.setattr(runtimes.base, "_FAILED", {})
     place = tmp_path / ".codex" / "sessions" / "jill.jsonl"
     place.parent.mkdir(parents=True)
     shutil.copy(VECTOR, place)

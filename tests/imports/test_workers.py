@@ -83,15 +83,15 @@ def test_a_plugin_that_fails_in_a_worker_is_told_by_name(
     (site / "faulty-1.dist-info" / "entry_points.txt").write_text("[harken.runtimes]\nfaulty = faulty_plugin:RUNTIME\n")
     (site / "faulty_plugin.py").write_text(FAULTY.format(error=error))
     monkeypatch.syspath_prepend(site)
-    monkeypatch.setattr(runtimes, "_FAILED", {})
+    monkeypatch.setattr(runtimes.base, "_FAILED", {})
     monkeypatch.setattr("harken.runtimes.importer.WORTH_WORKERS", 0)
-    runtimes._plugins.cache_clear()
+    runtimes.base._plugins.cache_clear()
     try:
         with harken.open(tmp_path / "store.db") as repo:
             importer = Importer(repo.store, [runtimes.get(name) for name in (*NAMES, "faulty")], jobs=2)
             statuses = [result.status for result in importer.run(walk(files))]
     finally:
-        runtimes._plugins.cache_clear()
+        runtimes.base._plugins.cache_clear()
         sys.modules.pop("faulty_plugin", None)
 
     assert 14 == statuses.count("new")

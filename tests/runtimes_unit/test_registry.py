@@ -13,7 +13,8 @@ import pytest
 
 from harken import runtimes
 from harken.errors import BadRequest
-from harken.runtimes import Runtime, load_plugins
+from harken.runtimes import Runtime
+from harken.runtimes.plugins import load_plugins
 
 GROUP = "harken.runtimes"
 

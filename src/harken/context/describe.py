@@ -129,15 +129,8 @@ def _begin(store: Store, commit: Commit, data: bytes) -> int | None:
     return 0 if commit.commit_type == walk.SNAPSHOT else None
 
 
-def shorts(store: Store, commits: Sequence[str]) -> dict[str, str]:
-    """The shown names of commits given by their full names; of one that is not here, all of its name."""
-    try:
-        return {commit.id: commit.short for commit in store.get_commits(commits)}
-    except HarkenError:  # one of them is gone or damaged: that must not hide the others
-        return {commit: _short(store, commit) for commit in commits}
-
-
-def _short(store: Store, commit: str) -> str:
+def short_of(store: Store, commit: str) -> str:
+    """The shown name of a commit given by its full name; of one that is not here, all of its name."""
     try:
         return store.get_commit(commit).short
     except HarkenError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .base import Cause, Event, Image, LoggedString
+from .base import Cause, Event, Image, LoggedString, Tokens
 from .messages import Prompt, Response, System, Thinking
-from .runs import Error, Metric, Output, Tokens
+from .runs import Error, Metric, Output
 from .session import AgentCreated, AgentTerminated, PieceOfText, Recovery, TranscriptEdit
 from .tools import ToolCall, ToolResult
 

@@ -1,4 +1,4 @@
-"""The envelope every event carries, and what is made of values from outside before they go into one.
+"""The envelope every event carries, the values in it, and what is made of values from outside before they go into one.
 
 An event is a frozen value: it knows no clock, looks nothing up and does nothing. What several records have in
 common rides here; what a kind says for itself is in the file of its family.
@@ -112,3 +112,43 @@ Count = Annotated[int, msgspec.Meta(ge=0, lt=LARGEST_COUNT)]
 def figure(value: object) -> int | None:
     """A count of tokens as a file tells it; None for what cannot be one."""
     return value if type(value) is int and 0 <= value < LARGEST_COUNT else None
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How many tokens; None where nobody told, which is not zero."""
+
+    input: int | None = None
+    """Without what came from the cache or went into it."""
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+
+    @property
+    def prompt(self) -> int:
+        """What was put before the model, from the cache or not, as far as anybody told."""
+        return sum(count or 0 for count in (self.input, self.cache_read, self.cache_write))
+
+    @property
+    def possible(self) -> Tokens:
+        """The counts that can be; the others are unknown."""
+        return Tokens(
+            input=figure(self.input),
+            output=figure(self.output),
+            cache_read=figure(self.cache_read),
+            cache_write=figure(self.cache_write),
+        )
+
+    def __add__(self, other: Tokens) -> Tokens:
+        """The sum of what is known: unknown and unknown is unknown, unknown and three is three.
+
+        It goes up to `LARGEST_COUNT`, which stands for more than can be, in whatever order the parts come."""
+        return Tokens(
+            input=_plus(self.input, other.input),
+            output=_plus(self.output, other.output),
+            cache_read=_plus(self.cache_read, other.cache_read),
+            cache_write=_plus(self.cache_write, other.cache_write),
+        )
+
+
+def _plus(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one + other, LARGEST_COUNT)

@@ -4,50 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import msgspec
-
-from .base import LARGEST_COUNT, Event, figure
-
-
-class Tokens(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How many tokens; None where nobody told, which is not zero."""
-
-    input: int | None = None
-    """Without what came from the cache or went into it."""
-    output: int | None = None
-    cache_read: int | None = None
-    cache_write: int | None = None
-
-    @property
-    def prompt(self) -> int:
-        """What was put before the model, from the cache or not, as far as anybody told."""
-        return sum(count or 0 for count in (self.input, self.cache_read, self.cache_write))
-
-    @property
-    def possible(self) -> Tokens:
-        """The counts that can be; the others are unknown."""
-        return Tokens(
-            input=figure(self.input),
-            output=figure(self.output),
-            cache_read=figure(self.cache_read),
-            cache_write=figure(self.cache_write),
-        )
-
-    def __add__(self, other: Tokens) -> Tokens:
-        """The sum of what is known: unknown and unknown is unknown, unknown and three is three.
-
-        It goes up to `LARGEST_COUNT`, which stands for more than can be, in whatever order the parts come."""
-        return Tokens(
-            input=_plus(self.input, other.input),
-            output=_plus(self.output, other.output),
-            cache_read=_plus(self.cache_read, other.cache_read),
-            cache_write=_plus(self.cache_write, other.cache_write),
-        )
-
-
-def _plus(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else min(one + other, LARGEST_COUNT)
-
+from .base import Event, Tokens
 
 EMBEDDED = "embedded"
 SO_FAR = "so_far"

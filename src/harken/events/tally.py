@@ -19,10 +19,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .base import LARGEST_COUNT, Event, clean
+from .base import LARGEST_COUNT, Event, Tokens, clean
 from .messages import Prompt, Response, System
 from .records import by_record
-from .runs import EMBEDDED, SO_FAR, Error, Metric, Tokens
+from .runs import EMBEDDED, SO_FAR, Error, Metric
 from .session import TranscriptEdit
 from .tools import ToolCall, ToolResult
 

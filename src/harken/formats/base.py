@@ -19,7 +19,7 @@ import msgspec
 from harken import __version__, ids
 from harken.errors import BadRequest, NotFound
 from harken.events import Error, Event, Metric, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import figure
+from harken.events.base import LARGEST_COUNT, figure
 from harken.events.tally import Tally
 
 from .kit.claims import Claim
@@ -51,7 +51,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         """The same for a stretch that is all the model has before it: what it counted itself stands."""
         if self.standing is None:
             return self
-        tokens = figure(self.standing + self.since)
+        tokens = sum_of_tokens(self.standing, self.since)
         return msgspec.structs.replace(self, tokens=tokens, approximate=self.since > 0)
 
     @classmethod
@@ -63,7 +63,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         last = next((at for at in range(len(parts), 0, -1) if parts[at - 1].standing is not None), 0)
         return cls(
             messages=sum(messages) if len(messages) == len(parts) else None,
-            tokens=figure(sum(tokens)) if tokens or not parts else None,
+            tokens=sum_of_tokens(*tokens) if tokens or not parts else None,
             approximate=any(part.approximate for part in parts) or len(tokens) < len(parts),
             standing=parts[last - 1].standing if last else None,
             since=parts[last - 1].since + sum(part.tokens or 0 for part in parts[last:]) if last else 0,
@@ -359,11 +359,17 @@ def count(events: Iterable[Event]) -> Counts:
     guessed = heard if counted else heard + written
     return Counts(
         messages=Tally.of(events).messages,
-        tokens=figure(counted + guessed // CHARACTERS_PER_TOKEN),
+        tokens=sum_of_tokens(counted, guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
         standing=standing,
         since=since // CHARACTERS_PER_TOKEN if standing is not None else 0,
     )
+
+
+def sum_of_tokens(*parts: int) -> int | None:
+    """Counts of tokens together; None for a sum that no count can be."""
+    total = sum(parts)
+    return total if 0 <= total < LARGEST_COUNT else None
 
 
 def message_key(event: Event) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .agents import SessionAgent
 from .checkpoint import CommitFacts
-from .repo import Repo, default_location, open
+from .location import default_location
+from .repo import Repo, open
 
 __all__ = ["CommitFacts", "Repo", "SessionAgent", "default_location", "open"]

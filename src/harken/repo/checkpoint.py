@@ -4,7 +4,7 @@ says, where a compaction has its summary written by one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from harken import context
@@ -62,17 +62,6 @@ class NewCommit(NamedTuple):
     format: str | None
     summary: str
     facts: CommitFacts
-
-
-def check_keywords(call: str, given: Collection[str], known: Sequence[str], needed: Iterable[str] = ()) -> None:
-    """Refuse a keyword that a call does not know, or that it lacks."""
-    hint = "it takes: " + ", ".join(known)
-    for name in given:
-        if name not in known:
-            raise BadRequest(f"`{call}` does not take {name!r}", hint=hint)
-    for name in needed:
-        if name not in given:
-            raise BadRequest(f"`{call}` needs {name!r}", hint=hint)
 
 
 def make_commit(store: Store, new: NewCommit, *, parent: Ref | None, time: int, machine: str) -> Commit:

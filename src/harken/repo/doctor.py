@@ -18,7 +18,8 @@ from harken import __version__, formats, runtimes
 from harken.errors import HarkenError
 from harken.store.opening import locate
 
-from .repo import default_location, open
+from .location import default_location
+from .repo import open
 
 EXTRAS = {"agents": "litellm"}
 LOW_SPACE = 1 << 30

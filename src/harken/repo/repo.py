@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -17,10 +17,10 @@ from harken import clock as clocks
 from harken import context, ids
 from harken.context import Diff, Materialized, Ref, Shown, Tracker, TrackerSettings, listing, names
 from harken.context.checkpoint import Time
-from harken.context.describe import delta_events, shorts
+from harken.context.describe import delta_events, short_of
 from harken.context.family import Family, family
 from harken.context.materialize import Recipe, note_recipe, remake
-from harken.errors import BadRequest, Closed, Evicted, NotFound
+from harken.errors import BadRequest, Closed, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
 from harken.store import Commit, Move, Name, SessionRow, Store, open_store
@@ -28,7 +28,8 @@ from harken.store.arguments import checks_arguments
 
 from .agents import SessionAgent, agents_of
 from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, SessionOrFile
-from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, check_keywords, make_commit
+from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
+from .location import default_location
 from .looking import events_of, view_of
 from .upkeep import Upkeep
 
@@ -167,8 +168,12 @@ class Repo(Upkeep):
         return self.store.children(self.commit(ref).id)
 
     def shorts(self, commits: Iterable[str]) -> dict[str, str]:
-        """The shown names of commits given by their full names; of one that is not here, its usual short form."""
-        return shorts(self.store, list(commits))
+        """The shown names of commits given by their full names; of one that is not here, all of its name."""
+        asked = list(commits)
+        try:
+            return {commit.id: commit.short for commit in self.store.get_commits(asked)}
+        except HarkenError:  # one of them is gone or damaged: that must not hide the others
+            return {commit: short_of(self.store, commit) for commit in asked}
 
     def agents(self, session: SessionOrFile) -> list[SessionAgent]:
         """The agents of a session in the store (its id, or a unique beginning), or of a log file (a path object)."""
@@ -272,7 +277,7 @@ class Repo(Upkeep):
         from .importing import ImportOptions, ImportPlaces, import_sessions
 
         places = ImportPlaces(paths, runtimes, environ, principal)
-        check_keywords("import_sessions", options, ImportOptions._fields)
+        _check_keywords("import_sessions", options, ImportOptions._fields)
         return import_sessions(self.store, places, ImportOptions(**options), now=self.clock)
 
     def watch(
@@ -329,7 +334,7 @@ class Repo(Upkeep):
         that commit. `output` takes what it shows; `RunSettings` lists what else may be said."""
         from .running import RunSettings, RunStart, run_runtime
 
-        check_keywords("run", settings, tuple(RunSettings.__annotations__))
+        _check_keywords("run", settings, tuple(RunSettings.__annotations__))
         source = None if start is None else self.commit(start)
         what = RunStart(runtime, words, environ, Path(cwd), source, self.machine)
         return run_runtime(self.store, what, settings, output, now=self.clock)
@@ -351,12 +356,12 @@ class Repo(Upkeep):
         `frequency`, `principal`, `on_warning`, and those of `Session`."""
         from .live import SETTINGS, KeptSession
 
-        check_keywords("session", settings, SETTINGS)
+        _check_keywords("session", settings, SETTINGS)
         return KeptSession(path, repo=self, start=None if start is None else self.commit(start), **settings)
 
     def track(self, **settings: Any) -> Tracker:
         """A tracker that makes commits of a live agent's events as they are fed to it; see `Tracker` for settings."""
-        check_keywords("track", settings, TrackerSettings.__struct_fields__, needed=("session_id",))
+        _check_keywords("track", settings, TrackerSettings.__struct_fields__, needed=("session_id",))
         return Tracker(self, TrackerSettings(**settings))
 
     def close(self) -> None:
@@ -371,14 +376,6 @@ class Repo(Upkeep):
         self.close()
 
 
-def default_location() -> Path:
-    """Where the store lies unless somebody says otherwise: in the user's data folder."""
-    data = os.environ.get("XDG_DATA_HOME", "")
-    # The specification of these folders has relative paths ignored.
-    base = Path(data) if Path(data).is_absolute() else Path.home() / ".local" / "share"
-    return base / "harken" / "store.db"
-
-
 def open(
     path_or_url: str | os.PathLike[str] | None = None, *, create: bool = True, clock: clocks.Clock = clocks.now
 ) -> Repo:
@@ -387,3 +384,14 @@ def open(
     One that is not there is made, or with `create=False` is `NotFound`."""
     where = default_location() if path_or_url is None else path_or_url
     return Repo(open_store(where, create=create), clock=clock)
+
+
+def _check_keywords(call: str, given: Collection[str], known: Sequence[str], needed: Iterable[str] = ()) -> None:
+    """Refuse a keyword that a call does not know, or that it lacks."""
+    hint = "it takes: " + ", ".join(known)
+    for name in given:
+        if name not in known:
+            raise BadRequest(f"`{call}` does not take {name!r}", hint=hint)
+    for name in needed:
+        if name not in given:
+            raise BadRequest(f"`{call}` needs {name!r}", hint=hint)

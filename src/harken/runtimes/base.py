@@ -1,4 +1,5 @@
-"""What a runtime is: one value that says where its sessions lie, how they are read, resumed and started.
+"""What a runtime is: one value that says where its sessions lie, how they are read, resumed and started; and which
+there are.
 
 `Runtime` holds data and pure functions. Its parts are there or absent: a runtime whose sessions cannot be written has
 no `resume`, one that cannot be started under observation has no `launch`, and `can` says so. Everything that is
@@ -8,20 +9,27 @@ for a name.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
 from harken import ids
+from harken.errors import BadRequest
 from harken.events import Event, ToolCall
 from harken.formats import Written
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
+
+if TYPE_CHECKING:
+    from .plugins import Plugins
 
 Environment = Mapping[str, str]
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -264,3 +272,96 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
         """What it can do, as data: `import`, `resume`, `run`."""
         parts = (("import", self.read), ("resume", self.resume), ("run", self.launch))
         return frozenset(name for name, part in parts if part is not None)
+
+
+# -- which there are: ours are loaded when asked for; a plug-in that cannot be used is told in `problems()`, and never
+# keeps the others from being used
+
+GROUP = "harken.runtimes"
+OURS = {"claude-code": "claude_code", "codex": "codex", "harken": "harken"}
+
+
+class PluginProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """A plug-in that cannot be used, and why."""
+
+    name: str
+    package: str
+    """The distribution it comes from."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the runtime {self.name!r} of the package {self.package} cannot be used: {self.reason}"
+
+
+def names() -> list[str]:
+    """Every runtime there is, ours first."""
+    return [*OURS, *sorted(_plugins().runtimes)]
+
+
+def get(name: str) -> Runtime:
+    """The runtime of that name; `BadRequest` says what there is."""
+    if module := OURS.get(name):
+        found: Runtime = importlib.import_module(f".{module}", __package__).RUNTIME
+        return found
+    if plugin := _plugins().runtimes.get(name):
+        return plugin
+    for problem in problems():
+        if problem.name == name:
+            raise BadRequest(str(problem), hint="there are: " + ", ".join(names()))
+    raise BadRequest(f"there is no runtime {name!r}", hint="there are: " + ", ".join(names()))
+
+
+def is_registered(runtime: Runtime) -> bool:
+    """Whether other processes find this very runtime by its name."""
+    return runtime.name in names() and get(runtime.name) is runtime
+
+
+def problems() -> tuple[PluginProblem, ...]:
+    """The plug-ins that cannot be used, and those that failed when they were."""
+    return (*_plugins().problems, *failures())
+
+
+def failures() -> tuple[PluginProblem, ...]:
+    """The plug-ins that failed when they were used, here or in a process that read files for this one."""
+    return tuple(_FAILED.values())
+
+
+_FAILED: dict[str, PluginProblem] = {}
+"""The first failure of each runtime in this process."""
+
+
+def note_failure(runtime: Runtime, reason: str) -> PluginProblem:
+    """A runtime did what none may: that is told once, by its name, and the others go on."""
+    package = next((package_of(point) for point in entry_points(group=GROUP, name=runtime.name)), "(unknown)")
+    return note_problem(PluginProblem(name=runtime.name, package=package, reason=reason))
+
+
+def note_problem(problem: PluginProblem) -> PluginProblem:
+    """A plug-in failed, as somebody else found; of several failures of one the first is told."""
+    return _FAILED.setdefault(problem.name, problem)
+
+
+def claim_of(runtime: Runtime, head: bytes, path: Path) -> Claim:
+    """What a runtime says of a file; one that fails claims nothing."""
+    try:
+        claim = runtime.claim(head, path)
+        if isinstance(claim, Claim) and type(claim.score) is int:
+            return claim
+        reason = f"claim() gave {claim!r}, which is no Claim"
+    except (Exception, SystemExit) as problem:  # noqa: BLE001 (a plug-in may fail in any way, and the others must not)
+        reason = f"claim() failed: {type(problem).__name__}: {problem}"
+    note_failure(runtime, reason)
+    return Claim()
+
+
+@cache
+def _plugins() -> Plugins:
+    """All plug-ins, loaded once: what cannot be loaded now cannot be loaded a moment later either."""
+    from .plugins import load_plugins  # few have one
+
+    return load_plugins(entry_points(group=GROUP))
+
+
+def package_of(point: EntryPoint) -> str:
+    """The distribution an entry point comes from."""
+    return point.dist.name if point.dist else "(unknown)"

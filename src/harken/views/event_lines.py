@@ -17,8 +17,7 @@ from harken.events import (
     ToolResult,
     TranscriptEdit,
 )
-from harken.events.base import excerpt
-from harken.events.runs import Tokens
+from harken.events.base import Tokens, excerpt
 
 WIDTH = 110
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from harken.events.base import figure
 from harken.events.tally import SYNTHETIC, TOOL_RESULT
-from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count
+from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count, sum_of_tokens
 from harken.formats.kit.jsonl import is_overlong, lines
 
 from .read import read
@@ -76,7 +75,7 @@ def measure(data: bytes) -> Counts:
     guessed = heard if counted else heard + written
     return Counts(
         messages=messages,
-        tokens=figure(counted + guessed // CHARACTERS_PER_TOKEN),
+        tokens=sum_of_tokens(counted, guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
         standing=standing,
         since=since // CHARACTERS_PER_TOKEN if standing is not None else 0,

@@ -17,7 +17,7 @@ from harken.events.base import clean
 from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts, prompt_name
-from harken.formats.kit.anthropic import CALL, HUMAN, RESPONSE, RESULT, says
+from harken.formats.kit.anthropic import CALL, HUMAN, RESPONSE, RESULT, SAYS, says
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import is_overlong, lines, parse, read_head, take_apart
 
@@ -221,7 +221,7 @@ class _ClaudeScanner:
             return
         failed, result = line.isApiErrorMessage is True, False
         for block in (TEXT,) if isinstance(body.content, str) else body.content:
-            said = says(block.type)
+            said = SAYS[block.type] if block.type in SAYS else says(block.type)
             if said == CALL:
                 tally.call(block.name or "")
                 if block.name in TASK_TOOLS:

@@ -89,6 +89,10 @@ def says(block: object) -> str:
     return _SAYS.get(block) or (RESULT if block.endswith("_tool_result") else "")
 
 
+SAYS: dict[str | None, str] = {block: says(block) for block in BLOCKS}
+"""The same as a table, for whoever goes through many known blocks."""
+
+
 def assistant_event(block: Any, model: str) -> Event:
     """A block of an assistant message."""
     if isinstance(block, str):

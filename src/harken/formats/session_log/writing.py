@@ -20,7 +20,7 @@ import orjson
 from harken.clock import format_instant, in_calendar
 from harken.errors import BadRequest
 from harken.events import KINDS, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.formats.kit.jsonl import MAX_DEPTH, MAX_LINE, encode_slowly, refusal
+from harken.formats.kit.jsonl import MAX_DEPTH, MAX_LINE, SHORT, encode_slowly, refusal
 
 from .lines import LogLine
 from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN, ROLES
@@ -238,7 +238,7 @@ def encode(data: LogLine) -> bytes:
         raise BadRequest(
             f"a line of {len(line)} bytes is too long for a session log (at most {MAX_LINE})", hint=_ELSEWHERE
         )
-    if why := refusal(line):
+    if len(line) > SHORT and (why := refusal(line)):
         raise BadRequest(f"{why}, which no reader of a session log follows", hint=_ELSEWHERE)
     if b"null" in line and _holds_not_finite(data):
         raise BadRequest("JSON has no NaN and no infinity", hint="log such a number as text, or leave it out")
