@@ -17,7 +17,7 @@ from . import sql
 from .blob_writer import add_frame, place_artifact
 from .blobs import BULK, seal_frame
 from .db import checked
-from .packing import highest_frame, keep_highest, release_room
+from .packing import highest_frame, keep_highest
 from .reports import GcReport
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def collect(
     if not dry_run:
         if not keep_cache:
             store.derived.clear()
-        report.pages = release_room(store, at_least=1, at_most=1 << 40)
+        report.pages = store.packer.release_room(at_least=1, at_most=1 << 40)
     return report
 
 

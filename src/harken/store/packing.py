@@ -17,18 +17,14 @@ number, and a slot only together with the hash that it had.
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from harken.errors import Corrupt, HarkenError
-
 from . import sql
 from .blob_writer import LOOSE_LIMIT, add_frame, fill_slot, place_artifact
-from .blobs import FRAME_SIZE, PACKED, Frame, seal_frame
+from .blobs import FRAME_SIZE as FRAME_SIZE
+from .blobs import PACKED, Frame, seal_frame
 from .db import Row, checked
-from .sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
@@ -42,9 +38,6 @@ SMALL = LOOSE_LIMIT
 
 FEW = 8
 """Fewer loose frames than this are left alone when a chain ends or a store is closed."""
-
-_FREE_PAGES = 64
-_AT_CLOSE = 4096  # pages moved when a store is closed; gc moves them all
 
 
 class Loose(NamedTuple):
@@ -63,133 +56,81 @@ class Loose(NamedTuple):
         return cls(*checked("loose", row))
 
 
-class Packer:
-    """Keeps count of what is loose, and gathers it when there is enough."""
+def pack(store: SqliteStore, chain: int | None) -> int:
+    """Gather a chain's loose frames, or everybody's; the answer is how many small frames went."""
+    gone = 0
+    db = store.db
+    rows = db.all(sql.LOOSE_ALL) if chain is None else db.all(sql.LOOSE_OF, (chain,))
+    for group in _groups([Loose.of(row) for row in rows]):
+        content, frame = _gather(store, group)
+        with db.transaction():
+            moved = _swap(store, group, content, frame)
+        gone += moved
+    return gone
 
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-        self._loose: dict[int, list[int]] | None = None  # chain -> [bytes, frames]
-        self._total = 0
-        self._touched: set[int] = set()
-        self._touching = threading.Lock()
-        self.free: list[int] = []
-        """Slots that were free when we last looked; whoever takes one looks again."""
 
-    def after(self, writer: SqliteWriter) -> None:
-        """After a transaction: pack what has become enough. The transaction is done, whatever happens here."""
-        with contextlib.suppress(HarkenError):
-            counts = self._counts()
-            chains = set(writer.ended)
-            for chain, size in writer.loosened:
-                count = counts.setdefault(chain, [0, 0])
-                count[0] += size
-                count[1] += 1
-                self._total += size
-                chains.add(chain)
-            with self._touching:
-                self._touched |= chains
-            for chain in chains:
-                held, frames = counts.get(chain, (0, 0))
-                if held >= FRAME_SIZE or (frames >= FEW and chain in writer.ended):
-                    self.pack(chain)
-            if self._total >= LOOSE_TOTAL:
-                self.pack(None)
+def settle(store: SqliteStore, chain: int) -> None:
+    """Inside a transaction: gather a chain's loose frames for good: another frame is going to lean on them."""
+    rows = [Loose.of(row) for row in store.db.all(sql.LOOSE_OF, (chain,))]
+    for group in _groups(rows):
+        content, frame = _gather(store, group)
+        _swap(store, group, content, frame, for_good=True)
+    for row in store.db.all(sql.LOOSE_OF, (chain,)):
+        _settle_one(store, Loose.of(row))
 
-    def _counts(self) -> dict[int, list[int]]:
-        known = self._loose  # another thread may forget it at any moment
-        if known is None:
-            rows = self._store.db.all(sql.LOOSE_SUMS, (SMALL,))
-            # Called after the transaction, so its own frames are among the rows; they are added again by the caller,
-            # which makes the count a little high once, and the packing a little early.
-            self._loose = known = {chain: [size, count] for chain, size, count, _ in rows}
-            self._total = sum(small for *_, small in rows)
-            self.free = [slot for slot, *_ in free_slots(self._store)]
-        return known
 
-    def pack(self, chain: int | None) -> int:
-        """Gather a chain's loose frames, or everybody's; the answer is how many small frames went."""
-        gone = 0
-        self._loose = None
-        db = self._store.db
-        rows = db.all(sql.LOOSE_ALL) if chain is None else db.all(sql.LOOSE_OF, (chain,))
-        for group in _groups([Loose.of(row) for row in rows]):
-            content, frame = self._gather(group)
-            with db.transaction():
-                moved = self._swap(group, content, frame)
-            gone += moved
-        return gone
+def _settle_one(store: SqliteStore, loose: Loose) -> None:
+    """Inside a transaction: make a loose frame an ordinary one, as it is."""
+    db = store.db
+    number = highest_frame(store) + 1
+    (data,) = db.one(sql.SLOT_DATA, (loose.slot,)) or (b"",)
+    add_frame(db, number, Frame(loose.hash, loose.size, data))
+    for row in _slices(store, loose):
+        place_artifact(db, row, number, row[3])
 
-    def settle(self, chain: int) -> None:
-        """Inside a transaction: gather a chain's loose frames for good: another frame is going to lean on them."""
-        rows = [Loose.of(row) for row in self._store.db.all(sql.LOOSE_OF, (chain,))]
-        for group in _groups(rows):
-            content, frame = self._gather(group)
-            self._swap(group, content, frame, for_good=True)
-        for row in self._store.db.all(sql.LOOSE_OF, (chain,)):
-            self._settle_one(Loose.of(row))
-        self._loose = None
 
-    def _settle_one(self, loose: Loose) -> None:
-        """Inside a transaction: make a loose frame an ordinary one, as it is."""
-        db = self._store.db
-        number = highest_frame(self._store) + 1
-        (data,) = db.one(sql.SLOT_DATA, (loose.slot,)) or (b"",)
-        add_frame(db, number, Frame(loose.hash, loose.size, data))
-        for row in self._slices(loose):
-            place_artifact(db, row, number, row[3])
+def _slices(store: SqliteStore, loose: Loose) -> list[Row]:
+    """The rows of the artifacts that lie in a loose frame."""
+    rows = store.db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
+    return [checked("artifacts", row) for row in rows]
 
-    def _slices(self, loose: Loose) -> list[Row]:
-        """The rows of the artifacts that lie in a loose frame."""
-        rows = self._store.db.all(sql.SLICES_BETWEEN, (loose.first, loose.last, -loose.slot))
-        return [checked("artifacts", row) for row in rows]
 
-    def _gather(self, group: list[Loose]) -> tuple[int, Frame]:
-        content = b"".join(self._store.frame(-loose.slot) for loose in group)
-        return len(content), seal_frame(content, level=PACKED)
+def _gather(store: SqliteStore, group: list[Loose]) -> tuple[int, Frame]:
+    content = b"".join(store.frame(-loose.slot) for loose in group)
+    return len(content), seal_frame(content, level=PACKED)
 
-    def _swap(self, group: list[Loose], size: int, frame: Frame, *, for_good: bool = False) -> int:
-        """Inside a transaction: put the large frame in the place of the small ones, unless something changed."""
-        db, start = self._store.db, 0
-        moves: list[tuple[Row, int]] = []
-        for loose in group:
-            # The group was read and compressed before this transaction began: another process may have packed it since,
-            # and filled the slot anew. Then the work was for nothing, and nothing is lost.
-            row = db.one(sql.LOOSE_ROW, (loose.slot,))
-            if row is None or row[:-1] != tuple(loose):
-                return 0
-            # The slices must be the whole content, else those of the group behind them would get a wrong start.
-            slices = self._slices(loose)
-            if sum(row[4] for row in slices) != loose.size:
-                if slices:  # some of it was evicted: the frame stays as it is until gc writes it anew
-                    self._settle_one(loose)
-                return 0
-            moves += [(row, start + row[3]) for row in slices]
-            start += loose.size
-        chains = {loose.chain for loose in group}
-        # Made a frame now, a chain that grows slowly would leave one small frame for good at every packing.
-        if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and not for_good:
-            (slot,) = db.one(sql.NEXT["slot"]) or (1,)
-            ends = (min(loose.first for loose in group), max(loose.last for loose in group))
-            fill_slot(db, slot, frame, chains.pop(), *ends)
-            number = -int(slot)
-        else:
-            number = highest_frame(self._store) + 1
-            add_frame(db, number, frame)
-        for slice, offset in moves:
-            place_artifact(db, slice, number, offset)
-        return len(group)
 
-    def at_close(self) -> None:
-        """Gather the chains this store wrote to where it is worth it, and give the room back to the disk."""
-        with self._touching:  # other threads may still be writing
-            touched = sorted(self._touched)
-        counts = self._counts() if touched else {}
-        for chain in touched:
-            if counts.get(chain, (0, 0))[1] >= FEW:
-                self.pack(chain)
-                counts = self._counts()
-        if touched:
-            release_room(self._store)
+def _swap(store: SqliteStore, group: list[Loose], size: int, frame: Frame, *, for_good: bool = False) -> int:
+    """Inside a transaction: put the large frame in the place of the small ones, unless something changed."""
+    db, start = store.db, 0
+    moves: list[tuple[Row, int]] = []
+    for loose in group:
+        # The group was read and compressed before this transaction began: another process may have packed it since,
+        # and filled the slot anew. Then the work was for nothing, and nothing is lost.
+        row = db.one(sql.LOOSE_ROW, (loose.slot,))
+        if row is None or row[:-1] != tuple(loose):
+            return 0
+        # The slices must be the whole content, else those of the group behind them would get a wrong start.
+        slices = _slices(store, loose)
+        if sum(row[4] for row in slices) != loose.size:
+            if slices:  # some of it was evicted: the frame stays as it is until gc writes it anew
+                _settle_one(store, loose)
+            return 0
+        moves += [(row, start + row[3]) for row in slices]
+        start += loose.size
+    chains = {loose.chain for loose in group}
+    # Made a frame now, a chain that grows slowly would leave one small frame for good at every packing.
+    if len(chains) == 1 and size < FRAME_SIZE * 3 // 4 and not for_good:
+        (slot,) = db.one(sql.NEXT["slot"]) or (1,)
+        ends = (min(loose.first for loose in group), max(loose.last for loose in group))
+        fill_slot(db, slot, frame, chains.pop(), *ends)
+        number = -int(slot)
+    else:
+        number = highest_frame(store) + 1
+        add_frame(db, number, frame)
+    for slice, offset in moves:
+        place_artifact(db, slice, number, offset)
+    return len(group)
 
 
 def highest_frame(store: SqliteStore) -> int:
@@ -204,29 +145,6 @@ def keep_highest(store: SqliteStore, highest: int) -> None:
     The next number is the highest in the table and one; without this, the number of a dropped frame would come back."""
     if highest_frame(store) < highest:
         add_frame(store.db, highest, seal_frame(b""))
-
-
-def free_slots(store: SqliteStore) -> list[Row]:
-    """The slots whose frames have been packed. One whose row is damaged may hold what it does not say: it stays."""
-    found = []
-    for row in store.db.all(sql.FREE_SLOTS):
-        with contextlib.suppress(Corrupt):
-            found.append(checked("loose", row))
-    return found
-
-
-def release_room(store: SqliteStore, *, at_least: int = _FREE_PAGES, at_most: int = _AT_CLOSE) -> int:
-    """Give pages that packing or gc left empty back to the file system; the answer is how many."""
-    if len(free_slots(store)) >= FEW:
-        with store.db.transaction():
-            store.db.many(sql.DROP_SLOT, [(slot,) for slot, *_ in free_slots(store)])
-        store.packer.free.clear()
-    row = store.db.one("PRAGMA freelist_count")
-    free = int(row[0]) if row else 0
-    if free < at_least:
-        return 0
-    store.db.alone(f"PRAGMA incremental_vacuum({at_most})")
-    return min(free, at_most)
 
 
 def _groups(rows: list[Loose]) -> Iterator[list[Loose]]:

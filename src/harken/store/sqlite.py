@@ -1,25 +1,26 @@
 """The store people use: one SQLite file. `blobs.py` and `commits.py` are its reading half, `sqlite_writer.py` changes
-it; here is what ties them together: transactions, names and notes, the feed, the cache, maintenance.
+it; here is what ties them together: transactions, names and notes, the feed, the cache, maintenance, and when small
+frames are gathered.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from harken.errors import BadRequest, Corrupt, HarkenError
 
-from . import feed, sql
+from . import feed, packing, sql
 from .arguments import STORE, checks_arguments
 from .base import Store
 from .cache import Cache
 from .commits import SqliteCommits, listed
 from .db import FSCK, Database, Row, checked, readable, text, untext
 from .opening import Steps, is_writable
-from .packing import Packer
 from .reports import GcReport, Report
 from .sqlite_writer import SqliteWriter
 from .values import Annotation, Change, Commit, Move, Name, Sighting
@@ -288,3 +289,96 @@ class SqliteStore(SqliteCommits):
             self.db.close()
             if "derived" in self.__dict__:
                 self.derived.close()
+
+
+# -- what is loose: when it is gathered, and the room that leaves ---
+
+_FREE_PAGES = 64
+_AT_CLOSE = 4096  # pages moved when a store is closed; gc moves them all
+
+
+class Packer:
+    """Keeps count of what is loose, and has it gathered (`packing.py`) when there is enough."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._loose: dict[int, list[int]] | None = None  # chain -> [bytes, frames]
+        self._total = 0
+        self._touched: set[int] = set()
+        self._touching = threading.Lock()
+        self.free: list[int] = []
+        """Slots that were free when we last looked; whoever takes one looks again."""
+
+    def after(self, writer: SqliteWriter) -> None:
+        """After a transaction: pack what has become enough. The transaction is done, whatever happens here."""
+        with contextlib.suppress(HarkenError):
+            counts = self._counts()
+            chains = set(writer.ended)
+            for chain, size in writer.loosened:
+                count = counts.setdefault(chain, [0, 0])
+                count[0] += size
+                count[1] += 1
+                self._total += size
+                chains.add(chain)
+            with self._touching:
+                self._touched |= chains
+            for chain in chains:
+                held, frames = counts.get(chain, (0, 0))
+                if held >= packing.FRAME_SIZE or (frames >= packing.FEW and chain in writer.ended):
+                    self.pack(chain)
+            if self._total >= packing.LOOSE_TOTAL:
+                self.pack(None)
+
+    def _counts(self) -> dict[int, list[int]]:
+        known = self._loose  # another thread may forget it at any moment
+        if known is None:
+            rows = self._store.db.all(sql.LOOSE_SUMS, (packing.SMALL,))
+            # Called after the transaction, so its own frames are among the rows; they are added again by the caller,
+            # which makes the count a little high once, and the packing a little early.
+            self._loose = known = {chain: [size, count] for chain, size, count, _ in rows}
+            self._total = sum(small for *_, small in rows)
+            self.free = [slot for slot, *_ in self._free_slots()]
+        return known
+
+    def pack(self, chain: int | None) -> int:
+        """Gather a chain's loose frames, or everybody's; the answer is how many small frames went."""
+        self._loose = None
+        return packing.pack(self._store, chain)
+
+    def settle(self, chain: int) -> None:
+        """Inside a transaction: gather a chain's loose frames for good: another frame is going to lean on them."""
+        packing.settle(self._store, chain)
+        self._loose = None
+
+    def at_close(self) -> None:
+        """Gather the chains this store wrote to where it is worth it, and give the room back to the disk."""
+        with self._touching:  # other threads may still be writing
+            touched = sorted(self._touched)
+        counts = self._counts() if touched else {}
+        for chain in touched:
+            if counts.get(chain, (0, 0))[1] >= packing.FEW:
+                self.pack(chain)
+                counts = self._counts()
+        if touched:
+            self.release_room()
+
+    def _free_slots(self) -> list[Row]:
+        """The slots whose frames have been packed. One whose row is damaged may hold what it does not say: it stays."""
+        found = []
+        for row in self._store.db.all(sql.FREE_SLOTS):
+            with contextlib.suppress(Corrupt):
+                found.append(checked("loose", row))
+        return found
+
+    def release_room(self, *, at_least: int = _FREE_PAGES, at_most: int = _AT_CLOSE) -> int:
+        """Give pages that packing or gc left empty back to the file system; the answer is how many."""
+        if len(self._free_slots()) >= packing.FEW:
+            with self._store.db.transaction():
+                self._store.db.many(sql.DROP_SLOT, [(slot,) for slot, *_ in self._free_slots()])
+            self.free.clear()
+        row = self._store.db.one("PRAGMA freelist_count")
+        free = int(row[0]) if row else 0
+        if free < at_least:
+            return 0
+        self._store.db.alone(f"PRAGMA incremental_vacuum({at_most})")
+        return min(free, at_most)
