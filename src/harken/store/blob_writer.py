@@ -24,6 +24,7 @@ from .values import CHANGES
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
+    from .commits import SavedSessions
     from .db import Database
     from .sqlite import SqliteStore
 
@@ -49,12 +50,13 @@ class ChangeLog:
         if not self._changes:
             return
         row = self._db.one(sql.LAST_CHANGE)
-        last = checked("changes", row)[0] if row else 0
+        last = 0 if row is None else row[0] if row == self._db.newest_change else checked("changes", row)[0]
         for at in range(0, len(self._changes), _IN_ONE_ROW):
             some = self._changes[at : at + _IN_ONE_ROW]
             last += len(some)
             row = (last, len(some), msgspec.msgpack.encode(some))
-            self._db.do(sql.ADD_CHANGES, (*row, ids.row_sum("changes", row)))
+            self._db.newest_change = (*row, ids.row_sum("changes", row))
+            self._db.do(sql.ADD_CHANGES, self._db.newest_change)
         self._changes = []
 
 
@@ -63,7 +65,7 @@ class SqliteBlobWriter:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store, self._db = store, store.db
-        if getattr(self._db.local, "writer", None) is not None:
+        if self._db.local.writer is not None:
             raise BadRequest("this thread is already inside a transaction of this store", hint="use its writer")
         self._db.local.writer = self
         self._begun = False
@@ -71,6 +73,7 @@ class SqliteBlobWriter:
         self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
         self._interned: dict[tuple[str, ...], int] = {}
         self.session_rows: dict[str | bytes, Row] = {}  # as they are now: read in this transaction, and not saved since
+        self._sessions_saved: SavedSessions = {}
         self._bases: dict[int, int | None] = {}
         self._chain = 0
         self._changes = ChangeLog(self._db)
@@ -121,7 +124,7 @@ class SqliteBlobWriter:
             self._changes.write()
             self._db.commit()
             self._begun = False
-            self._store.remember(self._known, self._interned)
+            self._store.remember(self._known, self._interned, self._sessions_saved)
 
     def end(self) -> None:
         """Take back what was not finished."""
@@ -142,7 +145,6 @@ class SqliteBlobWriter:
     def put(self, data: bytes, *, like: str = "", policy: str = "default", expires: int | None = None) -> str:
         """Keep the bytes; the answer is their full name."""
         values.check_policy(policy, expires)
-        data = bytes(data)
         if len(data) > FRAME_SIZE:
             return self.put_stream((data,), policy=policy, expires=expires)
         name = ids.artifact_id(data)
@@ -291,12 +293,11 @@ class SqliteBlobWriter:
         if found is not None and self._store.has(name):
             self._db.many(sql.DROP_FRAME, [(frame,) for frame, _ in frames])
         else:
-            size = sum(size for _, size in frames)
             if found is not None:
                 number = found[0]
             else:
                 number = self._draw("artifact")
-                self._add_artifact(number, name, size)
+                self._add_artifact(number, name, sum(size for _, size in frames))
             rows = [(number, n, *frame) for n, frame in enumerate(frames)]
             self._db.many(sql.ADD_PART, [(*row, ids.row_sum("parts", row)) for row in rows])
             self._changes.add("artifact", number)

@@ -274,7 +274,7 @@ class SqliteBlobs:
 
     def _writer(self) -> Any:
         """The writer of the transaction that this thread is inside of."""
-        return getattr(self.db.local, "writer", None)
+        return self.db.local.writer
 
     def _pending(self, artifact: str) -> bytes | None:
         """Bytes this thread has put in a transaction that is still open."""

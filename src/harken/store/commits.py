@@ -25,6 +25,7 @@ from .values import Commit, Link, SessionRow
 
 T = TypeVar("T")
 _KEPT = 200_000
+_SESSIONS_KEPT = 64
 _STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
 _ASKED = 400  # names in one query
 # fmt: off
@@ -33,6 +34,8 @@ SESSION_WORDS = ("parent", "agent", "title", "source", "template", "principal", 
 """Texts of a session's row, in the order of its columns."""
 Names = dict[int | None, str]
 """The full names of commits by their row numbers; None is no commit."""
+SavedSessions = dict[str | bytes, tuple[Row, SessionRow]]
+"""Sessions by their ids: the row as it was written, its sum included, and what it says."""
 
 
 def full_name(id: bytes, seal: bytes, twin: int) -> str:
@@ -132,6 +135,12 @@ def _first_of(commits: Sequence[Commit | Link], types: frozenset[str]) -> int | 
     return next((n for n, commit in enumerate(commits, 1) if commit.commit_type in types), None)
 
 
+def _renew(kept: dict[Any, T], fresh: dict[Any, T], most: int = _KEPT) -> None:
+    if len(kept) > most:
+        kept.clear()
+    kept.update(fresh)
+
+
 def listed(numbers: Iterable[int]) -> str:
     """Row numbers as a query takes them."""
     return msgspec.json.encode(sorted(numbers)).decode()
@@ -147,6 +156,7 @@ class SqliteCommits(SqliteBlobs):
         self.interned: dict[tuple[str, ...], int] = {}
         self._origins: dict[int, Row] = {}
         self._principals: dict[int, Row] = {}
+        self._sessions_kept: SavedSessions = {}
 
     # -- commits -----------------------------------------------------------------------------------------------
 
@@ -333,26 +343,18 @@ class SqliteCommits(SqliteBlobs):
 
     # -- what the writer keeps between transactions ------------------------------------------------------------
 
-    def remember(self, commits: dict[str, tuple[int, str]], interned: dict[tuple[str, ...], int]) -> None:
-        """Where these commits lie, which are likely parents of the next, and the numbers of repeated text."""
-        for kept in (self._numbers, self._names_kept, self.interned):
-            if len(kept) > _KEPT:
-                kept.clear()
-        self._numbers.update(commits)
-        self._names_kept.update((number, name) for name, (number, _) in commits.items())
-        self.interned.update(interned)
+    def remember(self, commits: dict[str, tuple[int, str]], interned: dict[Row, int], sessions: SavedSessions) -> None:
+        """Where these commits lie, which are likely parents of the next, the numbers of repeated text, and sessions
+        as they were saved, which are likely to go on."""
+        _renew(self._numbers, commits)
+        _renew(self._names_kept, {number: name for name, (number, _) in commits.items()})
+        _renew(self.interned, interned)
+        _renew(self._sessions_kept, sessions, _SESSIONS_KEPT)
 
     def forget_all(self) -> None:
         """After a repair: what was read before may be gone."""
-        for kept in (
-            self._numbers,
-            self._names_kept,
-            self.interned,
-            self._origins,
-            self._principals,
-            self._places,
-            self._frames,
-        ):
+        commits = (self._numbers, self._names_kept, self.interned, self._origins, self._principals)
+        for kept in (*commits, self._sessions_kept, self._places, self._frames):
             kept.clear()
 
     def forget_places(self) -> None:
@@ -381,10 +383,13 @@ class SqliteCommits(SqliteBlobs):
         row = self.db.one(sql.SESSION, (key,))
         if row is None:
             return None
-        sound = checked("sessions", row)
+        # A row that is to the last byte what was saved here needs neither its sum nor its names looked at again.
+        kept, found = self._sessions_kept.get(key, ((), None))
+        if row != kept:
+            found = self._sessions([checked("sessions", row)])[0]
         if self.db.holding and (writer := self._writer()) is not None:
-            writer.session_rows[key] = sound  # nobody else can change it before the transaction ends
-        return self._sessions([sound])[0]
+            writer.session_rows[key] = row[:-1]  # nobody else can change it before the transaction ends
+        return found
 
     def _sessions(self, rows: Sequence[Row]) -> list[SessionRow]:
         with readable():

@@ -29,8 +29,6 @@ FSCK = "`harken fsck` says what is lost"
 _UNREADABLE = (TypeError, AttributeError, ValueError, OverflowError, KeyError, IndexError, msgspec.MsgspecError)
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
 # A damaged file can hold text that is no text; a number too large for SQLite is the caller's.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 
@@ -51,11 +49,12 @@ def explain(error: Exception, path: str) -> HarkenError:
 
 def text(value: str) -> str | bytes:
     """Text as SQLite can keep it: a transcript may hold half a surrogate pair, which is no UTF-8."""
-    try:
-        value.encode()
-        return value
-    except UnicodeEncodeError:
-        return value.encode("utf-8", "surrogatepass")
+    return value if value.isascii() or ids.is_text(value) else value.encode("utf-8", "surrogatepass")
+
+
+def texts(values: tuple[str, ...]) -> tuple[str | bytes, ...]:
+    """`text` of several."""
+    return values if "".join(values).isascii() else tuple(map(text, values))
 
 
 def untext(value: str | bytes) -> str:
@@ -96,10 +95,15 @@ def readable() -> Iterator[None]:
         raise Corrupt(f"a row cannot be read: {error!r}", hint=FSCK) from error
 
 
-_CONNECTIONS = 16
-"""Connections that one store has at most; who finds none free waits."""
-_IDLE = 4
-"""Connections that stay open while nobody uses them."""
+_CONNECTIONS = 16  # that one store has at most; who finds none free waits
+_IDLE = 4  # connections that stay open while nobody uses them
+
+
+class _Held(threading.local):
+    """What a thread holds while it is inside a transaction or a snapshot."""
+
+    connection: Any = None
+    writer: Any = None
 
 
 class Database:
@@ -116,7 +120,7 @@ class Database:
         self.path = str(path)
         self.timeout = timeout
         self._process = os.getpid()
-        self.local = threading.local()
+        self.local = _Held()
         self.closed = False
         self._users = 0
         self._out = threading.Condition(threading.Lock())
@@ -124,6 +128,7 @@ class Database:
         self._free: list[sqlite3.Connection] = []
         self._connections: set[sqlite3.Connection] = set()
         self._file = (0, 0)
+        self.newest_change: Row = ()  # of the feed, as it was written here; while it is the same it needs no check
         try:
             self._file = enlist(path, self, make=self.writable)
             if self.writable:
@@ -156,7 +161,8 @@ class Database:
     def _leave(self) -> None:
         with self._out:
             self._users -= 1
-            self._out.notify_all()
+            if self.closed:  # somebody waits for us to go
+                self._out.notify_all()
 
     @property
     def used_by_others(self) -> bool:
@@ -189,7 +195,7 @@ class Database:
 
     def acquire(self) -> sqlite3.Connection:
         """The connection this thread holds, or one from the pool; `release` gives it back."""
-        held: sqlite3.Connection | None = getattr(self.local, "connection", None)
+        held: sqlite3.Connection | None = self.local.connection
         if held is not None and os.getpid() == self._process:
             return held
         self._enter()
@@ -201,14 +207,14 @@ class Database:
 
     def release(self, connection: sqlite3.Connection) -> None:
         """Give back what `acquire` gave."""
-        if connection is not getattr(self.local, "connection", None):
+        if connection is not self.local.connection:
             self._give(connection)
             self._leave()
 
     @property
     def holding(self) -> bool:
         """Whether this thread is inside a transaction or a snapshot."""
-        return getattr(self.local, "connection", None) is not None
+        return self.local.connection is not None
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -260,37 +266,31 @@ class Database:
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def _run(self, ask: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, statement: str, values: Any, answer: Callable[[Any], T], how: Any = sqlite3.Connection.execute) -> T:
         connection = self.acquire()
         try:
-            return ask(connection)
+            return answer(how(connection, statement, values))
         except _ERRORS as error:
             raise explain(error, self.path) from error
         finally:
-            self.release(connection)
+            if connection is not self.local.connection:
+                self.release(connection)
 
-    def all(self, statement: str, values: Iterable[Any] = ()) -> list[Row]:
+    def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Every row of the answer."""
-        return self._run(lambda connection: connection.execute(statement, tuple(values)).fetchall())
+        return self._run(statement, values, sqlite3.Cursor.fetchall)
 
-    def one(self, statement: str, values: Iterable[Any] = ()) -> Row | None:
+    def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row, or None."""
+        return next(iter(self._run(statement, values, sqlite3.Cursor.fetchall)), None)
 
-        def first(connection: sqlite3.Connection) -> Row | None:
-            cursor = connection.execute(statement, tuple(values))
-            found: Row | None = cursor.fetchone()
-            cursor.close()
-            return found
-
-        return self._run(first)
-
-    def do(self, statement: str, values: Iterable[Any] = ()) -> None:
+    def do(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Change something."""
-        self._run(lambda connection: connection.execute(statement, tuple(values)))
+        self._run(statement, values, sqlite3.Cursor.close)
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """The same change for many rows."""
-        self._run(lambda connection: connection.executemany(statement, rows))
+        self._run(statement, rows, sqlite3.Cursor.close, sqlite3.Connection.executemany)
 
     def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows of the answer a few at a time, inside a snapshot or a transaction."""
@@ -390,11 +390,11 @@ class Database:
     def alone(self, statement: str) -> None:
         """Run a statement that is a transaction by itself and takes many steps, with nobody else writing."""
 
-        def run(connection: sqlite3.Connection) -> None:
+        def run(connection: sqlite3.Connection, script: str, _: object) -> sqlite3.Cursor:
             self.lock.acquire()
             try:
-                connection.executescript(statement)
+                return connection.executescript(script)
             finally:
                 self.lock.release()
 
-        self._run(run)
+        self._run(statement, (), sqlite3.Cursor.close, run)

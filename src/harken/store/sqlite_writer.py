@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -13,8 +14,10 @@ from .arguments import STORE, checks_arguments
 from .base import Writer
 from .blob_writer import SqliteBlobWriter
 from .commits import SESSION_WORDS, full_name
-from .db import checked, text
+from .db import checked, text, texts
 from .values import Commit, Draft, SessionRow
+
+_session_words = attrgetter(*SESSION_WORDS)
 
 
 @checks_arguments(STORE, Writer)
@@ -106,7 +109,7 @@ class SqliteWriter(SqliteBlobWriter):
         """The number of a row of repeated text, added if it is new."""
         number = self._store.interned.get(values) or self._interned.get(values)
         if number is None:
-            kept = tuple(map(text, values))
+            kept = texts(values)
             known = self._db.one(find, kept)
             number = int(checked(table, known)[0]) if known else self._draw(table)
             if known is None:
@@ -181,7 +184,7 @@ class SqliteWriter(SqliteBlobWriter):
         """Insert the session or put this row in its place, by compare-and-set on its version."""
         values.check_session(row)
         self.begin()
-        if any(len(commit) > values.FULL for commit in (row.tip, row.live, *row.older)):
+        if max(map(len, (row.tip, row.live, *row.older))) > values.FULL:
             row = self._full_names(row)
         session = text(row.session)
         known = self.session_rows.pop(session, None)
@@ -190,10 +193,10 @@ class SqliteWriter(SqliteBlobWriter):
         number, _, version, *_ = known or (self._draw("sessions"), "", 0)
         values.check_version(row.session, version, expect)
         ends = [self._number(commit) if commit else None for commit in (row.tip, row.live)]
-        older = " ".join(str(self._number(commit)) for commit in row.older)
+        older = " ".join([str(self._number(commit)) for commit in row.older])
         kept = (
             *(number, session, version + 1, text(row.runtime), *ends, older),
-            *(text(getattr(row, word)) for word in SESSION_WORDS),
+            *texts(_session_words(row)),
             *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state),
         )
         total = ids.row_sum("sessions", kept)
@@ -203,7 +206,9 @@ class SqliteWriter(SqliteBlobWriter):
         else:
             self._db.do(sql.SAVE_SESSION, (*kept, total))
         self._changes.add("session", number)
-        return msgspec.structs.replace(row, version=version + 1)
+        saved = msgspec.structs.replace(row, version=version + 1, older=tuple(row.older))
+        self._sessions_saved[session] = ((*kept, total), saved)
+        return saved
 
     def rename_session(self, session: str, to: str) -> SessionRow:
         """Call a session something else; its row keeps its number."""
@@ -213,7 +218,9 @@ class SqliteWriter(SqliteBlobWriter):
         number, _, version, *rest = checked("sessions", known or ())
         kept = (number, text(to), version + 1, *rest)
         self._db.do(sql.SAVE_SESSION, (*kept, ids.row_sum("sessions", kept)))
-        self.session_rows.pop(text(session), None)
+        for key in (text(session), text(to)):
+            self.session_rows.pop(key, None)
+            self._sessions_saved.pop(key, None)
         self._changes.add("session", number)
         found = self._store.find_session(to)
         assert found is not None
