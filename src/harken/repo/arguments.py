@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import NoneType
+from typing import TypedDict
 
 import msgspec
 
@@ -57,11 +58,28 @@ FACTS = {
     "forked_from": REPO["Ref | None"],
 }
 """The keywords of `CommitFacts`."""
+
+
+class ImportOptions(TypedDict, total=False):
+    """How an import goes about it."""
+
+    verify: bool
+    """Read every file from its beginning, whatever its size and time say."""
+    dry_run: bool
+    details: bool
+    """Whether the figures of sources that have not changed are wanted, too; they are unless this is False."""
+    jobs: int
+    """How many processes read at the same time; one unless this says more."""
+    on_files: Callable[[int], None] | None
+    """Is told how many files there are."""
+
+
 IMPORTING = {
     **dict.fromkeys(("verify", "dry_run", "details"), PLAIN["bool"]),
     "jobs": PLAIN["int"],
     "on_files": _FUNCTION,
 }
+"""The keywords of `ImportOptions`."""
 RUN = {
     **dict.fromkeys(("principal", "ticket_id", "thread_id", "frequency", "template"), TEXT),
     **dict.fromkeys(("template_folder", "socket_folder"), REPO["str | os.PathLike[str] | None"]),

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from harken import clock as clocks
 from harken import context, ids
-from harken.context import Diff, Materialized, Ref, Shown, Tracker, TrackerSettings, listing, names
+from harken.context import Diff, Materialized, Ref, Shown, Tracker, TrackerSettings, listing
 from harken.context.checkpoint import Time
 from harken.context.describe import delta_events, short_of
 from harken.context.family import Family, family
@@ -23,14 +23,15 @@ from harken.context.materialize import Recipe, note_recipe, remake
 from harken.errors import BadRequest, Closed, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
-from harken.store import Commit, Move, Name, SessionRow, Store, open_store
+from harken.store import Commit, SessionRow, Store, open_store
 from harken.store.arguments import checks_arguments
 
 from .agents import SessionAgent, agents_of
-from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, SessionOrFile
+from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, ImportOptions, SessionOrFile
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
 from .location import default_location
 from .looking import events_of, view_of
+from .naming import Naming
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _STOPS = ("compaction", "root")
 
 
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
-class Repo(Upkeep):
+class Repo(Naming, Upkeep):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:
@@ -192,59 +193,6 @@ class Repo(Upkeep):
         """The sessions in the store."""
         return self.store.sessions(prefix=prefix)
 
-    # -- names and words ---------------------------------------------------------------------------------------
-
-    def annotate(self, ref: Ref, text: str, *, key: str = "summary", who: str = "") -> None:
-        """Say something about a commit; the newest summary is the one that is shown."""
-        if not text.strip():
-            raise BadRequest("there is nothing to say", hint="give a text")
-        commit = self.commit(ref)
-        with self.store.write() as writer:
-            writer.annotate(commit.id, key, text, time=self.clock(), who=who)
-
-    def fork(self, ref: Ref, name: str, *, who: str = "", why: str = "") -> Name:
-        """A new branch at a commit; nothing is copied."""
-        return self._new_name(ref, name, "branch", who, why or "fork")
-
-    def tag(self, ref: Ref, name: str, *, who: str = "", why: str = "") -> Name:
-        """A new tag at a commit."""
-        return self._new_name(ref, name, "tag", who, why or "tag")
-
-    def _new_name(self, ref: Ref, name: str, kind: str, who: str, why: str) -> Name:
-        commit = self.commit(ref)
-        self.move(name, commit, kind=kind, expect="", who=who, why=why)
-        return Name(name=name, kind=kind, target=commit.id)
-
-    def move(
-        self, name: str, to: Ref | None, *, kind: str, expect: str | None = None, who: str = "", why: str = ""
-    ) -> None:
-        """Point a branch or tag elsewhere (None: remove it), and write down that it was moved."""
-        target = self.commit(to).id if to is not None else ""
-        with self.store.write() as writer:
-            writer.move(name, kind=kind, to=target, expect=expect, time=self.clock(), who=who, why=why)
-
-    def undo(self, name: str | None = None, *, number: int | None = None, who: str = "") -> Name:
-        """Take back the newest deliberate move of a name (or of any), or the move of that number, which is one more
-        move. `Conflict` if the name has gone on since."""
-        return names.undo(self.store, name, number, time=self.clock(), who=who)
-
-    def names(self, kind: str | None = None) -> list[Name]:
-        """The branches and tags, or those of one kind."""
-        return self.store.names(kind)
-
-    def find_name(self, name: str) -> Name | None:
-        """The branch or tag of exactly this name."""
-        return self.store.find_name(name)
-
-    def moves(self, name: str | None = None, *, limit: int | None = None) -> list[Move]:
-        """Where names were moved on purpose, newest first."""
-        return self.store.moves(name, limit=limit)
-
-    def pin(self, ref: Ref, *, off: bool = False, only: bool = False) -> int:
-        """Keep a commit's bytes for ever (`off`: no longer), with the chain behind it unless `only`. The answer is
-        the number of artifacts."""
-        return names.set_pin(self.store, self.commit(ref), pinned=not off, only=only)
-
     # -- commits that stand for more ---------------------------------------------------------------------------
 
     def compact(
@@ -270,15 +218,12 @@ class Repo(Upkeep):
         runtimes: Sequence[str] = (),
         environ: Environment | None = None,
         principal: str = "",
-        **options: Any,
+        **options: Unpack[ImportOptions],
     ) -> Iterator[ImportResult]:
         """Import the sessions at or below the paths; without paths, those that lie where `environ` says the runtimes
         keep them. Says what became of each file as it lands. `ImportOptions` lists the options."""
-        from .importing import ImportOptions, ImportPlaces, import_sessions
-
-        places = ImportPlaces(paths, runtimes, environ, principal)
-        _check_keywords("import_sessions", options, ImportOptions._fields)
-        return import_sessions(self.store, places, ImportOptions(**options), now=self.clock)
+        _check_keywords("import_sessions", options, tuple(IMPORTING))
+        return _imported(self, paths, runtimes, environ, principal=principal, **options)
 
     def watch(
         self,
@@ -291,10 +236,12 @@ class Repo(Upkeep):
         stop: threading.Event | None = None,
     ) -> Iterator[ImportResult]:
         """`import_sessions`, and go on as files grow, until `stop` is set or the repository is closed."""
-        from .importing import ImportPlaces, watch_sessions
+        from harken.runtimes.watch import watch_sessions
 
-        places = ImportPlaces(paths, runtimes, environ, principal)
-        return watch_sessions(self.store, places, interval=interval, stop=stop or threading.Event(), now=self.clock)
+        stop = threading.Event() if stop is None else stop
+        return watch_sessions(
+            *(self.store, paths, runtimes, environ), interval=interval, stop=stop, now=self.clock, principal=principal
+        )
 
     def resume(
         self,
@@ -384,6 +331,29 @@ def open(
     One that is not there is made, or with `create=False` is `NotFound`."""
     where = default_location() if path_or_url is None else path_or_url
     return Repo(open_store(where, create=create), clock=clock)
+
+
+def _imported(
+    repo: Repo,
+    given: Sequence[str | os.PathLike[str]],
+    names: Sequence[str],
+    environ: Environment | None,
+    *,
+    on_files: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Iterator[ImportResult]:
+    """What became of each file at the paths, or where the runtimes keep theirs."""
+    from harken import runtimes as registry
+    from harken.runtimes.files import as_paths, session_files, starting_points
+    from harken.runtimes.importer import Importer
+
+    paths, chosen = as_paths(given), registry.chosen(names)
+    files = list(session_files(starting_points(paths, chosen, environ), chosen))
+    if on_files is not None:
+        on_files(len(files))
+    # Where files were named one by one, not being a session is a failure.
+    named = bool(paths) and all(path.is_file() for path in paths)
+    yield from Importer(repo.store, chosen, now=repo.clock, **options).run(files, named=named)
 
 
 def _check_keywords(call: str, given: Collection[str], known: Sequence[str], needed: Iterable[str] = ()) -> None:

@@ -311,6 +311,11 @@ def get(name: str) -> Runtime:
     raise BadRequest(f"there is no runtime {name!r}", hint="there are: " + ", ".join(names()))
 
 
+def chosen(given: Sequence[str]) -> list[Runtime]:
+    """The runtimes of these names; one by itself is one name, and none at all means every runtime."""
+    return [get(name) for name in ([given] if isinstance(given, str) else given) or names()]
+
+
 def is_registered(runtime: Runtime) -> bool:
     """Whether other processes find this very runtime by its name."""
     return runtime.name in names() and get(runtime.name) is runtime

@@ -10,14 +10,16 @@ import shutil
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 import zstandard
 
 from harken.context.chains import FileStamp
-from harken.errors import HarkenError
+from harken.errors import BadRequest, HarkenError
+
+from .base import Environment, Runtime, note_failure
 
 CHUNK = 1 << 20
 """How much is read at once."""
@@ -79,6 +81,55 @@ def walk(root: Path, suffixes: Sequence[str] = (".jsonl", ".jsonl.zst")) -> Iter
             except OSError as problem:
                 yield Unreadable(path=entry.path, why=problem.strerror or str(problem))
         folders += reversed(below)
+
+
+def as_paths(given: Sequence[str | os.PathLike[str]] | str | bytes | os.PathLike[str]) -> list[Path]:
+    """The paths a caller means; one by itself is one path, and not the letters of it."""
+    one = isinstance(given, (str, bytes, os.PathLike))
+    return [Path(os.fsdecode(path)) for path in ((given,) if one else given)]  # type: ignore[arg-type, union-attr]
+
+
+def starting_points(paths: Sequence[Path], runtimes: Iterable[Runtime], environ: Environment | None) -> list[Path]:
+    """The paths given, else where each runtime keeps its sessions, as far as that is there."""
+    if paths:
+        return [path.absolute() for path in paths]
+    if environ is None:
+        raise BadRequest(
+            "an import needs paths, or the environment that tells where the runtimes keep their sessions",
+            hint="pass `paths`, or your environment as `environ`",
+        )
+    roots = (root for runtime in runtimes for root in _roots(runtime, environ))
+    found = [root for root in dict.fromkeys(roots) if _is_there(root)]
+    if not found:
+        raise HarkenError("no runtime has left sessions here", hint="name a file or a folder")
+    return found
+
+
+def _roots(runtime: Runtime, environ: Environment) -> list[Path]:
+    """Where a runtime keeps its sessions; nowhere, where it cannot say."""
+    try:
+        return [Path(root) for root in runtime.roots(runtime.home(environ))]
+    except Exception as problem:  # noqa: BLE001 (a plug-in may fail in any way, and the others must not)
+        note_failure(runtime, f"home() failed: {type(problem).__name__}: {problem}")
+        return []
+
+
+def _is_there(root: Path) -> bool:
+    """Whether there is a folder or a file to look at; that it cannot be looked at is told when it is tried."""
+    try:
+        mode = root.stat().st_mode
+        return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
+def session_files(points: Iterable[Path], runtimes: Iterable[Runtime]) -> Iterator[Path | Unreadable]:
+    """Every session file at or below the starting points, those of a folder before those of the folders in it."""
+    suffixes = tuple(sorted({suffix for runtime in runtimes for suffix in runtime.read.suffixes}))
+    for point in points:
+        yield from walk(point, suffixes)
 
 
 def stamp_of(path: Path | str) -> FileStamp:

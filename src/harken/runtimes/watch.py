@@ -11,8 +11,9 @@ that grow to a minute.
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,8 +23,8 @@ from harken.context.chains import FileStamp
 from harken.errors import Closed
 from harken.store import Store
 
-from .base import Runtime
-from .files import Unreadable
+from .base import Environment, Runtime, chosen
+from .files import Unreadable, as_paths, session_files, starting_points
 from .importer import Importer
 from .memory import ImportResult
 from .sources import Reading, Resumption, read_source
@@ -44,6 +45,27 @@ class Waiting(msgspec.Struct):
     until: float = 0.0
     pause: float = 0.0
     """How long the last pause after a failure was."""
+
+
+def watch_sessions(
+    store: Store,
+    paths: Sequence[str | os.PathLike[str]],
+    runtimes: Sequence[str],
+    environ: Environment | None,
+    *,
+    interval: float,
+    stop: threading.Event,
+    now: clock.Clock,
+    principal: str,
+) -> Iterator[ImportResult]:
+    """What became of each file that changed, at the paths or where the runtimes keep theirs, until `stop` is set."""
+    known, given = chosen(runtimes), as_paths(paths)
+    starting_points(given, known, environ)
+
+    def find() -> Iterator[Path | Unreadable]:
+        return session_files(starting_points(given, known, environ), known)
+
+    yield from watch(store, known, find, interval=interval, stop=stop, now=now, principal=principal)
 
 
 def watch(
