@@ -202,7 +202,7 @@ class TestMaterialize:
         target.chmod(0o644)
         number = target.stat().st_ino
 
-        assert 0 == run("materialize", tip.short, "-o", str(target)).code
+        assert 0 == run("materialize", tip.short, "-o", str(target), "--force").code
 
         assert flat([1]) == decode_events(target.read_bytes())
         assert (0o600, True) == (stat.S_IMODE(target.stat().st_mode), number != target.stat().st_ino)

@@ -58,13 +58,13 @@ def test_what_the_model_counted_stands(repo: Repo, lay: Lay) -> None:
     assert (1007, False) == (made.token_count, made.approximate)
 
 
-def test_what_was_said_since_is_estimated_and_said_to_be(repo: Repo, run: Run, lay: Lay) -> None:
+def test_what_was_said_since_is_estimated_and_said_to_be(repo: Repo, run: Run, lay: Lay, tmp_path: Path) -> None:
     session = lay(asked("u", "hello"), answered("a", "hi", USED, parentUuid="u"), asked("v", "y" * 398, parentUuid="a"))
 
     made = repo.materialize(session)
 
     assert (1107, True) == (made.token_count, made.approximate)
-    assert "about 1107 tokens" in run("materialize", session, "-o", "out.jsonl").err
+    assert "about 1107 tokens" in run("materialize", session, "-o", str(tmp_path / "out.jsonl")).err
 
 
 def test_without_a_count_the_text_is_measured_not_the_file(repo: Repo, run: Run, lay: Lay) -> None:

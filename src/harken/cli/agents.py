@@ -9,7 +9,7 @@ import click
 from . import completing, ui
 from .commits import excerpt
 from .opening import place_of
-from .options import json_option, pass_repo_or_file
+from .options import SESSION, json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -18,7 +18,7 @@ TITLE = 60
 
 
 @click.command("agents")
-@click.argument("session", shell_complete=completing.session_or_file)
+@click.argument("session", type=SESSION, shell_complete=completing.session_or_file)
 @json_option
 @pass_repo_or_file
 def agents_command(repo: Repo, session: str, as_json: bool) -> None:

@@ -9,14 +9,14 @@ import click
 
 from . import completing, ui
 from .commits import me
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
 @click.command("annotate")
-@click.argument("ref", shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.refs)
 @click.argument("text")
 @click.option("--key", default="summary", show_default=True, help="What kind of remark it is")
 @json_option

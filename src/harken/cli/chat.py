@@ -17,6 +17,7 @@ from harken import clock
 from harken.errors import BadRequest, HarkenError, ModelFailed, NotFound
 
 from . import completing, ui
+from .options import FILE, REF
 
 if TYPE_CHECKING:
     import harken
@@ -35,24 +36,29 @@ Ctrl-C stops the turn that is running. Anything else is said to the root agent."
 
 
 @click.command("chat")
-@click.option("--resume", "resume", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a session")
+@click.option(
+    "--resume", "resume", type=FILE, metavar="FILE", shell_complete=completing.files, help="Go on with a session"
+)
 @click.option(
     "--from",
     "start",
     metavar="REF",
+    type=REF,
     shell_complete=completing.refs,
     help="Begin with the conversation at this commit, session, branch or tag, of any runtime",
 )
 @click.option("--model", metavar="M", help="A model LiteLLM knows, scripted:FILE, replay:LOG or demo (the default)")
-@click.option("--file", "file", type=click.Path(path_type=Path), metavar="F", help="Where to keep a new session")
+@click.option(
+    "--file", "file", type=FILE, metavar="F", shell_complete=completing.files, help="Where to keep a new session"
+)
 @click.option("--system-prompt", metavar="TEXT", help="Who the root agent is")
 @click.pass_context
 def chat_command(
     ctx: click.Context,
-    resume: Path | None,
+    resume: str | None,
     start: str | None,
     model: str | None,
-    file: Path | None,
+    file: str | None,
     system_prompt: str | None,
 ) -> int:
     """Talk with agents in a session that is kept
@@ -77,15 +83,14 @@ def chat_command(
         raise click.UsageError("--resume goes on in the file it names; --file is for a new session.")
     # LiteLLM fetches a list of prices while it is imported, and offline waits for it; it brings one along.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    path = resume or file or _fresh()
+    path = resume or file or str(_fresh())
     request = ChatRequest(
-        file=str(path), resume=resume is not None, ref=start or "", model=model, system_prompt=system_prompt
+        file=path, resume=resume is not None, ref=start or "", model=model, system_prompt=system_prompt
     )
     with OpenChat(_store(ctx, start), request, warn=ui.warn) as opened:
         _introduce(opened.start(), start)
         failed = Chat(opened).run()
-    text = str(path)
-    shown = f"'{text}'" if " " in text else text
+    shown = f"'{path}'" if " " in path else path
     ui.note(f"the session is kept; resume it with: harken chat --resume {shown}")
     return 1 if failed and not sys.stdin.isatty() else 0
 

@@ -12,7 +12,7 @@ from harken.api.writing import CHECKPOINTS, COMMIT_TYPES
 
 from . import completing
 from .commits import print_made
-from .options import json_option, make_repo
+from .options import REF, SESSION, json_option, make_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     shell_complete=completing.formats,
 )
 @click.option(
-    "--parent", metavar="REF", help="The commit to go on from; a branch moves along", shell_complete=completing.refs
+    "--parent",
+    metavar="REF",
+    help="The commit to go on from; a branch moves along",
+    type=REF,
+    shell_complete=completing.refs,
 )
 @click.option("--artifact", metavar="ART", help="Bytes that are in the store already, in place of FILE")
 @click.option(
@@ -51,7 +55,9 @@ if TYPE_CHECKING:
 @click.option("--template", help="What kind of agent it is")
 @click.option("--principal", help="Who executed it")
 @click.option("--machine", help="Where it ran (default: this machine)")
-@click.option("--session", "session_id", shell_complete=completing.sessions, help="The session it belongs to")
+@click.option(
+    "--session", "session_id", type=SESSION, shell_complete=completing.sessions, help="The session it belongs to"
+)
 @click.option("--ticket", "ticket_id", help="The ticket that was worked on")
 @click.option("--thread", "thread_id", help="The thread it is part of")
 @click.option("--summary", metavar="TEXT", help="A line about it")

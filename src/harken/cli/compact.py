@@ -10,14 +10,14 @@ import click
 
 from . import completing, ui
 from .commits import me, print_made
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
 @click.command("compact")
-@click.argument("ref", shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.refs)
 @click.option(
     "--summary",
     metavar="FILE",

@@ -22,4 +22,4 @@ def completion_command(shell: str) -> None:
     found = get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"no completion for {shell}")
-    ui.line(found(harken, {}, "harken", "_HARKEN_COMPLETE").source())
+    ui.block(found(harken, {}, "harken", "_HARKEN_COMPLETE").source())

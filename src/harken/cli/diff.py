@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
 @click.command("diff")
-@click.argument("a", shell_complete=completing.refs)
-@click.argument("b", shell_complete=completing.refs)
+@click.argument("a", type=REF, shell_complete=completing.refs)
+@click.argument("b", type=REF, shell_complete=completing.refs)
 @json_option
 @pass_repo
 def diff_command(repo: Repo, a: str, b: str, as_json: bool) -> None:

@@ -8,14 +8,14 @@ import click
 
 from . import completing, ui
 from .commits import me
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
 @click.command("fork")
-@click.argument("ref", shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.refs)
 @click.option("--name", required=True, help="What the branch is called")
 @click.option("--why", default="", metavar="TEXT", help="The reason, for `harken moves`")
 @json_option

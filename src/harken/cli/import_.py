@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import ui
-from .options import json_option, make_repo
+from . import completing, ui
+from .options import PATH, json_option, make_repo
 from .runtimes import RuntimeName, environment, warn_of_plugins
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import")
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=PATH, shell_complete=completing.files)
 @click.option(
     "--runtime", "runtimes", multiple=True, type=RuntimeName("import"), metavar="R", help="Only this runtime's sessions"
 )

@@ -10,7 +10,7 @@ from harken import ids
 
 from . import completing, ui
 from .commits import commit_cells
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -20,7 +20,7 @@ PORTION = 200
 
 
 @click.command("log")
-@click.argument("ref", required=False, shell_complete=completing.refs)
+@click.argument("ref", required=False, type=REF, shell_complete=completing.refs)
 @click.option("-n", "limit", type=click.IntRange(min=0), help="Show at most N commits")
 @click.option("--graph", is_flag=True, help="Draw the branches, and the sub-agents where they were spawned")
 @click.option("--all", "everything", is_flag=True, help="Show tails that a grown file has superseded, too")

@@ -11,15 +11,16 @@ from harken.files import write_whole
 
 from . import completing, ui
 from .commits import size_line
-from .options import json_option, named, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.api.writing import MaterializeAnswer
+    from harken.errors import HarkenError
     from harken.repo import Repo
 
 
 @click.command("materialize")
-@click.argument("ref", shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.refs)
 @click.option(
     "--format",
     "format",
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
     help="How far back to go: `compaction` (as it stands), `root` (everything) or an ancestor",
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout")
+@click.option("--force", is_flag=True, help="Replace a FILE that is there already")
 @json_option
 @pass_repo
 def materialize_command(
-    repo: Repo, ref: str, format: str | None, stop: str, output: Path | None, as_json: bool
+    repo: Repo, ref: str, format: str | None, stop: str, output: Path | None, force: bool, as_json: bool
 ) -> None:
     """Write out the conversation that a commit stands for
 
@@ -50,9 +52,11 @@ def materialize_command(
     """
     from harken.api.writing import MaterializeRequest, materialize
 
-    made = materialize(repo, MaterializeRequest(ref=named(ref), format=format, stop=stop))
     if output is not None:
-        _write(output, made.body)
+        _check(output, repo.store.location, force=force)
+    made = materialize(repo, MaterializeRequest(ref=ref, format=format, stop=stop))
+    if output is not None:
+        _write(output, made.body, force=force)
     if as_json:
         ui.json_line(made)
         return
@@ -63,23 +67,44 @@ def materialize_command(
     _remark(made)
 
 
-def _write(path: Path, data: bytes) -> None:
+def _check(path: Path, store: str, *, force: bool) -> None:
+    """Refuse to write over the store, whatever is asked for, and over any other file unless that was asked for."""
+    from harken.errors import BadRequest
+
+    target, kept = path.resolve(), Path(store).resolve()
+    # SQLite's files, the lock and the cache lie beside the store, each with its name and a word behind a hyphen.
+    own = target.parent == kept.parent and (target.name == kept.name or target.name.startswith(f"{kept.name}-"))
+    if own or (target.exists() and kept.exists() and target.samefile(kept)):
+        raise BadRequest(f"{path} is a file of the store", hint="name another file; nothing was written")
+    if target.is_file() and not force:
+        raise _exists(path)
+
+
+def _exists(path: Path) -> HarkenError:
+    from harken.errors import Conflict
+
+    return Conflict(f"{path} exists already", hint="name a new file, or replace this one with --force")
+
+
+def _write(path: Path, data: bytes, *, force: bool) -> None:
     from harken.errors import HarkenError
 
     try:
-        _replace(path.resolve(), data)
+        _put(path.resolve(), data, force=force)
+    except FileExistsError:  # it came meanwhile
+        raise _exists(path) from None
     except OSError as problem:
         raise HarkenError(
             f"cannot write {path}: {problem.strerror or problem}", hint="name a file in a folder that you may write to"
         ) from None
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _put(path: Path, data: bytes, *, force: bool) -> None:
     """Put the bytes there whole or not at all; a pipe or device is just written to."""
     if path.exists() and not path.is_file():
         path.write_bytes(data)
     else:
-        write_whole(path, data, replace=True)
+        write_whole(path, data, replace=force)
 
 
 def _is_text(data: bytes) -> bool:

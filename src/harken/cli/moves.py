@@ -8,18 +8,18 @@ import click
 
 from . import completing, ui
 from .commits import when
-from .options import json_option, pass_repo
+from .options import NAME, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
 @click.command("moves")
-@click.argument("name", default="", shell_complete=completing.names)
+@click.argument("name", required=False, type=NAME, shell_complete=completing.names)
 @click.option("-n", "limit", type=click.IntRange(min=0), help="Show at most N moves")
 @json_option
 @pass_repo
-def moves_command(repo: Repo, name: str, limit: int | None, as_json: bool) -> None:
+def moves_command(repo: Repo, name: str | None, limit: int | None, as_json: bool) -> None:
     """List where branches and tags have been moved
 
     Newest first, of one NAME or of all. Branches that advance with a checkpoint are not listed. For example:
@@ -28,7 +28,7 @@ def moves_command(repo: Repo, name: str, limit: int | None, as_json: bool) -> No
     """
     from harken.api.names import MovesRequest, moves
 
-    for move in moves(repo, MovesRequest(name=name, limit=limit)):
+    for move in moves(repo, MovesRequest(name=name or "", limit=limit)):
         if as_json:
             ui.json_line(move)
             continue

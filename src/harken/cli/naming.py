@@ -9,6 +9,7 @@ import click
 
 from . import completing, ui
 from .commits import me, print_names
+from .options import NAME, REF
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -22,8 +23,8 @@ def name_options(function: F) -> F:
         click.option("--why", default="", metavar="TEXT", help="The reason, for `harken moves`"),
         click.option("--delete", is_flag=True, help="Remove the name; the commits stay"),
         click.option("--move", is_flag=True, help="Move a name that is there already"),
-        click.argument("ref", required=False, shell_complete=completing.refs),
-        click.argument("name", required=False, shell_complete=completing.names),
+        click.argument("ref", required=False, type=REF, shell_complete=completing.refs),
+        click.argument("name", required=False, type=NAME, shell_complete=completing.names),
     ):
         function = decorate(function)
     return function

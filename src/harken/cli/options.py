@@ -18,13 +18,28 @@ T = TypeVar("T")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line")
 
 
-def named(ref: str) -> str:
-    """A REF that has to name something: to a request an empty one may mean that none was given."""
-    from harken.errors import BadRequest
+class NotEmpty(click.ParamType):  # type: ignore[type-arg]
+    """A word that has to name something: to a request an empty one may mean that none was given."""
 
-    if not ref:
-        raise BadRequest("an empty REF names nothing", hint="a commit, a branch, a tag or a session id")
-    return ref
+    def __init__(self, name: str, hint: str) -> None:
+        self.name = name
+        self.hint = hint
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from harken.errors import BadRequest
+
+        if not value:
+            raise BadRequest(f"an empty {self.name.upper()} names nothing", hint=self.hint)
+        return str(value)
+
+
+REF = NotEmpty("ref", "a commit, a branch, a tag or a session id; `harken log` and `harken sessions` list them")
+SESSION = NotEmpty("session", "the file of a session, or a session id; `harken sessions` lists them")
+NAME = NotEmpty("name", "a branch or a tag; `harken branch` and `harken tag` list them")
+AGENT = NotEmpty("agent", "an agent's id or name; `harken agents SESSION` lists them")
+MESSAGE = NotEmpty("message", "a message's id; `harken view timeline SESSION` lists them")
+FILE = NotEmpty("file", "the path of a file")
+PATH = NotEmpty("path", "a file or a folder")
 
 
 def pass_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:

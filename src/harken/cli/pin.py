@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
 @click.command("pin")
-@click.argument("ref", shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.refs)
 @click.option("--off", is_flag=True, help="Stop keeping them for ever")
 @click.option("--only", is_flag=True, help="This commit's bytes alone, not those of the chain behind it")
 @json_option

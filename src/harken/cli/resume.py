@@ -12,7 +12,7 @@ import click
 from harken.errors import HarkenError, NotFound
 
 from . import completing, ui
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 from .runtimes import RuntimeName, environment
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command("resume")
-@click.argument("ref", shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.refs)
 @click.option("--in", "runtime", required=True, type=RuntimeName("resume"), metavar="RUNTIME", help="Where to go on")
 @click.option(
     "--home",

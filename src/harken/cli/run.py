@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .options import make_repo
+from .options import REF, make_repo
 from .resume import show_losses
 from .runtimes import RuntimeName, environment
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     "--from",
     "ref",
     metavar="REF",
+    type=REF,
     shell_complete=completing.refs,
     help="Continue from this commit, session, branch or tag",
 )

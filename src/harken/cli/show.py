@@ -8,7 +8,7 @@ import click
 
 from . import completing, ui
 from .commits import size_line, when
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.api.commits import ShowAnswer
@@ -18,7 +18,7 @@ _FACTS = ("template", "principal", "machine", "session_id", "ticket_id", "thread
 
 
 @click.command("show")
-@click.argument("ref", shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.refs)
 @click.option("--no-content", is_flag=True, help="Leave out what the commit adds to the conversation")
 @json_option
 @pass_repo

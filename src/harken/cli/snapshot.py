@@ -8,14 +8,14 @@ import click
 
 from . import completing
 from .commits import me, print_made
-from .options import json_option, pass_repo
+from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
 @click.command("snapshot")
-@click.argument("ref", shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.refs)
 @json_option
 @pass_repo
 def snapshot_command(repo: Repo, ref: str, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .options import json_option, pass_repo_or_file
+from .options import SESSION, json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
     from harken.api.base import FiguresAnswer
@@ -24,7 +24,7 @@ HEADS = ("input", "output", "cache read", "written", "human", "injected", "resul
 
 
 @click.command("stats")
-@click.argument("sessions", nargs=-1, metavar="[SESSION]...", shell_complete=completing.session_or_file)
+@click.argument("sessions", nargs=-1, metavar="[SESSION]...", type=SESSION, shell_complete=completing.session_or_file)
 @click.option("--no-agents", is_flag=True, help="Leave out the sub-agents")
 @json_option
 @pass_repo_or_file

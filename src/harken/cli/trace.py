@@ -8,7 +8,7 @@ import click
 
 from . import completing
 from .opening import open_view
-from .options import json_option, pass_repo_unless_file
+from .options import SESSION, json_option, pass_repo_unless_file
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -16,11 +16,17 @@ if TYPE_CHECKING:
 
 @click.command("trace")
 @click.argument(
-    "words", nargs=-1, required=True, metavar="[SESSION] MESSAGE", shell_complete=completing.session_or_file
+    "words",
+    nargs=-1,
+    required=True,
+    metavar="[SESSION] MESSAGE",
+    type=SESSION,
+    shell_complete=completing.session_or_file,
 )
 @click.option(
     "--session",
     metavar="SESSION",
+    type=SESSION,
     shell_complete=completing.session_or_file,
     help="The session, where it is not the first argument",
 )

@@ -8,14 +8,14 @@ import click
 
 from . import completing, ui
 from .commits import me
-from .options import json_option, pass_repo
+from .options import NAME, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.repo import Repo
 
 
 @click.command("undo")
-@click.argument("name", required=False, shell_complete=completing.names)
+@click.argument("name", required=False, type=NAME, shell_complete=completing.names)
 @click.option(
     "--move", "number", type=click.IntRange(min=1), help="The move to take back, as `harken moves` numbers it"
 )

@@ -9,7 +9,7 @@ import click
 
 from . import completing, ui
 from .opening import open_view
-from .options import json_option, pass_repo_unless_file
+from .options import AGENT, MESSAGE, SESSION, json_option, pass_repo_unless_file
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from harken.repo import Repo
 
 full_option = click.option("--full", is_flag=True, help="Show texts whole instead of one line of each")
-session_argument = click.argument("session", shell_complete=completing.session_or_file)
-agents_argument = click.argument("agents", nargs=-1, metavar="[AGENT]...", shell_complete=completing.agents)
+session_argument = click.argument("session", type=SESSION, shell_complete=completing.session_or_file)
+agents_argument = click.argument("agents", nargs=-1, metavar="[AGENT]...", type=AGENT, shell_complete=completing.agents)
 
 
 @click.group("view")
@@ -74,7 +74,7 @@ def dialog(repo: Repo, session: str, agents: tuple[str, ...], as_json: bool) -> 
 
 @view_command.command("perspective")
 @session_argument
-@click.argument("agents", nargs=-1, required=True, metavar="AGENT...", shell_complete=completing.agents)
+@click.argument("agents", nargs=-1, required=True, metavar="AGENT...", type=AGENT, shell_complete=completing.agents)
 @click.option("--system", is_flag=True, help="Show the instructions too")
 @click.option("--short", is_flag=True, help="Show one line of each text")
 @json_option
@@ -192,7 +192,7 @@ def sequence(repo: Repo, session: str, agents: tuple[str, ...], full: bool, as_j
 
 @view_command.command("heard")
 @session_argument
-@click.argument("message")
+@click.argument("message", type=MESSAGE)
 @json_option
 @pass_repo_unless_file
 def heard(repo: Repo, session: str, message: str, as_json: bool) -> None:
@@ -240,7 +240,7 @@ def interventions(repo: Repo, session: str, as_json: bool) -> None:
 
 @view_command.command("knows")
 @session_argument
-@click.argument("agent", shell_complete=completing.agents)
+@click.argument("agent", type=AGENT, shell_complete=completing.agents)
 @click.argument("what", metavar="MESSAGE|TEXT")
 @click.option("--at", metavar="TIME|MESSAGE", help="What counts is what had happened by then (see above)")
 @json_option

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import ui
+from . import completing, ui
 from .import_ import show, show_report
-from .options import json_option, make_repo
+from .options import PATH, json_option, make_repo
 from .runtimes import RuntimeName, environment, warn_of_plugins
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class StopRequest(threading.Event):
 
 
 @click.command("watch")
-@click.argument("paths", nargs=-1, type=click.Path())
+@click.argument("paths", nargs=-1, type=PATH, shell_complete=completing.files)
 @click.option(
     "--runtime", "runtimes", multiple=True, type=RuntimeName("import"), metavar="R", help="Only this runtime's sessions"
 )
