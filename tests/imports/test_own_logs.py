@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -268,11 +267,10 @@ def test_one_path_by_itself_is_one_path_and_one_runtime_one_runtime(tmp_path: Pa
     place = tmp_path / "jill.jsonl"
     shutil.copy(VECTOR, place)
     (tmp_path / "other.jsonl").write_bytes(b"{}\n")
-    repo, stop = memory_repo(), threading.Event()
-    stop.set()
+    watching = memory_repo().watch(given(place), runtimes="harken")
 
-    assert ["new"] == [one.status for one in repo.import_sessions(given(place), runtimes="harken")]
-    assert ["new"] == [one.status for one in memory_repo().watch(given(place), runtimes="harken", stop=stop)]
+    assert ["new"] == [one.status for one in memory_repo().import_sessions(given(place), runtimes="harken")]
+    assert "new" == next(watching).status
 
 
 def _raises(*_: object) -> Any:
