@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harken.events.tally import Tally
 from harken.formats import get
 from harken.formats.claude_code import context, messages, rewrite, scan, side_chains
-from harken.formats.claude_code.attachments import _RENDERERS
+from harken.formats.claude_code.attachments import RENDERERS
 from harken.formats.claude_code.records import SIDE
 from harken.formats.kit.anthropic import BLOCKS
 from support.claude_lines import assistant, attachment, call, dump, progress, result, user
@@ -54,7 +54,7 @@ _message = st.fixed_dictionaries(
     },
 )
 _attachment = st.fixed_dictionaries(
-    {"type": st.sampled_from(sorted(_RENDERERS)) | _odd},
+    {"type": st.sampled_from(sorted(RENDERERS)) | _odd},
     optional=dict.fromkeys(
         ("prompt", "content", "commandMode", "hookEvent", "text", "skills", "addedLines", "response", "origin"), _odder
     ),

@@ -1,8 +1,8 @@
 """Attachments: what the harness puts before the model besides the conversation, as text for the model.
 
-Newer builds write down what they sent (`rendered`), and then that stands. For older records the data is told in our
-own words where it says something a model would act on; what was only bookkeeping, or what Claude Code leaves out
-too, gives nothing.
+Newer builds write down what they sent (`rendered`), and then that stands (`render` in `read.py`). For older records the
+data is told in our own words where it says something a model would act on; what was only bookkeeping, or what Claude
+Code leaves out too, gives nothing.
 """
 
 from __future__ import annotations
@@ -10,37 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harken.formats.kit.anthropic import Block
+from harken.formats.kit.anthropic import Block, blocks_of
 from harken.formats.kit.jsonl import Record, encode
 
 MessageBlocks = list[list[Block]]
 """A list of messages, each a list of blocks."""
 
 
-def render(record: Record) -> tuple[MessageBlocks, bool]:
-    """What the model is told of an attachment record, and whether it is word for word what was sent."""
-    written = record.get("rendered")
-    if isinstance(written, list):
-        return [blocks for item in written if isinstance(item, dict) and (blocks := _blocks(item.get("content")))], True
-    data = record.get("attachment")
-    if not isinstance(data, dict):
-        return [], True
-    renderer = _RENDERERS.get(str(data.get("type")))
-    if renderer is None:
-        return [], True
-    return [[remind(told)] if isinstance(told, str) else told for told in renderer(data) if told], False
+def tell(data: Record) -> MessageBlocks:
+    """What the model is told of an attachment of one of these kinds, in our own words."""
+    return [[remind(told)] if isinstance(told, str) else told for told in RENDERERS[data["type"]](data) if told]
 
 
 def remind(text: str) -> Block:
     """A text block in the wrapping the harness uses for its own words."""
     return {"type": "text", "text": f"<system-reminder>\n{text}\n</system-reminder>"}
-
-
-def _blocks(content: Any) -> list[Block]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    blocks = content if isinstance(content, list) else []
-    return [b for b in blocks if isinstance(b, dict) and (b.get("type") != "text" or isinstance(b.get("text"), str))]
 
 
 def _text(data: Record, key: str) -> str:
@@ -74,7 +58,7 @@ def _dump(label: str) -> Callable[[Record], list[Any]]:
 def _queued(data: Record) -> list[Any]:
     """A prompt that was typed while the agent was at work, or a notice that came in then."""
     prompt = data.get("prompt")
-    parts = _blocks(prompt)
+    parts = blocks_of(prompt)
     text = "\n".join(part["text"] for part in parts if isinstance(part.get("text"), str))
     who = "from the user" if data.get("commandMode") in (None, "prompt") else "not from the user"
     told: list[Block] = [remind(f"Came in while you were working, {who}:\n{text}")]
@@ -168,7 +152,7 @@ def _selection(data: Record) -> list[Any]:
     return [f"Selected in the editor, in {_text(data, 'filename')}:\n{_text(data, 'content')}"]
 
 
-_RENDERERS: dict[str, Callable[[Record], list[Any]]] = {
+RENDERERS: dict[str, Callable[[Record], list[Any]]] = {
     "queued_command": _queued,
     "hook_additional_context": _hook_context,
     "hook_success": _hook_success,

@@ -26,10 +26,10 @@ from harken.events import (
 from harken.events.base import clean, figure
 from harken.events.runs import EMBEDDED, SO_FAR
 from harken.events.tally import SYNTHETIC
-from harken.formats.kit.anthropic import assistant_event, user_events
+from harken.formats.kit.anthropic import assistant_event, blocks_of, user_events
 from harken.formats.kit.jsonl import Record, encode, is_overlong, lines, take_apart
 
-from .attachments import render
+from .attachments import RENDERERS, MessageBlocks, tell
 from .branch import Node, choose, survey
 from .records import by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
 
@@ -206,12 +206,23 @@ def _attachment(record: Record, raw: bytes) -> Iterator[Event]:
             fixed = next(filter(None, map(by_text, texts(prompt))), "queued")
         yield from user_events(prompt, fixed, by_text)
         return
-    turns, _ = render(record)
+    turns = render(record)
     if not turns:
         yield Output(raw=raw)
         return
     for blocks in turns:
         yield from user_events(blocks, f"attachment:{kind}", by_text)
+
+
+def render(record: Record) -> MessageBlocks:
+    """What the model is told of an attachment record: word for word what was sent, where the record holds it."""
+    written = record.get("rendered")
+    if isinstance(written, list):
+        return [blocks for item in written if isinstance(item, dict) and (blocks := blocks_of(item.get("content")))]
+    data = record.get("attachment")
+    if isinstance(data, dict) and isinstance(kind := data.get("type"), str) and kind in RENDERERS:
+        return tell(data)
+    return []
 
 
 def _progress(record: Record, raw: bytes) -> Iterator[Event]:

@@ -15,8 +15,9 @@ import msgspec
 from harken.formats.kit.anthropic import Block
 from harken.formats.kit.jsonl import take_apart
 
-from .attachments import MessageBlocks, remind, render
+from .attachments import MessageBlocks, remind
 from .branch import Node, choose, survey
+from .read import render
 
 UNANSWERED = "No response requested."
 """What Claude Code puts in the assistant's place after a prompt that was never answered."""
@@ -75,7 +76,7 @@ def _record(data: bytes, start: int, end: int) -> dict[str, Any]:
 def _turns_of(record: dict[str, Any], node: Node, data: bytes) -> list[RequestTurn]:
     kind = record.get("type")
     if kind == "attachment":
-        parts, _ = render(record)
+        parts = render(record)
         apart = "apart" if record.get("renderedRole") == "user" else ""
         return [RequestTurn("attachment", [], parts=parts, mark=apart)] if parts else []
     if kind == "system":

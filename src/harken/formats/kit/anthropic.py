@@ -82,6 +82,14 @@ def _text(block: Block, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def blocks_of(content: object) -> list[Block]:
+    """The blocks of a message's content, as far as they are some; plain text is one block."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    blocks = content if isinstance(content, list) else []
+    return [b for b in blocks if isinstance(b, dict) and (b.get("type") != "text" or isinstance(b.get("text"), str))]
+
+
 def says(block: object) -> str:
     """What a block of this type is when the model writes it; empty for one that is none of the four."""
     if not isinstance(block, str):
