@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -256,3 +256,17 @@ def name_problem(text: str) -> str:
     if {"", ".", ".."} & set(text.split("/")):
         return "it looks like a path: `/` stands between words"
     return ""
+
+
+def tops(parents: Mapping[str, str]) -> dict[str, str]:
+    """For each session the one it counts with: of a sub-agent the session at the top of its family, else itself. A
+    parent that is not here is nobody's top, nor is one that comes back to itself."""
+    found: dict[str, str] = {}
+    for session in parents:
+        passed: dict[str, None] = {}
+        at = session
+        while at not in found and at not in passed:
+            passed[at] = None
+            at = parents[at] if parents[at] in parents else at
+        found.update(dict.fromkeys(passed, found.get(at, at)))
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from harken import clock
+from harken import clock, ids
 from harken import runtimes as registry
 from harken.repo import Repo
 from harken.runtimes.memory import ImportResult
@@ -46,7 +47,7 @@ class ImportAnswer(FiguresAnswer, frozen=True, kw_only=True):
     source: str
     """The file."""
     status: str
-    """`new`, `grown`, `unchanged` or `failed`."""
+    """`new`, `grown`, `unchanged` (so is a copy of what is stored) or `failed`."""
     rewritten: bool
     """Whether it was rewritten rather than continued; its old end is still there as `SESSION~1`."""
     tip: str
@@ -94,9 +95,11 @@ class ImportCounts(ApiAnswer, frozen=True, kw_only=True):
     """The figures of an import."""
 
     sessions: int
-    """Sessions that were looked at."""
+    """Sessions that were looked at, each once; a sub-agent counts with the session that spawned it."""
+    agents: int
+    """Sub-agents of these that were looked at."""
     changed: int
-    """Sessions that are new or have changed."""
+    """Sessions that are new or have changed, or have a sub-agent that is or has."""
     commits: int
     """Commits that were added."""
     records: int
@@ -122,7 +125,7 @@ class ImportReport(ApiAnswer, frozen=True, kw_only=True):
     """Everything together."""
 
 
-COUNTED = ("sessions", "changed", "commits", "records", "opaque", "bytes", "failed", "skipped")
+ADDED = ("commits", "records", "opaque", "bytes")
 
 
 def import_sessions(
@@ -175,26 +178,40 @@ def watch(
 
 def _reported(repo: Repo, outcomes: Iterator[ImportResult]) -> Iterator[ImportAnswer | ImportReport]:
     started = clock.monotonic()
-    counts = dict.fromkeys(COUNTED, 0)
+    counts = dict.fromkeys((*ADDED, "failed", "skipped"), 0)
     passed: list[PassedOver] = []
+    seen: dict[str, ImportResult] = {}
+    changed: set[str] = set()
     for outcome in outcomes:
-        _count(counts, outcome)
+        for name in ADDED:
+            counts[name] += getattr(outcome, name)
+        if outcome.status in ("failed", "skipped"):
+            counts[outcome.status] += 1
+        else:
+            seen[outcome.session] = outcome
+            changed |= {outcome.session} if outcome.status != "unchanged" else set()
         if outcome.status == "skipped":
             passed.append(PassedOver(source=outcome.source, why=outcome.error))
         else:
             yield _answer(repo, outcome)
+    counts |= _count(repo, seen, changed)
     seconds = round(clock.monotonic() - started, 3)
     yield ImportReport(report=ImportCounts(**counts, seconds=seconds, passed_over=passed))
 
 
-def _count(counts: dict[str, int], outcome: ImportResult) -> None:
-    if outcome.status in ("failed", "skipped"):
-        counts[outcome.status] += 1
-    else:
-        counts["sessions"] += 1
-        counts["changed"] += outcome.status != "unchanged"
-    for name in ("commits", "records", "opaque", "bytes"):
-        counts[name] += getattr(outcome, name)
+def _count(repo: Repo, seen: Mapping[str, ImportResult], changed: AbstractSet[str]) -> dict[str, int]:
+    """Sessions by the rule of `ids.tops`, as in `stats`; an agent inside a session's file has no line of its own."""
+    rows = repo.sessions()
+    files = {outcome.source for outcome in seen.values()}
+    inside = {row.session for row in rows if row.source not in files and ids.file_around(row.source) in files}
+    parents = {row.session: row.parent for row in rows} | {name: one.parent for name, one in seen.items()}
+    tops = ids.tops(parents)
+    looked_at = seen.keys() | inside
+    return {
+        "sessions": len({tops[name] for name in looked_at}),
+        "agents": sum(tops[name] != name for name in looked_at),
+        "changed": len({tops[name] for name in changed}),
+    }
 
 
 def _answer(repo: Repo, outcome: ImportResult) -> ImportAnswer:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from harken import clock, ids
+from harken.context.names import resumed_at
+from harken.errors import BadRequest
 from harken.repo import Repo
 from harken.store import SessionRow
 
@@ -19,6 +22,10 @@ class SessionsRequest(ApiRequest, frozen=True, kw_only=True):
     """Those of this runtime; empty for all."""
     top: bool = False
     """Whether to leave out the sessions of sub-agents."""
+    since: str = ""
+    """Those in which something happened since this instant (RFC 3339); empty for all."""
+    match: str = ""
+    """Those with this text in the title or the file's path, in any case of letters; empty for all."""
 
 
 class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -38,6 +45,8 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """When it began."""
     ended: str | None
     """When its newest record was written."""
+    active: str | None
+    """When something last happened in it: its newest record, or Harken's writing it to continue a conversation."""
     messages: int
     """Prompts and responses in it."""
     parent: str | None
@@ -63,16 +72,19 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
 
 
 def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
-    """The sessions in the store, newest first; a sub-agent's stands behind its parent's."""
-    rows = repo.sessions(request.prefix)
-    begun = {row.session: row.started or 0 for row in rows}
-
-    def place(row: SessionRow) -> tuple[int, str, bool, int, str]:
-        top = row.parent if row.parent in begun else row.session
-        return (-begun[top], top, top != row.session, -begun[row.session], row.session)
-
-    rows = [row for row in sorted(rows, key=place) if request.runtime in ("", row.runtime)]
-    rows = [row for row in rows if not (request.top and row.parent)]
+    """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it."""
+    since = _instant(request.since)
+    resumed = resumed_at(repo.store)
+    known = repo.sessions(request.prefix)
+    active = {row.session: max(_last(row), resumed.get(row.session, 0)) for row in known}
+    rows = [
+        row
+        for row in _ordered(known, active)
+        if request.runtime in ("", row.runtime)
+        and not (request.top and row.parent)
+        and active[row.session] >= since
+        and request.match.casefold() in f"{row.title}\n{row.source}".casefold()
+    ]
     shorts = repo.shorts({tip for row in rows for tip in (row.tip, row.live, *row.older) if tip})
     for row in rows:
         yield SessionAnswer(
@@ -83,6 +95,7 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
             tip_id=row.stand or None,
             started=stamp(row.started),
             ended=stamp(row.ended),
+            active=stamp(active[row.session] or None),
             messages=row.messages,
             parent=row.parent or None,
             agent=row.agent or None,
@@ -95,6 +108,34 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
             thread_id=row.thread_id or None,
             cost_usd_micros=row.cost_usd_micros,
         )
+
+
+def _instant(since: str) -> int:
+    if not since:
+        return 0
+    if (instant := clock.parse_instant(since)) is None:
+        raise BadRequest(f"{since!r} is no instant", hint="write it as RFC 3339, like 2026-01-31T12:00:00Z")
+    return instant
+
+
+def _last(row: SessionRow) -> int:
+    instant = row.ended if row.ended is not None else row.started
+    return instant if instant is not None and clock.in_calendar(instant) else 0
+
+
+def _ordered(rows: Sequence[SessionRow], active: Mapping[str, int]) -> list[SessionRow]:
+    """The last active first, and each sub-agent below the one that made it, however deep."""
+    tops = ids.tops({row.session: row.parent for row in rows})
+    below: dict[str, list[SessionRow]] = {}
+    for row in sorted(rows, key=lambda row: (-active[row.session], row.session), reverse=True):
+        below.setdefault("" if tops[row.session] == row.session else row.parent, []).append(row)
+    found = []
+    waiting = below.get("", [])
+    while waiting:
+        row = waiting.pop()
+        found.append(row)
+        waiting += below.get(row.session, [])
+    return found
 
 
 class AgentsRequest(OneSessionRequest, frozen=True, kw_only=True):

@@ -47,7 +47,11 @@ class StatsSum(FiguresAnswer, frozen=True, kw_only=True):
     """The numbers of several sessions."""
 
     sessions: int
-    """How many."""
+    """How many; a sub-agent counts with the session that spawned it."""
+    agents: int
+    """How many sub-agents of these were counted."""
+    unknown_costs: int
+    """Of how many of the two nobody said what they cost; where it is not zero, the cost is the least it can be."""
 
 
 class StatsTotal(ApiAnswer, frozen=True, kw_only=True):
@@ -62,7 +66,12 @@ def stats(repo: Repo, request: StatsRequest) -> Iterator[StatsAnswer | StatsTota
     wanted: list[str | Path] = [*request.sessions, *(Path(file) for file in request.files)]
     for found in repo.stats(wanted, agents=request.agents):
         if isinstance(found, TotalFigures):
-            total = StatsSum(**figures_fields(found.figures), sessions=found.sessions)
+            total = StatsSum(
+                **figures_fields(found.figures),
+                sessions=found.sessions,
+                agents=found.agents,
+                unknown_costs=found.unknown_costs,
+            )
             yield StatsTotal(total=total)
         else:
             yield _answer(found)

@@ -100,8 +100,9 @@ def show_report(last: ImportReport, *, as_json: bool, verbose: bool = False) -> 
         ui.count(number, noun)
         for number, noun in ((report.sessions, "session"), (report.commits, "commit"), (report.records, "record"))
     )
+    agents = f" with {ui.count(report.agents, 'sub-agent')}" if report.agents else ""
     text = (
-        f"{sessions} ({report.changed} new or changed): {commits}, {records} ({report.opaque} opaque), "
+        f"{sessions}{agents} ({report.changed} new or changed): {commits}, {records} ({report.opaque} opaque), "
         f"{report.bytes / 1e6:.1f} MB in {report.seconds:.1f} s"
     )
     text += f"; {report.failed} failed" if report.failed else ""

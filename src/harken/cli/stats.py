@@ -59,24 +59,33 @@ def _draw(found: Sequence[StatsAnswer | StatsTotal]) -> None:
     rows: list[tuple[str, FiguresAnswer]] = []
     for one in found:
         if isinstance(one, StatsTotal):
-            rows.append((f"total of {one.total.sessions}", one.total))
+            agents = f", {ui.count(one.total.agents, 'sub-agent')}" if one.total.agents else ""
+            rows.append((f"total of {ui.count(one.total.sessions, 'session')}{agents}", one.total))
             continue
         rows.append((one.session, one))
+        if one.carried is not None:
+            rows.append(("  of these carried over", one.carried))
         rows += [("  └ " + agent.session.removeprefix(one.session + "/"), agent) for agent in one.agents]
         if one.with_agents is not None:
             rows.append(("  with its agents", one.with_agents))
     if len(rows) > 1 and ui.console().width >= WIDE:
         _draw_table(rows)
-        return
-    for name, figures in rows:
-        _draw_block(name, figures)
+    else:
+        for name, figures in rows:
+            _draw_block(name, figures)
+    for one in found:
+        if isinstance(one, StatsTotal) and one.total.unknown_costs:
+            counted = one.total.sessions + one.total.agents
+            cost = one.total.cost_usd_micros
+            least = f"cost at least {_money(cost)}, unknown" if cost is not None else "cost unknown"
+            ui.note(f"{least} for {one.total.unknown_costs} of {counted}")
 
 
 def _cells(row: FiguresAnswer) -> list[str]:
     tokens, prompts = row.usage, row.prompts
     numbers = [tokens.input, tokens.output, tokens.cache_read, tokens.cache_write]
     numbers += [prompts.human, prompts.injected, prompts.tool_result, sum(row.tools.values()), row.compactions]
-    return [*map(_number, numbers), _money(row.cost_usd_micros)]
+    return [*map(_number, numbers), _cost(row)]
 
 
 def _draw_table(drawn: Sequence[tuple[str, FiguresAnswer]]) -> None:
@@ -101,12 +110,17 @@ def _draw_block(name: str, row: FiguresAnswer) -> None:
     ui.row(f"{inset}results  {prompts.tool_result:,} of tools; {row.compactions:,} compactions")
     for tool, count in row.tools.items():
         ui.row(f"{inset}tool     {tool} {count:,}")
-    if row.cost_usd_micros is not None:
-        ui.row(f"{inset}cost     {_money(row.cost_usd_micros)}")
+    ui.row(f"{inset}cost     {_cost(row)}")
 
 
 def _number(count: int | None) -> str:
     return UNKNOWN if count is None else f"{count:,}"
+
+
+def _cost(row: FiguresAnswer) -> str:
+    """What it cost; a total with parts that nobody knows is the least it can be."""
+    partial = row.cost_usd_micros is not None and bool(getattr(row, "unknown_costs", 0))
+    return ("≥ " if partial else "") + _money(row.cost_usd_micros)
 
 
 def _money(micros: int | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 
 from harken.errors import Conflict, NotFound
@@ -33,6 +35,18 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def is_own(name: Name) -> bool:
     """Whether Harken keeps this branch for itself; people are not shown it unless they ask."""
     return name.kind == "branch" and name.name.startswith((LIVE_BRANCH, RESUMED_BRANCH))
+
+
+def resumed_at(store: Store) -> dict[str, int]:
+    """When Harken wrote each session that continues a conversation: what is in one may be older."""
+    found: dict[str, int] = {}
+    targets = {name.target for name in store.names("branch") if name.name.startswith(RESUMED_BRANCH)}
+    for notes in store.annotations_of(sorted(targets)).values() if targets else ():
+        for note in notes:
+            if note.key == REMEMBERED:
+                with contextlib.suppress(msgspec.MsgspecError):
+                    found[msgspec.json.decode(note.value, type=Remembered).session] = note.time
+    return found
 
 
 def undo(store: Store, name: str | None, number: int | None, *, time: int, who: str = "") -> Name:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from harken import ids
 from harken.analytics import SessionTotals, count_records
 from harken.context import file_records, find_remembered, get_session, session_records
 from harken.events.tally import Figures
@@ -38,6 +39,11 @@ class TotalFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Several sessions together, in which what a fork copied counts once."""
 
     sessions: int
+    """How many; a sub-agent counts with the session that spawned it."""
+    agents: int
+    """How many sub-agents of these were counted."""
+    unknown_costs: int
+    """Of how many of the two nobody said what they cost."""
     figures: Figures
 
 
@@ -50,10 +56,14 @@ def count_sessions(
     # Those that a resume wrote come first into the total: what a program copied out of them is then known.
     first = [_is_resumed(store, top) for top, _ in chosen]
     early = {place: _family(store, *chosen[place], everything) for place, early in enumerate(first) if early}
+    agents = unknown = 0
     for place, (top, below) in enumerate(chosen):
-        yield early[place] if place in early else _family(store, top, below, everything)
+        found = early[place] if place in early else _family(store, top, below, everything)
+        agents += len(found.agents)
+        unknown += sum(one.figures.cost_usd_micros is None for one in (found, *found.agents))
+        yield found
     if len(chosen) > 1:
-        yield TotalFigures(sessions=len(chosen), figures=everything.figures())
+        yield TotalFigures(sessions=len(chosen), agents=agents, unknown_costs=unknown, figures=everything.figures())
 
 
 def _is_resumed(store: Store, top: SessionRow | Path) -> bool:
@@ -92,10 +102,10 @@ def _chosen(
 
 
 def _tops(known: Sequence[SessionRow]) -> list[SessionRow | Path]:
-    """The sessions that no other spawned, newest first; one whose parent is not here stands for itself."""
-    names = {row.session for row in known}
-    found = [row for row in known if row.parent not in names]
-    return [*sorted(found, key=lambda row: (-(row.started or 0), row.session))]
+    """The sessions that no other spawned, the last active first; one whose parent is not here stands for itself."""
+    tops = ids.tops({row.session: row.parent for row in known})
+    found = [row for row in known if tops[row.session] == row.session]
+    return [*sorted(found, key=lambda row: (-(row.ended or row.started or 0), row.session))]
 
 
 def _below(session: str, children: dict[str, list[SessionRow]]) -> list[SessionRow]:

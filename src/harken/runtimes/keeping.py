@@ -59,6 +59,9 @@ class SourceImport:
         self.rewritten = False
         self.status = "new"
         self.commits = 0
+        self.twins: set[str] = set()
+        """Tips of sessions of another name that begin alike: where no record names a session, a copy has the same
+        commits."""
         self.alike: list[str] = []
         """Artifacts of the source this one copies, in order; the copy's deltas are kept as differences to them."""
 
@@ -314,12 +317,16 @@ class PartKeeper:
             item.before = sources.pop(moved)
             item.continues = False
         before, now = item.before, item.now
+        had = memory.commits_elsewhere(self._store, item.path, sources, item.twins)
         if before is None:
-            item.status, item.commits = "new", len(item.made)
+            item.commits = len(item.made - had)
+            # Another file of a session, and no more in it than the store has.
+            copy = len(sources.keys() - {item.path}) and item.made and not item.commits
+            item.status = "unchanged" if copy else "new"
             return
         old, tip = before.chain, now.chain.tip
         continued = item.continues
-        had = {old.tail} if continued or not old.tip else {link.id for link in self._store.walk(old.tip)}
+        had |= {old.tail} if continued or not old.tip else {link.id for link in self._store.walk(old.tip)}
         item.commits = len(item.made - had)
         old_tips = before.old_tips
         if tip == old.tip or old.tip in item.made or not old.tip:
@@ -377,6 +384,7 @@ class PartKeeper:
             alone = whole_part(lines, reader.scan, part.stamp)
             facts = msgspec.structs.replace(alone.facts, side_chains=False)
             self.keep(writer, side, msgspec.structs.replace(alone, facts=facts), rows)
+            item.commits += side.commits
 
     def _content(self, item: SourceImport, part: Part) -> bytes:
         """All of the file: the part, where it is the only one, or what its commits hold."""

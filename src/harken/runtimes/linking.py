@@ -30,6 +30,7 @@ def take_alike(store: Store, item: SourceImport, relatives: Iterable[SessionRow]
     a session whose first record it has. Which of the two is the copy does not matter for that."""
     name = store.find_name(RESUMED_BRANCH + item.identity.session)
     others = [row.tip for row in relatives if row.session != item.identity.name]
+    item.twins = set(others) if item.now.unnamed else set()
     for tip in others[:1] if name is None else [name.target]:
         item.alike = [link.artifact for link in reversed(store.walk(tip))]
         # A guess, which is set right in place when it is linked: a row that grew then would take a page more.

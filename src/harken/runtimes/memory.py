@@ -76,6 +76,13 @@ def moved(source: str, first: str, sources: Sources) -> str:
     return ""
 
 
+def commits_elsewhere(store: Store, source: str, sources: Sources, twins: Iterable[str]) -> set[str]:
+    """The commits that a session's other sources had made, and those behind the tips of `twins`."""
+    others = [known for path, known in sources.items() if path != source]
+    tips = {tip for known in others for tip in (known.chain.tip, *known.old_tips) if tip}
+    return {link.id for tip in sorted(tips.union(twins)) for link in store.walk(tip)}
+
+
 def _is_there(source: str) -> bool:
     """Whether the file of a source is there; of what is inside a file, the file."""
     return Path(source).exists() or (bool(file := ids.file_around(source)) and Path(file).exists())
