@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from harken import clock
 from harken.cli import ui
 from harken.events import Prompt, Response, ToolCall
 from harken.repo import Repo
@@ -98,3 +100,63 @@ class TestForging:
 
         assert 2 == len([line for line in shown.lines if "forged" in line and not line.startswith("summary")])
         assert not [line for line in missing.err.splitlines() if line.startswith(("forged", "ctx-00000000"))]
+
+
+class TestTheOrderOfSessions:
+    """The last active first, each sub-agent below the one that made it."""
+
+    DAY = 86_400_000_000
+
+    def lay(self, repo: Repo, **sessions: tuple[str, int]) -> None:
+        now = clock.now()
+        with repo.store.write() as writer:
+            for name, (parent, days) in sessions.items():
+                row = SessionRow(session=name, runtime="harken", parent=parent, title=f"about {name}")
+                times = {"started": now - 900 * self.DAY, "ended": now - days * self.DAY}
+                writer.save_session(msgspec.structs.replace(row, **times))
+
+    def test_an_agent_made_by_an_agent_stands_below_it(self, repo: Repo, run: Run) -> None:
+        self.lay(repo, root=("", 3), other=("", 5), child=("root", 2), grandchild=("child", 0), orphan=("gone", 9))
+
+        listed = [one["session"] for one in run("sessions", "--json").json]
+
+        assert ["root", "child", "grandchild", "other", "orphan"] == listed
+
+    def test_one_that_is_its_own_ancestor_is_listed_all_the_same(self, repo: Repo, run: Run) -> None:
+        self.lay(repo, one=("two", 1), two=("one", 2), me=("me", 3))
+
+        assert {"one", "two", "me"} == {one["session"] for one in run("sessions", "--json").json}
+
+    @pytest.mark.parametrize("since", ["36h", "2d", "yesterday"])
+    def test_since_leaves_out_what_was_over_before(self, repo: Repo, run: Run, since: str) -> None:
+        self.lay(repo, fresh=("", 0), stale=("", 30))
+
+        assert ["fresh"] == [one["session"] for one in run("sessions", "--json", "--since", since).json]
+
+    def test_a_time_that_is_none_is_a_usage_error(self, repo: Repo, run: Run) -> None:
+        assert 2 == run("sessions", "--since", "lately").code
+
+    def test_match_looks_at_titles_in_any_case(self, repo: Repo, run: Run) -> None:
+        self.lay(repo, fresh=("", 0), stale=("", 30))
+
+        assert ["stale"] == [one["session"] for one in run("sessions", "--json", "--match", "ABOUT ST").json]
+
+    @pytest.mark.parametrize("width", ["80", "160"])
+    def test_the_year_is_told_where_it_is_not_this_one(
+        self, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, width: str
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", width)
+        self.lay(repo, stale=("", 800))
+
+        year = clock.format_instant(clock.now() - 800 * self.DAY)[:4]
+        assert f"  {year}-" in run("sessions").out
+
+    def test_what_a_resume_wrote_today_stands_at_today(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        tip = keep(repo, turn(0), session_id="origin", template="claude-code")
+        self.lay(repo, between=("", 3))
+        done = repo.resume(tip, "claude-code", cwd=tmp_path, home=tmp_path / ".claude", environ={})
+        list(repo.import_sessions([done.path]))
+
+        first = run("sessions", "--json").json[0]
+
+        assert done.session == first["session"]
