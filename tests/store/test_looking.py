@@ -213,3 +213,23 @@ def test_what_is_no_file_is_refused_and_does_not_hang(tmp_path, create):
     finally:
         signal.alarm(0)
     assert ["pipe"] == os.listdir(tmp_path)
+
+
+def test_what_others_write_while_one_looks_is_seen_and_called_no_damage(folder, path):
+    """A reader who may not write, and an owner who begins to write after the reader has looked."""
+    with as_a_user():
+        reader = harken.open(path)
+        before = len(reader.sessions()), reader.last_change()
+    path.chmod(0o644)
+    with harken.open(path) as owner:
+        for number in range(40):
+            grow(owner, 3, session_id=f"later-{number}")
+        for file in folder.iterdir():
+            file.chmod(0o644)
+        with as_a_user():
+            assert (before[0] + 40, owner.last_change()) == (len(reader.sessions()), reader.last_change())
+    with as_a_user():
+        assert before[0] + 40 == len(reader.sessions())
+        assert 3 == len(reader.history("later-39"))
+        assert reader.fsck().ok
+        reader.close()

@@ -25,6 +25,9 @@ def backup_command(repo: Repo, file: Path, as_json: bool) -> None:
     example:
 
         harken backup /mnt/usb/harken-monday.db
+
+    To put it back, stop whatever uses the store, remove the files that end in -wal and -shm beside it, and copy the
+    backup over it.
     """
     from harken.api.upkeep import BackupRequest, backup
 

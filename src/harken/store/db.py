@@ -39,7 +39,7 @@ def explain(error: Exception, path: str) -> HarkenError:
         return BadRequest("a number does not fit into 64 bits", hint="leave out what is not known")
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code in _CORRUPT:
-        return Corrupt(f"{path} is damaged: {error}", hint="`harken fsck` says what is left; a backup restores it")
+        return Corrupt(f"{path} is damaged: {error}", hint=f"`harken fsck` says what is left; {sql.PUT_BACK}")
     if code in _BUSY:
         return Locked(f"{path} is held by another program: {error}", hint="try again when it is done")
     if code == sqlite3.SQLITE_FULL:

@@ -155,7 +155,7 @@ def _refuse_strangers(path: Path) -> None:
     except OSError:
         return  # not there yet, or not readable, which opening it will say better
     if len(head) < _HEADER and (head or _was_a_store(path)):  # SQLite would take it for a new file
-        raise Corrupt(f"{path} is cut off: {len(head)} bytes are left of it", hint="a backup restores it")
+        raise Corrupt(f"{path} is cut off: {len(head)} bytes are left of it", hint=sql.PUT_BACK)
     if not head.startswith(b"SQLite format 3\0"):
         return
     if int.from_bytes(head[68:72], "big") == sql.APPLICATION_ID:
@@ -232,7 +232,7 @@ def _missing_steps(db: Database, steps: Steps) -> tuple[tuple[int, str, str], ..
         )
     seen = {version for version, *_ in db.all(sql.VERSIONS)}
     if not all(isinstance(version, int) for version in seen):
-        raise Corrupt(f"{db.path} does not know its version", hint="a backup restores it")
+        raise Corrupt(f"{db.path} does not know its version", hint=sql.PUT_BACK)
     newest = max(seen, default=0)
     if 0 < newest < steps[0][0]:
         raise BadRequest(

@@ -1,8 +1,9 @@
 """A store that can only be looked at: its file, its folder or the whole medium is not ours to write.
 
 SQLite reads a file with a write-ahead log beside it as it does any other. Without one nobody is writing, and the file
-is read as it lies there: no lock is taken, and nothing is made beside it. A log that cannot be read with the file holds
-changes that would be missing from every answer, so such a store is refused.
+is read as it lies there: no lock is taken, and nothing is made beside it. Somebody with other rights may begin to write
+later, so before each use the files are compared with what they were, and opened anew where they differ. A log that
+cannot be read with the file holds changes that would be missing from every answer, so such a store is refused.
 """
 
 from __future__ import annotations
@@ -23,6 +24,32 @@ class ReadOnlyDatabase(Database):
     """Connections that change nothing; whoever wants to write is told why that cannot be."""
 
     writable = False
+    _seen: tuple[object, ...] = ()
+
+    def _take(self) -> sqlite3.Connection:
+        """A connection to the files as they are now."""
+        present = self._stamp()
+        if present != self._seen:
+            while self._free:
+                self._shut(self._free.pop())
+            self._seen, self.how_to_read = present, Database.how_to_read
+        return super()._take()
+
+    def _give(self, connection: sqlite3.Connection) -> None:
+        """Keep it only while the files are what they were: it would not see what came later."""
+        if self._stamp() == self._seen:
+            super()._give(connection)
+        else:
+            self._shut(connection)
+            self.turns.release()
+
+    def _stamp(self) -> tuple[object, ...]:
+        """What changes whenever somebody writes."""
+        try:
+            facts = Path(self.path).stat()
+        except OSError:  # opening it says why
+            return ()
+        return facts.st_ino, facts.st_size, facts.st_mtime_ns, Path(f"{self.path}-wal").exists()
 
     def _connect(self) -> sqlite3.Connection:
         log = Path(f"{self.path}-wal")

@@ -59,6 +59,9 @@ CREATE TABLE quarantine (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, what TEXT
   row TEXT NOT NULL, data BLOB);
 """
 
+PUT_BACK = "to put a backup in its place, remove the files -wal and -shm beside it first"
+"""SQLite would write what an old log holds into the new file."""
+
 STEPS: tuple[tuple[int, str, str], ...] = ((2, "the first schema", SCHEMA),)
 """Version, what the step does, and its SQL. The list only grows; a step, once released, never changes. Version 1 was
 never released: a store of that version is refused."""

@@ -75,3 +75,11 @@ def test_prompts_of_people_come_first_and_what_was_put_in_only_where_there_is_no
 )
 def test_what_is_unusual_is_left_to_the_reader(odd):
     assert read_briefly(record("user", "asked") + odd) is None
+
+
+@pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"9" * 5000])
+def test_a_number_that_no_double_holds_hides_no_prompt(number):
+    blocks = b'[{"type":"text","text":"one"},{"type":"text","text":"two"}]'
+    data = b'{"type":"user","uuid":"u1","message":{"role":"user","content":' + blocks + b'},"cost":' + number + b"}\n"
+
+    assert line(FORMAT.read(data)) == line_of(FORMAT, data)

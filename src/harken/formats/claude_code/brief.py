@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import msgspec
-import orjson
 
 from harken.events import Event, Prompt, Response, ToolCall
 from harken.formats.kit.anthropic import CALL, RESPONSE, says
-from harken.formats.kit.jsonl import SHORT, lines, refusal
+from harken.formats.kit.jsonl import SHORT, lines, parse, refusal
 
 from .read import RECORDS
 from .records import TOOL_RESULT, by_text
@@ -124,8 +123,8 @@ _UNSAID = (msgspec.UNSET,) * 5
 
 def _prompts(text: bytes) -> list[Prompt]:
     """The prompts of a record as the reader finds them, those that say something."""
-    record = orjson.loads(text)
-    made = RECORDS[record["type"]](record, text)
+    record = parse(text)  # by the one judge of lines: a number may be one that a quick decoder refuses
+    made = RECORDS[record["type"]](record, text) if record else []
     return [event for event in made if isinstance(event, Prompt) and event.content.strip()]
 
 
