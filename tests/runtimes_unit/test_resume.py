@@ -144,6 +144,29 @@ def test_what_nobody_can_read_is_not_passed_on(repo: Repo, tmp_path: Path) -> No
     assert list(tmp_path.rglob("*.jsonl")) == []
 
 
+@pytest.mark.parametrize("target", FORMATS)
+def test_a_harken_agent_goes_on_knowing_who_it_is(repo: Repo, tmp_path: Path, target: str) -> None:
+    """Its system prompt was left out as if it were its runtime's."""
+    who = System(subtype="instructions", message="You are Jill, 31.", agent_id="a", message_id="msg_1")
+    asked = Prompt(content="Who are you?", agent_id="a", message_id="msg_2")
+    answered = Response(content="Jill.", agent_id="a", message_id="msg_3")
+    commit = repo.checkpoint(get("session-log-v2").write([who, asked, answered]).data, format="session-log-v2")
+    done = resume(repo, commit.short, runtime=target, home=tmp_path, cwd=tmp_path)
+    said = [("prompt", "You are Jill, 31."), ("prompt", "Who are you?"), ("response", "Jill.")]
+    assert said == spoken(target, Path(done.path).read_bytes())
+    assert () == tuple(done.losses)
+
+
+@pytest.mark.parametrize("target", FORMATS)
+def test_a_harken_agent_that_was_only_told_who_it_is_has_no_conversation(
+    repo: Repo, tmp_path: Path, target: str
+) -> None:
+    who = System(subtype="instructions", message="You are Jill, 31.", agent_id="a", message_id="msg_1")
+    commit = repo.checkpoint(get("session-log-v2").write([who]).data, format="session-log-v2")
+    with pytest.raises(BadRequest, match="holds no conversation to go on from"):
+        resume(repo, commit.short, runtime=target, home=tmp_path, cwd=tmp_path)
+
+
 NOTHING_SAID = {
     "claude-code": b'{"type":"file-history-snapshot","messageId":"m","snapshot":{},"isSnapshotUpdate":false}\n',
     "codex": codex_session().splitlines(keepends=True)[0],

@@ -206,7 +206,7 @@ class TestFlow:
 
 class TestHearing:
     def test_says_who_when_in_which_wording_and_over_how_many_hops(self, viewer):
-        jill, bob = viewer.who_heard("m14")
+        jill, bob, root = viewer.who_heard("m14")
 
         assert {
             "agent_id": "jill",
@@ -217,9 +217,10 @@ class TestHearing:
             "changed": True,
         } == jill
         assert ("bob", False) == (bob["agent_id"], bob["changed"])
+        assert ("root", 1) == (root["agent_id"], root["hops"])  # in a result that was put together from it
 
     def test_counts_the_deliveries_on_the_way(self, viewer):
-        assert [("jack", 1), ("bob", 2)] == [(h["agent_id"], h["hops"]) for h in viewer.who_heard("m23")]
+        assert [("jack", 1), ("bob", 2), ("root", 1)] == [(h["agent_id"], h["hops"]) for h in viewer.who_heard("m23")]
 
     def test_is_the_same_asked_of_a_delivery(self, viewer):
         assert viewer.who_heard("m14") == viewer.who_heard("m16")

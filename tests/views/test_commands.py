@@ -53,6 +53,11 @@ def harken(capsys):
 
 
 class TestDrawing:
+    def test_knowing_is_told_in_a_sentence(self, harken, log):
+        _, out, _ = harken("view", "knows", log, "Jill", "m14")
+
+        assert out.startswith("Jill knows it: heard it in m15 ")
+
     def test_the_dialog_names_each_speaker_and_says_each_thing_once(self, harken, log):
         expected = """\
 root m11
@@ -251,7 +256,7 @@ class TestJson:
     def test_of_heard_is_a_line_for_each_hearer(self, harken, log):
         _, out, _ = harken("view", "heard", log, "m14", "--json")
 
-        assert ["jill", "bob"] == [json.loads(line)["agent_id"] for line in out.splitlines()]
+        assert ["jill", "bob", "root"] == [json.loads(line)["agent_id"] for line in out.splitlines()]
 
 
 class TestMistakes:

@@ -204,12 +204,12 @@ def heard(repo: Repo, session: str, message: str, as_json: bool) -> None:
     """
     from harken.api.views import CompareRequest, FlowRequest, MessageViewRequest, view_compare, view_flow, view_heard
 
-    from .view_drawing import Painter
+    from .view_drawing import UNHEARD, Painter
 
     place, viewer = open_view(repo, session)
     if as_json:
         request = MessageViewRequest(**place, message=message)
-        show(view_heard(repo, request, viewer=viewer), (), as_json=True, nothing="nobody heard it")
+        show(view_heard(repo, request, viewer=viewer), (), as_json=True, nothing=UNHEARD)
         return
     compared = view_compare(repo, CompareRequest(**place, message=message), viewer=viewer)
     (one,) = view_flow(repo, FlowRequest(**place, message=message), viewer=viewer)

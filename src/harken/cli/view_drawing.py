@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 OUTSIDE = "(outside)"
+UNHEARD = "no record says that anybody heard it"
+"""Not that nobody did: few runtimes write down where a text went."""
+_REACHED = {"told": "was told it", "reminded": "was reminded of it"}
 _BATCH = 200
 _DEEPEST = 12
 """Beyond this depth the tree is set in no further: a window has an edge."""
@@ -158,8 +161,11 @@ class Painter:
 
     def _happening(self, one: TimelineAnswer, mark: str = "") -> Iterator[Text]:
         head = [self.when(one.time), self.faint(one.message_id), self.who(one.agent_id)]
-        yield from self.row(mark, *head, self.faint(one.kind))
-        if one.content and one.kind != "created":
+        is_other = one.kind == "output"  # no conversation: its type, on the same line, is all there is to say
+        yield from self.row(
+            mark, *head, self.faint(f"{one.kind} {self.one_line(one.content)}" if is_other else one.kind)
+        )
+        if one.content and one.kind != "created" and not is_other:
             yield from self.words(one.content, 4)
 
     def trace(self, steps: Iterable[TraceAnswer]) -> Iterator[Text]:
@@ -172,7 +178,7 @@ class Painter:
 
         for arrow in arrows:
             hearers = [self.who(agent) for agent in [*arrow.hearers, *arrow.returned][:20]]
-            to = Text(", ").join(hearers) if hearers else self.faint("nobody")
+            to = Text(", ").join(hearers) if hearers else self.faint("nobody on record")
             more = len(arrow.hearers) + len(arrow.returned) - len(hearers)
             remark = self.faint(f"and {more:,} more") if more else None
             changed = ui.text("in other words", "bold red") if arrow.changed else None
@@ -182,8 +188,8 @@ class Painter:
     def heard(self, flow: FlowAnswer, comparisons: Iterable[ComparisonAnswer]) -> Iterator[Text]:
         yield from self.row(self.who(flow.agent_id), self.faint(flow.message_id))
         yield from self.words(flow.content)
-        if not flow.heard:
-            yield from self.row(self.faint("nobody heard it"), indent=4)
+        if not flow.heard and not flow.results:
+            yield from self.row(self.faint(UNHEARD), indent=4)
         by_id = {one.message_id: one for one in comparisons}
         for heard in flow.heard:
             yield from self.row("->", *self._heard(heard), indent=4)
@@ -240,8 +246,11 @@ class Painter:
         yield from self.wrap(ui.text(one.reason or one.heard), 4)
 
     def knowledge(self, found: KnowsAnswer) -> Iterator[Text]:
-        answer = "knows it" if found.knows else "does not know it"
-        remark = f"{found.how} in {found.message_id} {found.time or ''}" if found.knows else ""
+        answer = "knows it:" if found.knows else "does not know it"
+        remark = "as far as the session tells"
+        if found.knows:
+            reached = _REACHED.get(found.how or "", f"{found.how} it")
+            remark = f"{reached} in {found.message_id} {found.time or ''}"
         changed = ui.text("in other words", "bold red") if found.changed else None
         since = ui.text("and has forgotten it since", "bold red") if found.forgotten else None
         yield from self.row(self.who(found.agent_id), ui.text(answer, "bold"), self.faint(remark), changed, since)

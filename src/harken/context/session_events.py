@@ -3,22 +3,34 @@
 A file or a chain tells one agent's story, and often does not say whose. Here each event gets its agent, and each agent
 an `agent_created` whose cause is the record that asked for it, so that every view of a session log works on any
 session, wherever it came from. A chain that tells of its agents itself, as Harken's own log does, is taken as it is.
+
+No runtime writes down that a result is a sub-agent's answer. It is one where the result answers the call that made the
+agent, or names the agent (a background agent's answer comes later, in another result or a notice), and holds the
+agent's last words of a turn. A result that is nothing but these words repeats them; any other is caused by them.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from harken import formats
-from harken.events import AgentCreated, Event, Prompt, ToolCall
+from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolResult
+from harken.events.base import holds
 from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
 from .materialize import Materialized, materialize
 from .refs import agents_below
 from .walk import ROOT, named
+
+_Calls = Mapping[str, tuple[str, ToolCall]]
+"""Calls by their ids, each with the session in whose chain it stands."""
 
 
 def session_events(store: Store, row: SessionRow) -> list[Event]:
@@ -34,12 +46,24 @@ def session_events(store: Store, row: SessionRow) -> list[Event]:
         each.session: _events(_placed(_read(store, each), each), each, elsewhere - {each.agent}) for each in below
     }
     calls = {
-        event.id: event.message_id
-        for events in streams.values()
+        event.id: (session, event)
+        for session, events in streams.items()
         for event in events
         if isinstance(event, ToolCall) and event.id
     }
-    stories = [_story(store, each, streams[each.session], calls) for each in (row, *below)]
+    made_by = {each.session: calls.get(_call_id(store, each)) for each in below}
+    made: dict[str, list[_SubAgent]] = {}
+    for each in below:
+        above, call = made_by[each.session] or ("", None)
+        known = _sub_agent(each, streams[each.session], call)
+        # Where the call is not known, any of the others may have made it.
+        for session in [above] if call else streams.keys() - {each.session}:
+            made.setdefault(session, []).append(known)
+    stories = []
+    for each in (row, *below):
+        _, call = made_by.get(each.session) or ("", None)
+        events = _answered(streams[each.session], made.get(each.session, ()), calls)
+        stories.append(_story(each, events, call))
     return list(_in_time(stories))
 
 
@@ -85,30 +109,113 @@ def agent_name(row: SessionRow) -> str:
     return row.agent or (row.session if row.parent else row.runtime) or row.session
 
 
-def _story(store: Store, row: SessionRow, events: list[Event], calls: dict[str, str]) -> list[Event]:
-    first = store.chain(row.tip)[-1]
-    spawned = first.spawned_from or {}
+def _call_id(store: Store, row: SessionRow) -> str:
+    spawned = store.chain(row.tip)[-1].spawned_from or {}
+    return str(spawned.get("call_id", ""))
+
+
+def _story(row: SessionRow, events: list[Event], call: ToolCall | None) -> list[Event]:
     agent = next((event.agent_id for event in events), agent_name(row))
-    call = calls.get(str(spawned.get("call_id", ""))) if row.parent else None
     created = AgentCreated(
         message_id=f"{row.session}#created",
         agent_id=agent,
         name=agent,
         role="child" if row.parent else "root",
         time=next((event.time for event in events if event.time is not None), None),
-        cause=call,
+        cause=call.message_id if call else None,
     )
-    return [created, *_triggered(events, call)]
+    task = _task(events, call) if call else None
+    return [created, *(event.replace(cause=created.cause) if event is task else event for event in events)]
 
 
-def _triggered(events: list[Event], call: str | None) -> Iterator[Event]:
-    """The events with the first prompt caused by the call that made it, where the record itself names no cause."""
+def _task(events: list[Event], call: ToolCall) -> Prompt | None:
+    """The prompt that the call gave its agent, where the record itself names no cause: the one whose words stand in the
+    call, else the first that is no notice of the runtime (which often come before it)."""
+    prompts = [event for event in events if isinstance(event, Prompt)]
+    asked = call.input.decode("utf-8", "replace")
+    quoted = (prompt for prompt in prompts if prompt.content.strip() and holds(asked, prompt.content))
+    given = (prompt for prompt in prompts if prompt.source != "injected" or prompt.origin == "agent")
+    task = next(quoted, None) or next(given, None) or next(iter(prompts), None)
+    return task if task and task.cause is None and task.substance is None else None
+
+
+# -- what comes back from a sub-agent ----------------------------------------------------------------------------------
+
+
+class _SubAgent(NamedTuple):
+    """An agent as the one that made it knows it."""
+
+    call_id: str
+    names: tuple[str, ...]
+    """What a notice or a result that speaks of it calls it."""
+    answers: list[list[Response]]
+    """Its last words of each turn, oldest first; one message may stand in several records."""
+
+
+def _sub_agent(row: SessionRow, events: list[Event], call: ToolCall | None) -> _SubAgent:
+    call_id = call.id if call else ""
+    names = dict.fromkeys(filter(None, (row.agent, row.session, call_id)))
+    return _SubAgent(call_id, tuple(names), _last_words(events))
+
+
+def _last_words(events: Iterable[Event]) -> list[list[Response]]:
+    found: list[list[Response]] = []
+    now: list[Response] = []
     for event in events:
-        if call and isinstance(event, Prompt):
-            if event.cause is None and event.substance is None:
-                event = event.replace(cause=call)
-            call = None
-        yield event
+        if isinstance(event, Response) and event.content.strip():
+            is_same = bool(now) and (event.api_id or event.message_id) == (now[-1].api_id or now[-1].message_id)
+            now = [*now, event] if is_same else [event]
+        elif isinstance(event, ToolCall):
+            now = []
+        elif isinstance(event, Prompt) and now:
+            found.append(now)
+            now = []
+    return [*found, now] if now else found
+
+
+def _answered(events: list[Event], agents: Iterable[_SubAgent], calls: _Calls) -> list[Event]:
+    """The events of an agent, with its results and notices linked to the answers of the agents it made."""
+    made = [agent for agent in agents if agent.answers]
+    return [_linked(event, made, calls) for event in events] if made else events
+
+
+def _linked(event: Event, agents: list[_SubAgent], calls: _Calls) -> Event:
+    if isinstance(event, ToolResult):
+        text, call_id = event.output, event.id
+    elif isinstance(event, Prompt) and event.source == "injected" and event.cause is None:
+        text, call_id = event.content, ""
+    else:
+        return event
+    if event.substance is not None:
+        return event
+    answers = [
+        answer
+        for agent in agents
+        if (call_id and call_id == agent.call_id) or any(_names(text, name) for name in agent.names)
+        for answer in _answer_in(text, event.time, agent)
+    ]
+    if not answers:
+        return event
+    if isinstance(event, ToolResult) and len(answers) == 1 and answers[0].content == text:
+        return replace(event, cause=None, substance=answers[0].message_id)
+    before = event.causes() or ((calls[call_id][1].message_id,) if call_id in calls else ())
+    return replace(event, cause=tuple(dict.fromkeys((*before, *(answer.message_id for answer in answers)))))
+
+
+def _names(text: str, name: str) -> bool:
+    # A search for the name alone is many times faster, and almost no text has it.
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _answer_in(text: str, time: int | None, agent: _SubAgent) -> list[Response]:
+    """The latest of an agent's answers that a text holds; one of a later time only where clocks disagree."""
+    later = [time is not None and (answer[-1].time or 0) > time for answer in agent.answers]
+    before = [answer for answer, is_later in zip(agent.answers, later, strict=True) if not is_later]
+    after = [answer for answer, is_later in zip(agent.answers, later, strict=True) if is_later]
+    for answer in (*reversed(before), *after):
+        if held := [part for part in answer if holds(text, part.content.strip())]:
+            return held
+    return []
 
 
 def _in_time(stories: list[list[Event]]) -> Iterator[Event]:

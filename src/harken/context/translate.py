@@ -13,7 +13,8 @@ Nothing here makes tier 2 or 3 yet; their names are part of the table because an
 `materialize` and `resume` both come through `translate`. Where the target is a runtime's own format, what another
 runtime told its model about itself stays behind: the folder and the system it ran on, its tools and skills, how it may
 behave. The runtime that goes on says its own, and a model that is told of two sets of tools believes the wrong one.
-What people and agents said, what tools answered, and what the project's own files say, goes along.
+What people and agents said, what tools answered, and what the project's own files say, goes along. So does the system
+prompt of an agent that is Harken's own, as a prompt: it says who the agent is, and no other runtime would tell it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from harken.events import Event, Image, Output, Prompt, Response, System, Thinki
 from harken.events.tally import ATTACHED
 from harken.formats import Format, Loss, Written, get, runtime_notices
 from harken.formats.base import identity
+from harken.formats.session_log import FORMAT as SESSION_LOG
 from harken.store.base import Commit, Store
 
 from .walk import COMPACTION, Piece, conversation
@@ -111,10 +113,10 @@ def _adopted(pieces: Sequence[Piece], target: Format, write: EventWriter) -> Tra
     for piece in pieces:
         # A format that is no runtime's own may hold what any of them said.
         notices = piece.format.notices if piece.format and piece.format.runtime else runtime_notices()
-        heard, left = carry_over(piece.events(), notices, target)
+        heard, left = carry_over(piece.events(), notices, target, own_instructions=piece.name == SESSION_LOG.name)
         kept += heard
         lost += left
-    written = write(kept)
+    written = write([_as_prompt(event) if isinstance(event, System) else event for event in kept])
     return Translation(
         data=written.data,
         format=target.name,
@@ -212,18 +214,20 @@ SEALED_SUMMARY = "compact_summary"
 
 
 def carry_over(
-    events: Sequence[Event], notices: Container[str], target: Format
+    events: Sequence[Event], notices: Container[str], target: Format, *, own_instructions: bool = False
 ) -> tuple[list[Event], tuple[Loss, ...]]:
     """What the model heard and said, as far as it can go on in the target's runtime, and what stays behind.
 
-    `notices` are the kinds of prompts by which the events' own runtime told its model about itself."""
+    `notices` are the kinds of prompts by which the events' own runtime told its model about itself. With
+    `own_instructions` the instructions are the agent's, not its runtime's, and stay."""
     answered = {event.id for event in events if isinstance(event, ToolResult)}
     kept: list[Event] = []
     lost: Counter[str] = Counter()
     for event in events:
         if not _is_heard(event):
             continue
-        if what := _why_left(event, notices, answered):
+        is_own = own_instructions and isinstance(event, System) and event.subtype == "instructions"
+        if not is_own and (what := _why_left(event, notices, answered)):
             lost[what] += 1
             continue
         if isinstance(event, (Prompt, ToolResult)) and event.images:
@@ -234,6 +238,18 @@ def carry_over(
         kept.append(event)
     losses = (Loss(what=what, count=count, why=WHY[what].format(target.runtime)) for what, count in lost.items())
     return kept, tuple(losses)
+
+
+def _as_prompt(event: System) -> Prompt:
+    """An agent's own instructions as every runtime can take them: their sessions have no place for a system prompt."""
+    return Prompt(
+        message_id=event.message_id,
+        agent_id=event.agent_id,
+        time=event.time,
+        content=event.message,
+        source="injected",
+        origin="instructions",
+    )
 
 
 def _is_heard(event: Event) -> bool:

@@ -105,6 +105,16 @@ def excerpt(text: str, limit: int = 100) -> str:
     return short if len(short) <= limit and len(text) <= limit * 4 else short[: limit - 1].rstrip() + "…"
 
 
+def holds(text: str, words: str) -> bool:
+    """Whether a text has the words in it, as they are or as a string in JSON: a result often is a document."""
+    if words in text:
+        return True
+    import json  # few texts are looked through, and every command imports this module
+
+    escaped = json.dumps(words, ensure_ascii=False)[1:-1]
+    return (escaped != words and escaped in text) or (not words.isascii() and json.dumps(words)[1:-1] in text)
+
+
 Count = Annotated[int, msgspec.Meta(ge=0, lt=LARGEST_COUNT)]
 """A count of tokens, to a typed decoder."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypedDict
 
+from harken.events import Prompt
+
 from .base import HEARD, SAID
 from .index import Index
 
@@ -22,15 +24,23 @@ def extract_dialog(index: Index, agent_ids: Collection[str]) -> list[DialogLine]
     """Utterances and heard messages, by content, in the order in which the originals stand in the file.
 
     System prompts, calls and results are no part of it, so what an inner voice says through a result stays inside.
+    Nor are notices that a runtime puts before its model: nobody said them.
     Where the original is not in the file, the first wording that was heard stands in for it, at its place.
     """
     heard: dict[int, int] = {}
     for agent_id in dict.fromkeys(agent_ids):
         for at in index.transcripts.get(agent_id, ()):
-            if index.kinds[at] in (SAID, HEARD) and index.texts[at]:
+            if index.kinds[at] in (SAID, HEARD) and index.texts[at] and not _is_notice(index, at):
                 root = index.root[at]
                 heard[root] = min(at, heard.get(root, at))
     return [_line(index, root, first) for root, first in sorted(heard.items(), key=_place)]
+
+
+def _is_notice(index: Index, at: int) -> bool:
+    """Whether a prompt was put there by the runtime itself: it repeats nothing, and no agent gave it as a task."""
+    told = index.records[at][0]
+    injected = isinstance(told, Prompt) and told.source == "injected" and told.origin != "agent"
+    return injected and index.source[at] == at and index.authors[at] is None
 
 
 def _place(item: tuple[int, int]) -> int:

@@ -11,7 +11,8 @@ from typing import TypedDict
 
 from harken.clock import SECOND, from_datetime, parse_instant
 from harken.errors import BadRequest
-from harken.events import TranscriptEdit
+from harken.events import Prompt, TranscriptEdit
+from harken.events.base import holds
 from harken.events.edits import continues, edit, is_entry
 
 from .base import ACTION, CREATED, EDITED, HEARD, RECEIVED, SAID, SYSTEM, TEXT
@@ -85,17 +86,25 @@ _HOW = {
 
 def deliveries(index: Index, root: int) -> list[Heard]:
     """Everybody's hearing of one content, in file order; saying it is not hearing it."""
-    return [
-        {
-            "agent_id": agent,
-            "message_id": index.ids[at],
-            "time": index.time_text(at),
-            "content": index.texts[at],
-            "hops": index.hops[at],
-            "changed": is_changed(index, at),
-        }
-        for at, agent in hearings(index, root)
-    ]
+    return [_delivery(index, root, at, agent) for at, agent in hearings(index, root)]
+
+
+def all_deliveries(index: Index, root: int) -> list[Heard]:
+    """The same, with the results that were put together from the content: these words came to somebody as well."""
+    places = {*hearings(index, root), *((at, index.holders[at] or "") for at in compilations(index, root))}
+    return [_delivery(index, root, at, agent) for at, agent in sorted(places)]
+
+
+def _delivery(index: Index, root: int, at: int, agent: str) -> Heard:
+    return {
+        "agent_id": agent,
+        "message_id": index.ids[at],
+        "time": index.time_text(at),
+        "content": index.texts[at],
+        # What holds the content among other things is new content itself, and one delivery away from it.
+        "hops": index.hops[at] or int(at != root),
+        "changed": is_changed(index, at),
+    }
 
 
 def hearings(index: Index, root: int) -> Iterator[tuple[int, str]]:
@@ -104,6 +113,17 @@ def hearings(index: Index, root: int) -> Iterator[tuple[int, str]]:
         holder, kind = index.holders[at], index.kinds[at]
         if holder is not None and (kind == HEARD or (index.source[at] != at and kind in (RECEIVED, SYSTEM))):
             yield at, holder
+    yield from _notices(index, root)
+
+
+def _notices(index: Index, root: int) -> Iterator[tuple[int, str]]:
+    """Where a runtime's notice brought the content: a sub-agent in the background has answered."""
+    for member in index.group(root):
+        for at in index.effects.get(member, ()):
+            holder, told = index.holders[at], index.records[at][0]
+            injected = isinstance(told, Prompt) and told.source == "injected"
+            if injected and holder is not None and _carries(index, at, member):
+                yield at, holder
 
 
 def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
@@ -173,7 +193,9 @@ def _carries(index: Index, at: int, cause: int) -> bool:
     """
     if index.kinds[cause] in _ACTS or not index.texts[cause]:
         return False
-    return index.kinds[at] == RECEIVED or (index.kinds[at] == HEARD and index.texts[cause] in index.texts[at])
+    return index.kinds[at] == RECEIVED or (
+        index.kinds[at] == HEARD and holds(index.texts[at], index.texts[cause].strip())
+    )
 
 
 def knows_message(index: Index, agent_id: str, position: int, until: int) -> Knowledge:
@@ -191,7 +213,7 @@ def knows_message(index: Index, agent_id: str, position: int, until: int) -> Kno
         return _unknown(agent_id)
     at, member = reached[0]
     way = _way(index, member)
-    changed = is_changed(index, at) if member == at else index.texts[member] not in index.texts[at]
+    changed = is_changed(index, at) if member == at else not holds(index.texts[at], index.texts[member].strip())
     found = _known(index, agent_id, at, way if member == at else [*way, at], changed=changed)
     found["forgotten"] = _forgotten(index, agent_id, [place for place, _ in reached], until)
     return found

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypedDict
 
+import msgspec
+
+from harken.events import Output
 from harken.events.edits import is_entry
 
 from .base import ACTION, CREATED, OTHER
@@ -59,6 +62,7 @@ def happening(index: Index, at: int) -> Happening:
         content = index.name(index.holders[at])
     elif kind == OTHER and not is_entry(first := index.records[at][0]):
         kind = first.kind
+        content = _record_type(first) if isinstance(first, Output) else content
     return {  # as a display: calling the type takes twice as long, and a session has many lines
         "message_id": index.ids[at],
         "time": index.time_text(at),
@@ -67,6 +71,27 @@ def happening(index: Index, at: int) -> Happening:
         "content": content,
         "links": list(index.parent_ids(at)),
     }
+
+
+class _Typed(msgspec.Struct):
+    type: str = ""
+
+
+class _Record(_Typed):
+    attachment: _Typed | None = None
+    payload: _Typed | None = None
+
+
+def _record_type(event: Output) -> str:
+    """What a record is that is no conversation: why it could not be read, or the type it gives itself."""
+    if event.why:
+        return event.why
+    try:
+        record = msgspec.json.decode(event.raw, type=_Record)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    inner = record.attachment or record.payload
+    return " ".join(filter(None, (record.type, inner.type if inner else "")))
 
 
 def sequence(index: Index, agent_ids: Collection[str] | None = None) -> list[Arrow]:

@@ -134,7 +134,7 @@ class SessionViewer:
 
     def who_heard(self, message_id: str) -> list[Heard]:
         """Everybody to whom the content of a message came: when, in which wording, over how many hops."""
-        return hearing.deliveries(self.index, self._content(message_id))
+        return hearing.all_deliveries(self.index, self._content(message_id))
 
     def knows(self, agent_id: str, what: str, *, at: datetime | str | float | None = None) -> Knowledge:
         """Whether a message (by id) or some words had reached an agent by then, and by which path.

@@ -1,0 +1,214 @@
+"""Who gave a sub-agent its task, and who heard its answer, in every recorded session that has sub-agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken import runtimes
+from harken.cli import main
+from harken.context import session_events
+from harken.events import AgentCreated, Event, Prompt, Response, ToolResult
+from harken.events.base import holds
+from harken.repo import Repo
+from harken.runtimes.files import walk
+from harken.runtimes.importer import Importer
+from harken.views import SessionViewer
+from support.recordings import CORPUS, FOLDER
+from support.sessions import ClaudeSession
+
+RECORDED = sorted(
+    (folder.parent.name.rpartition("-")[0], folder) for folder in FOLDER.glob("*/*agents") if folder.is_dir()
+)
+MORE = [("claude-code", CORPUS / "claude_code" / "d-kimuson__claude-code-viewer")] if CORPUS else []
+"""Side chains inside their parents' files, as the oldest versions wrote them."""
+CASES = [pytest.param(*case, id=f"{case[1].parent.name}-{case[1].name}") for case in (*RECORDED, *MORE)]
+
+
+def imported(runtime: str, folder: Path, place: Path) -> Repo:
+    repo = harken.open(place)
+    list(Importer(repo.store, [runtimes.get(runtime)]).run(walk(folder)))
+    return repo
+
+
+def streams(repo: Repo) -> Iterator[list[Event]]:
+    for row in repo.store.sessions():
+        if not row.parent and row.tip:
+            yield session_events(repo.store, row)
+
+
+def children(events: list[Event]) -> list[AgentCreated]:
+    return [event for event in events if isinstance(event, AgentCreated) and event.cause]
+
+
+def last_words(events: list[Event], agent: str) -> Response:
+    return [event for event in events if isinstance(event, Response) and event.agent_id == agent][-1]
+
+
+def got(events: list[Event], words: str, asker: str) -> list[str]:
+    """The asker's own records in which the words stand."""
+    texts = {
+        event.message_id: event.output if isinstance(event, ToolResult) else event.content
+        for event in events
+        if event.agent_id == asker
+        and (isinstance(event, ToolResult) or (isinstance(event, Prompt) and event.source == "injected"))
+    }
+    return [message for message, text in texts.items() if holds(text, words.strip())]
+
+
+def test_there_are_recordings_of_both_runtimes() -> None:
+    assert {"claude-code", "codex"} == {runtime for runtime, _ in RECORDED}
+
+
+@pytest.mark.parametrize(("runtime", "folder"), CASES)
+def test_every_task_comes_from_the_agent_that_gave_it(runtime: str, folder: Path, tmp_path: Path) -> None:
+    """Codex tells a sub-agent about its surroundings first; that is not what it was asked."""
+    with imported(runtime, folder, tmp_path / "store.db") as repo:
+        for events in streams(repo):
+            askers = {event.message_id: event.agent_id for event in events}
+            viewer = SessionViewer.of(events)
+            for child in children(events):
+                asker = askers[str(child.cause)]
+                given = [arrow for arrow in viewer.sequence() if arrow["hearers"] == [child.agent_id]]
+                (task,) = [arrow for arrow in given if arrow["speaker"] == asker]
+                assert not task["content"].startswith("<")
+
+
+@pytest.mark.parametrize(("runtime", "folder"), CASES)
+def test_every_answer_that_came_back_was_heard_and_all_views_agree(runtime: str, folder: Path, tmp_path: Path) -> None:
+    with imported(runtime, folder, tmp_path / "store.db") as repo:
+        for events in streams(repo):
+            askers = {event.message_id: event.agent_id for event in events}
+            viewer = SessionViewer.of(events)
+            for child in children(events):
+                answer, asker = last_words(events, child.agent_id), askers[str(child.cause)]
+                reached = got(events, answer.content, asker)
+                if not reached:
+                    continue
+                message = answer.message_id
+                known = viewer.knows(asker, message)
+                flow = viewer.content_flow(message)
+                (arrow,) = [one for one in viewer.sequence() if one["message_id"] == message]
+                after = [one["event"]["message_id"] for one in viewer.trace(message) if one["step"] == "after"]
+
+                assert {asker} == {one["agent_id"] for one in viewer.who_heard(message)}
+                assert (True, False, child.agent_id) == (known["knows"], known["changed"], known["path"][0]["agent_id"])
+                assert {asker} == {one["agent_id"] for one in (*flow["heard"], *flow["results"])}
+                assert {asker} == {*arrow["hearers"], *arrow["returned"]}
+                assert set(after) & set(reached)
+                assert known["message_id"] in {one["message_id"] for one in viewer.perspective([asker])}
+
+
+def test_most_recordings_have_an_answer_that_came_back(tmp_path: Path) -> None:
+    """So that the law above speaks of something."""
+    heard = 0
+    for number, (runtime, folder) in enumerate(RECORDED):
+        with imported(runtime, folder, tmp_path / f"{number}.db") as repo:
+            for events in streams(repo):
+                viewer = SessionViewer.of(events)
+                heard += sum(
+                    bool(viewer.who_heard(last_words(events, child.agent_id).message_id)) for child in children(events)
+                )
+    assert 10 == heard
+
+
+def session(tmp_path: Path, result: str, *, answer: str = "it is in line 7", nested: bool = False) -> Path:
+    """A Claude Code session whose sub-agent answers; nested, that agent has asked another one."""
+    parent, child = ClaudeSession("aaa"), ClaudeSession("aaa", agent="b1", salt="b1")
+    parent.prompt("find the bug")
+    child.prompt("look for it")
+    files = tmp_path / "files"
+    (files / "aaa" / "subagents").mkdir(parents=True)
+    if nested:
+        inner = ClaudeSession("aaa", agent="c1", salt="c1")
+        inner.prompt("read it")
+        inner.answer("seven lines")
+        child.call("Task", "seven lines\nagentId: c1", agent="c1")
+        (files / "aaa" / "subagents" / "agent-c1.jsonl").write_bytes(inner.data)
+    child.answer(answer)
+    parent.call("Task", result, agent="b1")
+    parent.answer("line 7")
+    (files / "aaa.jsonl").write_bytes(parent.data)
+    (files / "aaa" / "subagents" / "agent-b1.jsonl").write_bytes(child.data)
+    return files
+
+
+def view(files: Path, tmp_path: Path) -> tuple[list[Event], SessionViewer]:
+    with imported("claude-code", files, tmp_path / "store.db") as repo:
+        (events,) = streams(repo)
+        return events, SessionViewer.of(events)
+
+
+def heard(events: list[Event], viewer: SessionViewer, agent: str) -> list[tuple[Any, ...]]:
+    found = viewer.who_heard(last_words(events, agent).message_id)
+    return [(one["agent_id"], one["content"], one["hops"], one["changed"]) for one in found]
+
+
+def test_a_result_that_is_the_answer_repeats_it(tmp_path: Path) -> None:
+    events, viewer = view(session(tmp_path, "it is in line 7"), tmp_path)
+
+    assert [("claude-code", "it is in line 7", 1, False)] == heard(events, viewer, "b1")
+
+
+def test_a_result_with_the_answer_and_more_holds_it(tmp_path: Path) -> None:
+    events, viewer = view(session(tmp_path, "it is in line 7\nagentId: b1"), tmp_path)
+
+    assert [("claude-code", "it is in line 7\nagentId: b1", 1, False)] == heard(events, viewer, "b1")
+
+
+def test_a_result_with_the_answer_as_json_holds_it(tmp_path: Path) -> None:
+    said = 'it is in "für" line 7,\nand nowhere else'
+    result = '{"completed":"it is in \\"f\\u00fcr\\" line 7,\\nand nowhere else"}'
+    events, viewer = view(session(tmp_path, result, answer=said), tmp_path)
+
+    assert [("claude-code", result, 1, False)] == heard(events, viewer, "b1")
+
+
+def test_a_result_without_the_answer_is_not_taken_for_it(tmp_path: Path) -> None:
+    events, viewer = view(session(tmp_path, "the agent was stopped"), tmp_path)
+
+    assert [] == heard(events, viewer, "b1")
+    assert not viewer.knows("claude-code", last_words(events, "b1").message_id)["knows"]
+
+
+def test_an_agents_agent_is_heard_by_it_alone(tmp_path: Path) -> None:
+    events, viewer = view(session(tmp_path, "it is in line 7", nested=True), tmp_path)
+
+    assert [("b1", "seven lines\nagentId: c1", 1, False)] == heard(events, viewer, "c1")
+    assert [("claude-code", "it is in line 7", 1, False)] == heard(events, viewer, "b1")
+
+
+@pytest.mark.parametrize(
+    ("result", "wanted"),
+    [("it is in line 7", "-> claude-code"), ("stopped", "no record says that anybody heard it")],
+)
+def test_the_command_says_who_heard_it_or_that_no_record_does(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, result: str, wanted: str
+) -> None:
+    events, _ = view(session(tmp_path, result), tmp_path)
+    with pytest.raises(SystemExit):
+        main(["--store", str(tmp_path / "store.db"), "view", "heard", "aaa", last_words(events, "b1").message_id])
+    assert wanted in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("runtime", "folder"), RECORDED)
+def test_a_dialog_has_nothing_that_a_runtime_put_there(runtime: str, folder: Path, tmp_path: Path) -> None:
+    with imported(runtime, folder, tmp_path / "store.db") as repo:
+        for events in streams(repo):
+            viewer = SessionViewer.of(events)
+            said = [line["content"] for line in viewer.extract_dialog(viewer.list_agents())]
+            assert said
+            assert [] == [words for words in said if words.startswith("<")]
+
+
+@pytest.mark.parametrize(("runtime", "folder"), RECORDED)
+def test_a_timeline_says_of_every_record_what_it_is(runtime: str, folder: Path, tmp_path: Path) -> None:
+    with imported(runtime, folder, tmp_path / "store.db") as repo:
+        for events in streams(repo):
+            others = [one for one in SessionViewer.of(events).timeline() if one["kind"] == "output"]
+            assert others
+            assert [] == [one["message_id"] for one in others if not one["content"]]
