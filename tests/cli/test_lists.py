@@ -160,3 +160,40 @@ class TestTheOrderOfSessions:
         first = run("sessions", "--json").json[0]
 
         assert done.session == first["session"]
+
+
+class TestACommitForItsSession:
+    """The first column of `harken sessions` can be used where a session is wanted."""
+
+    @pytest.fixture
+    def kept(self, repo: Repo) -> list[str]:
+        first = keep(repo, turn(0), session_id="aaa", template="claude-code")
+        tip = keep(repo, turn(1), first, session_id="aaa", template="claude-code")
+        keep(repo, turn(2), session_id="bbb", template="claude-code")
+        repo.fork(tip, "review")
+        return [tip.short, first.short, tip.id, "review"]
+
+    @pytest.mark.parametrize("which", range(4))
+    def test_it_stands_for_the_session_in_stats_agents_and_view(self, kept: list[str], run: Run, which: int) -> None:
+        assert "aaa" == run("stats", kept[which], "--json").json[0]["session"]
+        for words in (["agents"], ["view", "timeline"]):
+            expected = run(*words, "aaa", "--json").json
+            assert expected and expected == run(*words, kept[which], "--json").json
+
+    def test_a_place_in_a_session_is_refused_with_a_hint(self, kept: list[str], run: Run) -> None:
+        done = run("view", "timeline", "aaa~0")
+
+        assert 2 == done.code
+        assert "harken materialize aaa~0 --stop root" in done.err
+
+    @pytest.mark.parametrize("command", ["log", "show", "materialize"])
+    def test_a_file_for_a_ref_says_how_to_import_it(
+        self, kept: list[str], run: Run, tmp_path: Path, command: str
+    ) -> None:
+        path = tmp_path / "session.jsonl"
+        path.write_text("{}\n")
+
+        done = run(command, str(path))
+
+        assert 3 == done.code
+        assert f"`harken import {path}`" in done.err

@@ -18,6 +18,7 @@ from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from harken.runtimes.memory import ImportResult
 from harken.store import SessionRow
+from support.contexts import keep, turn
 from support.plain_count import count_file, one_session, total
 from support.recordings import corpus_files, recorded, session_folders
 from support.rollouts import Rollout
@@ -313,3 +314,19 @@ def test_a_session_that_was_imported_as_it_grew_has_the_figures_of_a_fresh_one(
         assert count_file(path).figures() == picked(grown), len(step)
         (line,) = run("stats", grown["session"], "--json").json
         assert line == line | {key: grown[key] for key in FIGURES}
+
+
+@pytest.mark.parametrize("columns", ["60", "200"])
+def test_a_total_with_unknown_costs_says_that_it_is_partial(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    keep(repo, [*turn(0), Metric(cost_usd=7.95, status="success")], session_id="one", template="harken")
+    keep(repo, turn(1), session_id="two", template="harken")
+
+    done = run("stats")
+
+    assert "?" in done.out
+    assert ">= $7.95" in done.out
+    assert "cost at least $7.9500, unknown for 1 of 2" == done.lines[-1]
+    assert 1 == run("stats", "--json").json[-1]["total"]["unknown_costs"]

@@ -86,3 +86,30 @@ def test_a_file_that_grew_twice_under_watch_is_one_session(repo: harken.Repo, tm
     assert report is not None
     assert (1, 1) == (report.sessions, report.changed)
     assert len(repo.store.commits()) == report.commits
+
+
+def test_what_is_not_looked_at_because_of_its_name_is_told(repo: harken.Repo, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    (folder / "aaa" / "tool-results").mkdir(parents=True)
+    (folder / "aaa" / "tool-results" / "long.txt").write_text("the session's own")
+    (folder / "below").mkdir()
+    for name in ("aaa.jsonl", "a.txt", "below/c", "d.jsonl.bak"):
+        (folder / name).write_bytes(conversation("aaa").data)
+
+    lines, report = imported(repo, folder)
+
+    assert ["aaa"] == [line.session for line in lines]
+    names = [str(folder / name) for name in ("a.txt", "d.jsonl.bak", "below/c")]
+    assert (3, names) == (report.skipped, [one.source for one in report.passed_over])
+
+
+def test_in_its_own_place_a_runtime_says_what_a_session_is_called(repo: harken.Repo, tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "projects" / "-work"
+    folder.mkdir(parents=True)
+    for name in ("aaa.jsonl", "memory.md"):
+        (folder / name).write_bytes(conversation("aaa").data)
+
+    *_, last = import_sessions(repo, ImportRequest(environ={"HOME": str(tmp_path)}))
+
+    assert isinstance(last, ImportReport)
+    assert (1, 0) == (last.report.sessions, last.report.skipped)

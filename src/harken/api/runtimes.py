@@ -111,11 +111,11 @@ class ImportCounts(ApiAnswer, frozen=True, kw_only=True):
     failed: int
     """Files that could not be imported."""
     skipped: int
-    """Files that are no sessions."""
+    """Files that are no sessions, or are not called like one in a folder that was named."""
     seconds: float
     """How long it took."""
     passed_over: list[PassedOver]
-    """The files that are no sessions."""
+    """These files, and why."""
 
 
 class ImportReport(ApiAnswer, frozen=True, kw_only=True):

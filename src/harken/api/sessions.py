@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from harken import clock, ids
-from harken.context.names import resumed_at
 from harken.errors import BadRequest
 from harken.repo import Repo
 from harken.store import SessionRow
@@ -74,7 +73,7 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
 def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it."""
     since = _instant(request.since)
-    resumed = resumed_at(repo.store)
+    resumed = repo.resumed_at()
     known = repo.sessions(request.prefix)
     active = {row.session: max(_last(row), resumed.get(row.session, 0)) for row in known}
     rows = [

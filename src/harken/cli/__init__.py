@@ -11,6 +11,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -149,7 +150,7 @@ def _run(words: list[str], *, as_json: bool) -> int:
             problem.show()
         return problem.exit_code
     except HarkenError as problem:
-        return _fail(problem, as_json=as_json)
+        return _fail(_about_file(problem, words), as_json=as_json)
     except (KeyboardInterrupt, click.Abort):
         if as_json:
             ui.json_failure("interrupted", "interrupted")
@@ -168,6 +169,14 @@ def _run(words: list[str], *, as_json: bool) -> int:
         ui.json_failure("internal", f"{type(problem).__name__}: {problem}", hint)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _about_file(problem: HarkenError, words: list[str]) -> HarkenError:
+    """The error; where a file was named and a REF is wanted, with what to do about that."""
+    for word in words:
+        if problem.code == "not_found" and str(problem).endswith(repr(word)) and Path(word).is_file():
+            problem.hint = f"it is a file; `harken import {word}` brings its session into the store"
+    return problem
 
 
 def _fail(problem: HarkenError, *, as_json: bool) -> int:

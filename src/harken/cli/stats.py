@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -53,54 +53,81 @@ def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_jso
         ui.note("no sessions; `harken import` imports some")
 
 
+class StatsLine(NamedTuple):
+    """What is drawn: a session, an agent or several together."""
+
+    name: str
+    figures: FiguresAnswer
+    counted: int = 1
+    """How many sessions and agents are in it."""
+    unknown: int = 0
+    """Of how many of these nobody knows the cost."""
+
+    @property
+    def cost(self) -> str:
+        """What it cost; where parts are unknown, the least it can be."""
+        cost = self.figures.cost_usd_micros
+        return (">= " if self.unknown and cost is not None else "") + _money(cost)
+
+
 def _draw(found: Sequence[StatsAnswer | StatsTotal]) -> None:
+    lines = [line for one in found for line in _lines(one)]
+    if len(lines) > 1 and ui.console().width >= WIDE:
+        _draw_table(lines)
+    else:
+        for line in lines:
+            _draw_block(line)
+    for line in lines[-1:]:
+        if line.unknown and line.counted > 1:
+            least = (
+                "unknown"
+                if line.figures.cost_usd_micros is None
+                else f"at least {_money(line.figures.cost_usd_micros)}"
+            )
+            ui.row(f"cost {least}, unknown for {line.unknown} of {line.counted}")
+
+
+def _lines(one: StatsAnswer | StatsTotal) -> Iterator[StatsLine]:
     from harken.api.stats import StatsTotal
 
-    rows: list[tuple[str, FiguresAnswer]] = []
-    for one in found:
-        if isinstance(one, StatsTotal):
-            agents = f", {ui.count(one.total.agents, 'sub-agent')}" if one.total.agents else ""
-            rows.append((f"total of {ui.count(one.total.sessions, 'session')}{agents}", one.total))
-            continue
-        rows.append((one.session, one))
-        if one.carried is not None:
-            rows.append(("  of these carried over", one.carried))
-        rows += [("  └ " + agent.session.removeprefix(one.session + "/"), agent) for agent in one.agents]
-        if one.with_agents is not None:
-            rows.append(("  with its agents", one.with_agents))
-    if len(rows) > 1 and ui.console().width >= WIDE:
-        _draw_table(rows)
-    else:
-        for name, figures in rows:
-            _draw_block(name, figures)
-    for one in found:
-        if isinstance(one, StatsTotal) and one.total.unknown_costs:
-            counted = one.total.sessions + one.total.agents
-            cost = one.total.cost_usd_micros
-            least = f"cost at least {_money(cost)}, unknown" if cost is not None else "cost unknown"
-            ui.note(f"{least} for {one.total.unknown_costs} of {counted}")
+    if isinstance(one, StatsTotal):
+        total = one.total
+        agents = f", {ui.count(total.agents, 'sub-agent')}" if total.agents else ""
+        name = f"total of {ui.count(total.sessions, 'session')}{agents}"
+        yield StatsLine(name, total, total.sessions + total.agents, total.unknown_costs)
+        return
+    yield StatsLine(one.session, one)
+    if one.carried is not None:
+        yield StatsLine("  of these carried over", one.carried)
+    for agent in one.agents:
+        yield StatsLine("  └ " + agent.session.removeprefix(one.session + "/"), agent)
+    if one.with_agents is not None:
+        unknown = sum(each.cost_usd_micros is None for each in (one, *one.agents))
+        yield StatsLine("  with its agents", one.with_agents, 1 + len(one.agents), unknown)
 
 
-def _cells(row: FiguresAnswer) -> list[str]:
+def _cells(line: StatsLine) -> list[str]:
+    row = line.figures
     tokens, prompts = row.usage, row.prompts
     numbers = [tokens.input, tokens.output, tokens.cache_read, tokens.cache_write]
     numbers += [prompts.human, prompts.injected, prompts.tool_result, sum(row.tools.values()), row.compactions]
-    return [*map(_number, numbers), _cost(row)]
+    return [*map(_number, numbers), line.cost]
 
 
-def _draw_table(drawn: Sequence[tuple[str, FiguresAnswer]]) -> None:
-    rows = [_cells(row) for _, row in drawn]
+def _draw_table(drawn: Sequence[StatsLine]) -> None:
+    rows = [_cells(line) for line in drawn]
     widths = [max(len(head), *(len(row[place]) for row in rows)) for place, head in enumerate(HEADS)]
     first = max(12, min(40, ui.console().width - sum(widths) - 2 * len(widths)))
     ui.line(" " * first + "".join(f"  {head:>{width}}" for head, width in zip(HEADS, widths, strict=True)))
-    for (name, _), cells in zip(drawn, rows, strict=True):
+    for line, cells in zip(drawn, rows, strict=True):
         # Of an id the beginning tells most; of a path the end.
-        name = ui.one_line(name)
+        name = ui.one_line(line.name)
         short = name if len(name) <= first else "…" + name[1 - first :] if "/" in name else name[: first - 1] + "…"
         ui.line(f"{short:<{first}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
 
 
-def _draw_block(name: str, row: FiguresAnswer) -> None:
+def _draw_block(line: StatsLine) -> None:
+    name, row = line.name, line.figures
     inset = "    " if name.startswith(" ") else "  "
     tokens, prompts = row.usage, row.prompts
     ui.row(name, getattr(row, "title", ""))
@@ -110,17 +137,11 @@ def _draw_block(name: str, row: FiguresAnswer) -> None:
     ui.row(f"{inset}results  {prompts.tool_result:,} of tools; {row.compactions:,} compactions")
     for tool, count in row.tools.items():
         ui.row(f"{inset}tool     {tool} {count:,}")
-    ui.row(f"{inset}cost     {_cost(row)}")
+    ui.row(f"{inset}cost     {line.cost}")
 
 
 def _number(count: int | None) -> str:
     return UNKNOWN if count is None else f"{count:,}"
-
-
-def _cost(row: FiguresAnswer) -> str:
-    """What it cost; a total with parts that nobody knows is the least it can be."""
-    partial = row.cost_usd_micros is not None and bool(getattr(row, "unknown_costs", 0))
-    return ("≥ " if partial else "") + _money(row.cost_usd_micros)
 
 
 def _money(micros: int | None) -> str:

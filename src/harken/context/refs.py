@@ -78,13 +78,43 @@ def find_session(store: Store, session: str) -> SessionRow | None:
 
 
 def get_session(store: Store, text: str) -> SessionRow:
-    """The session of this id, or the only one whose id begins like this."""
-    if (row := _session(store, text, exact=False)) is not None:
+    """The session of this id, or the only one whose id begins like this; a commit or a branch stands for the session
+    it is of."""
+    if (row := _session(store, text, exact=False)) is not None or (row := _session_at(store, text)) is not None:
         return row
     close = difflib.get_close_matches(text, [row.session for row in store.sessions()], n=CANDIDATES, cutoff=0.5)
     raise NotFound(
         f"there is no session {text!r}",
         hint="close to it: " + ", ".join(close) if close else "`harken sessions` lists them",
+    )
+
+
+def _session_at(store: Store, text: str) -> SessionRow | None:
+    """The session of the commit that a REF names; None where it names none."""
+    name = store.find_name(text) if text else None
+    commit = store.get_commit(name.target) if name else _by_prefix(store, text, text.removeprefix(ids.COMMIT_PREFIX))
+    if commit is not None:
+        return _session_of(store, text, commit)
+    if (commit := _by_session(store, text, exact=False)) is not None:
+        row = _session_of(store, text, commit)
+        raise BadRequest(
+            f"{text!r} is one place in session {row.session}, and a whole session is wanted here",
+            hint=f"name {row.session}; `harken materialize {text} --stop root` gives what was said up to there",
+        )
+    return None
+
+
+def _session_of(store: Store, text: str, commit: Commit) -> SessionRow:
+    """The session that ends at the commit, else one that has it in a chain."""
+    rows = [row for row in store.sessions() if row.tip]
+    ends = [row for row in rows if commit.id in (row.tip, row.live, *row.older)]
+    # A sub-agent's commits name the session that spawned it; where a record names no session, any may have it.
+    near = [row for row in rows if not commit.session_id or commit.session_id in (row.session, row.parent)]
+    for row in ends or near or rows:
+        if ends or any(link.id == commit.id for tip in (row.stand, *row.older) for link in store.walk(tip)):
+            return row
+    raise NotFound(
+        f"{text!r} names a commit that is of no session", hint=f"`harken materialize {text}` gives what it stands for"
     )
 
 

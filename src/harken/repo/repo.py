@@ -20,6 +20,7 @@ from harken.context.checkpoint import Time
 from harken.context.describe import delta_events, short_of
 from harken.context.family import Family, family
 from harken.context.materialize import Recipe, note_recipe, remake
+from harken.context.names import resumed_at
 from harken.errors import BadRequest, Closed, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
@@ -193,6 +194,10 @@ class Repo(Naming, Upkeep):
         """The sessions in the store."""
         return self.store.sessions(prefix=prefix)
 
+    def resumed_at(self) -> dict[str, int]:
+        """When Harken wrote each session that continues a conversation, by its id."""
+        return resumed_at(self.store)
+
     # -- commits that stand for more ---------------------------------------------------------------------------
 
     def compact(
@@ -346,14 +351,20 @@ def _imported(
     from harken import runtimes as registry
     from harken.runtimes.files import as_paths, session_files, starting_points
     from harken.runtimes.importer import Importer
+    from harken.runtimes.memory import skipped
 
     paths, chosen = as_paths(given), registry.chosen(names)
-    files = list(session_files(starting_points(paths, chosen, environ), chosen))
+    # A runtime says what is a session in its own place; in a folder that somebody named, nothing is left out silently.
+    passed: list[str] | None = [] if paths else None
+    files = list(session_files(starting_points(paths, chosen, environ), chosen, passed))
     if on_files is not None:
         on_files(len(files))
     # Where files were named one by one, not being a session is a failure.
     named = bool(paths) and all(path.is_file() for path in paths)
     yield from Importer(repo.store, chosen, now=repo.clock, **options).run(files, named=named)
+    given_too = set(map(str, files))
+    for path in (path for path in passed or () if path not in given_too):
+        yield skipped(path, "not looked at, since no session is called like that; name the file to import it")
 
 
 def _check_keywords(call: str, given: Collection[str], known: Sequence[str], needed: Iterable[str] = ()) -> None:

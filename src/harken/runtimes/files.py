@@ -46,9 +46,12 @@ class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
 # -- finding ---------------------------------------------------------------------------------------------------------
 
 
-def walk(root: Path, suffixes: Sequence[str] = (".jsonl", ".jsonl.zst")) -> Iterator[Path | Unreadable]:
+def walk(
+    root: Path, suffixes: Sequence[str] = (".jsonl", ".jsonl.zst"), passed: list[str] | None = None
+) -> Iterator[Path | Unreadable]:
     """The files at or below `root` whose names end like this, in a steady order; a file named outright may be called
-    anything. A folder is entered once, whatever links to it."""
+    anything. A folder is entered once, whatever links to it. The others are added to `passed`, without those in a
+    folder that is called like a session's file beside it: they are the session's own."""
     try:
         info = root.stat()
     except OSError as problem:
@@ -59,9 +62,9 @@ def walk(root: Path, suffixes: Sequence[str] = (".jsonl", ".jsonl.zst")) -> Iter
         return
     endings = tuple(suffixes)
     entered = {(info.st_dev, info.st_ino)}
-    folders = [str(root)]
+    folders = [(str(root), passed)]
     while folders:
-        folder = folders.pop()
+        folder, others = folders.pop()
         try:
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
@@ -69,18 +72,22 @@ def walk(root: Path, suffixes: Sequence[str] = (".jsonl", ".jsonl.zst")) -> Iter
             yield Unreadable(path=folder, why=problem.strerror or str(problem))
             continue
         below = []
+        stems = set()
         for entry in entries:
             try:
                 if entry.is_dir():
                     info = entry.stat()
                     if (info.st_dev, info.st_ino) not in entered:
                         entered.add((info.st_dev, info.st_ino))
-                        below.append(entry.path)
+                        below.append(entry)
                 elif entry.name.endswith(endings):
+                    stems.add(entry.name.split(".", 1)[0])
                     yield Path(entry.path)
+                elif others is not None:
+                    others.append(entry.path)
             except OSError as problem:
                 yield Unreadable(path=entry.path, why=problem.strerror or str(problem))
-        folders += reversed(below)
+        folders += [(entry.path, None if entry.name in stems else others) for entry in reversed(below)]
 
 
 def as_paths(given: Sequence[str | os.PathLike[str]] | str | bytes | os.PathLike[str]) -> list[Path]:
@@ -125,11 +132,14 @@ def _is_there(root: Path) -> bool:
         return True
 
 
-def session_files(points: Iterable[Path], runtimes: Iterable[Runtime]) -> Iterator[Path | Unreadable]:
-    """Every session file at or below the starting points, those of a folder before those of the folders in it."""
+def session_files(
+    points: Iterable[Path], runtimes: Iterable[Runtime], passed: list[str] | None = None
+) -> Iterator[Path | Unreadable]:
+    """Every session file at or below the starting points, those of a folder before those of the folders in it; what
+    is not looked at because of its name is added to `passed`."""
     suffixes = tuple(sorted({suffix for runtime in runtimes for suffix in runtime.read.suffixes}))
     for point in points:
-        yield from walk(point, suffixes)
+        yield from walk(point, suffixes, passed)
 
 
 def stamp_of(path: Path | str) -> FileStamp:
