@@ -17,6 +17,7 @@ Clock = Callable[[], int]
 
 SECOND = 1_000_000
 _MINUTE = 60 * SECOND
+_HOUR_LONG = 60 * _MINUTE
 _MINUTES = 4096
 """How many beginnings of texts are remembered."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,18 +69,15 @@ def from_datetime(moment: datetime) -> int:
 
 def format_instant(instant: int) -> str:
     """RFC 3339 in UTC with six digits, the form Harken writes everywhere."""
-    seconds, micros = divmod(instant, SECOND)
-    return f"{_to_the_second(seconds)}.{micros:06d}Z"
+    hours, rest = divmod(instant, _HOUR_LONG)
+    digits = f"{rest % _MINUTE:08d}"
+    return f"{_hour(hours)}{rest // _MINUTE:02d}:{digits[:2]}.{digits[2:]}Z"
 
 
 def format_seconds(instant: int) -> str:
     """RFC 3339 in UTC in whole seconds, the form a commit's name is made from."""
-    return _to_the_second(instant // SECOND) + "Z"
-
-
-def _to_the_second(seconds: int) -> str:
-    hours, second = divmod(seconds, 3600)
-    return f"{_hour(hours)}{second // 60:02d}:{second % 60:02d}"
+    hours, rest = divmod(instant, _HOUR_LONG)
+    return f"{_hour(hours)}{rest // _MINUTE:02d}:{rest % _MINUTE // SECOND:02d}Z"
 
 
 @lru_cache(maxsize=1024)

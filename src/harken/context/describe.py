@@ -39,14 +39,14 @@ def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
     listed = list(commits)
     ids = [commit.id for commit in listed]
     names, said = store.names_at(ids), store.annotations_of(ids)
-    written = {id: _written(notes) for id, notes in said.items()}
+    written = {id: _written(notes) if notes else "" for id, notes in said.items()}
     lines = derive(store, [commit for commit in listed if not written[commit.id]])
     return [
         Shown(
             **msgspec.structs.asdict(commit),
             summary=written[commit.id] or lines[commit.id],
             derived=not written[commit.id],
-            names=tuple(name.name for name in names[commit.id]),
+            names=tuple([name.name for name in names[commit.id]]),
             annotations=tuple(said[commit.id]),
         )
         for commit in listed

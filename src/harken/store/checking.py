@@ -246,7 +246,7 @@ class _Checker:
                 )
                 continue
             try:
-                commit = commit_of(row, names[above], known[0][row[8]], known[1][row[9]])
+                commit = commit_of(row, names, known[0][row[8]], known[1][row[9]])
             except _UNREADABLE as error:
                 self.corrupt(
                     "commit", ids.commit_ref(names[number], row[4] or ids.COMMIT_SHORT), f"cannot be read: {error!r}"

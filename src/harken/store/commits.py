@@ -50,7 +50,7 @@ def first_of_chain(number: int) -> int:
 
 def parent_of(number: int, fork: int | None) -> int | None:
     """The row number of a commit's parent."""
-    return fork if number == first_of_chain(number) else number - 1
+    return number - 1 if number & 0xFFFFFFFF else fork
 
 
 def links_of(rows: Sequence[Row], origins: dict[int, Row]) -> list[Link]:
@@ -69,16 +69,16 @@ def links_of(rows: Sequence[Row], origins: dict[int, Row]) -> list[Link]:
     ]
 
 
-def commit_of(row: Row, parent: str, origin: Row, principal: Row) -> Commit:
+def commit_of(row: Row, names: Names, origin: Row, principal: Row) -> Commit:
     """A commit; the row has been checked."""
-    _, id, seal, twin, digits, _, artifact, time, _, _, messages, tokens, approximate, links = row
-    name = full_name(id, seal, twin)
+    number, _, seal, _, digits, fork, artifact, time, _, _, messages, tokens, approximate, links = row
+    name = names[number]
     spawned, forked = _links_of(links) if links else (None, "")
     session_id, format, commit_type, checkpoint, template, ticket_id, thread_id = origin
     return Commit(
         artifact=artifact.hex(),
         format=format,
-        parent=parent,
+        parent=names[parent_of(number, fork)],
         commit_type=commit_type,
         checkpoint=checkpoint,
         time=time,
@@ -263,7 +263,7 @@ class SqliteCommits(SqliteBlobs):
         origins = self._interned_rows("origins", {row[8] for row in rows})
         who = self._interned_rows("principals", {row[9] for row in rows})
         with readable():
-            made = [commit_of(row, names[parent_of(row[0], row[5])], origins[row[8]], who[row[9]]) for row in rows]
+            made = [commit_of(row, names, origins[row[8]], who[row[9]]) for row in rows]
         self._keep(self._numbers, {commit.id: (row[0], commit.seal) for commit, row in zip(made, rows, strict=True)})
         return made
 

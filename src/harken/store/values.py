@@ -370,7 +370,9 @@ class ArgumentKind(msgspec.Struct, frozen=True):
             raise BadRequest(f"`{name}` of `{call}` is no path: {value!r}", hint="no NUL, no lone surrogate, not empty")
         if (each := self.each) is None or value is None or isinstance(value, str | bytes | os.PathLike):
             return value
-        taken = (each.take(call, name, one) for one in value)
+        taken = value if self.lazy else list(value)
+        if self.lazy or each.paths or not {*map(type, taken)} <= {*each.types}:  # nearly always they are
+            taken = (each.take(call, name, one) for one in taken)
         return taken if self.lazy else list(taken)
 
 

@@ -104,9 +104,9 @@ def _typed(line: _BriefLine, text: bytes) -> list[Prompt]:
         return [prompt for prompt in _prompts(text) if prompt.source != "injected"] if typed else []
     content = line.message.content if line.message is not None else []
     blocks = [_BriefBlock("text", content)] if isinstance(content, str) else content
-    if any(block.type == TOOL_RESULT for block in blocks):
-        return []
-    if not _tells_by_text(line) or len(blocks) != 1 or blocks[0].type != "text":
+    if len(blocks) != 1 or blocks[0].type != "text" or not _tells_by_text(line):
+        if any(block.type == TOOL_RESULT for block in blocks):
+            return []
         return [prompt for prompt in _prompts(text) if prompt.source != "injected"]
     said = blocks[0].text
     return [Prompt(content=said)] if said.strip() and not line.isMeta and not by_text(said) else []
