@@ -24,8 +24,8 @@ from support.sessions import ClaudeSession
 RECORDED = sorted(
     (folder.parent.name.rpartition("-")[0], folder) for folder in FOLDER.glob("*/*agents") if folder.is_dir()
 )
-MORE = [("claude-code", CORPUS / "claude_code" / "d-kimuson__claude-code-viewer")] if CORPUS else []
-"""Side chains inside their parents' files, as the oldest versions wrote them."""
+MORE = [("claude-code", CORPUS / "claude_code")] if CORPUS else []
+"""Sessions of other people, among them side chains inside their parents' files, as the oldest versions wrote them."""
 CASES = [pytest.param(*case, id=f"{case[1].parent.name}-{case[1].name}") for case in (*RECORDED, *MORE)]
 
 
@@ -212,3 +212,15 @@ def test_a_timeline_says_of_every_record_what_it_is(runtime: str, folder: Path, 
             others = [one for one in SessionViewer.of(events).timeline() if one["kind"] == "output"]
             assert others
             assert [] == [one["message_id"] for one in others if not one["content"]]
+
+
+def test_an_agent_that_got_an_answer_twice_is_named_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Codex brings it in a result and in a notice."""
+    store = tmp_path / "store.db"
+    with imported("codex", FOLDER / "codex-0.166.0" / "agents", store) as repo:
+        (main_session,) = [row.session for row in repo.store.sessions() if not row.parent]
+    with pytest.raises(SystemExit):
+        main(["--store", str(store), "view", "sequence", main_session])
+    out = capsys.readouterr().out
+    assert "-> codex" in out
+    assert "codex, codex" not in out

@@ -177,9 +177,12 @@ class Painter:
         from rich.text import Text
 
         for arrow in arrows:
-            hearers = [self.who(agent) for agent in [*arrow.hearers, *arrow.returned][:20]]
+            reached = list(
+                dict.fromkeys((*arrow.hearers, *arrow.returned))
+            )  # some both heard it and got it in a result
+            hearers = [self.who(agent) for agent in reached[:20]]
             to = Text(", ").join(hearers) if hearers else self.faint("nobody on record")
-            more = len(arrow.hearers) + len(arrow.returned) - len(hearers)
+            more = len(reached) - len(hearers)
             remark = self.faint(f"and {more:,} more") if more else None
             changed = ui.text("in other words", "bold red") if arrow.changed else None
             yield from self.row(self.who(arrow.speaker), "->", to, remark, changed, self.faint(arrow.message_id))
