@@ -146,7 +146,7 @@ def test_json_behind_two_dashes_is_not_ours(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("import", "/nonexistent"),
+        ("import", "/nonexistent/session.jsonl"),
         ("import", "/etc/hostname"),
         ("chat", "--file", "/nope/x.jsonl"),
         ("moves", "nosuchname"),
