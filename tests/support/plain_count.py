@@ -388,11 +388,19 @@ def _put_in(text: str) -> bool:
 
 
 def _codex_usage(count: Count, records: list[tuple[str, Record]], metas: list[Record]) -> None:
-    """Running totals: the steps between them, under the thread that everything descends from and the total itself."""
+    """Running totals: the steps between them, under the thread that everything descends from and the total itself. What
+    a `token_usage_record` tells is a request by itself, and its total no step any more."""
+    recorded = []
     family = _codex_family(metas)
     before: list[int | None] = [0, 0, 0, 0]
     falls = 0
     for kind, payload in records:
+        if kind == "token_usage_record":
+            now, used = ([payload[of].get(field) for field in CODEX] for of in ("thread_token_usage", "usage"))
+            if now != before:
+                count.requests[f"codex:{payload['thread_id']}", payload["response_id"]] = _codex_step(used)
+            recorded.append(now)
+            before = now
         info = payload.get("info") if kind == "event_msg" and payload.get("type") == "token_count" else None
         total = info.get("total_token_usage") if isinstance(info, dict) else None
         if not isinstance(total, dict):
@@ -402,18 +410,22 @@ def _codex_usage(count: Count, records: list[tuple[str, Record]], metas: list[Re
             # A fork in a file of its own, or of a thread that was compacted: its totals go on from earlier ones.
             last = info.get("last_token_usage") or {}
             before = [(a or 0) - (last.get(field) or 0) for a, field in zip(now, CODEX, strict=True)]
-        if now == before:
+        if now == before or now in recorded:
             continue
         if any((a or 0) < (b or 0) for a, b in zip(now, before, strict=True)):
             falls += 1
             before = [0, 0, 0, 0]
-        given, output, read, written = (None if a is None else a - (b or 0) for a, b in zip(now, before, strict=True))
-        fresh = None if given is None else given - (read or 0) - (written or 0)
+        usage = _codex_step([None if a is None else a - (b or 0) for a, b in zip(now, before, strict=True)])
         before = now
         if any(now):
-            usage: Usage = {"input": fresh, "output": output, "cache_read": read, "cache_write": written}
             numbers = [*now, falls] if falls else now
             count.requests[f"codex:{family}", "-".join(str(number or 0) for number in numbers)] = usage
+
+
+def _codex_step(used: list[int | None]) -> Usage:
+    given, output, read, written = used
+    fresh = None if given is None else given - (read or 0) - (written or 0)
+    return {"input": fresh, "output": output, "cache_read": read, "cache_write": written}
 
 
 def count_file(path: Path) -> Count:

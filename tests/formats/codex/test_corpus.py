@@ -124,11 +124,7 @@ def test_the_context_of_the_context_is_the_context(path: Path) -> None:
 @each_file
 def test_usage_is_the_last_total_of_every_run(path: Path) -> None:
     data = path.read_bytes()
-    totals = [
-        payload["info"]["total_token_usage"]
-        for line in iter_lines(data)
-        if line.record and (payload := kind_of(line.record)[1]).get("type") == "token_count" and payload.get("info")
-    ]
+    totals = [total for line in iter_lines(data) if line.record and (total := told_total(*kind_of(line.record)))]
     ends = [now for now, after in pairwise([*totals, {}]) if any(after.get(name, 0) < now[name] for name in COUNTED)]
     last = {name: sum(total[name] for total in ends) for name in COUNTED}
     if b'"history_base"' in data.split(b"\n", 1)[0]:  # a fork: its totals go on from those of another file
@@ -146,6 +142,13 @@ def test_usage_is_the_last_total_of_every_run(path: Path) -> None:
         for name in ("input_tokens", "cache_read_tokens", "output_tokens")
     )
     assert expected == tuple(sum(getattr(row, name) for row in rows) for name in ("input", "cache_read", "output"))
+
+
+def told_total(kind: str, payload: dict[str, Any]) -> dict[str, int] | None:
+    """The running total that a record tells, where it does."""
+    if kind == "token_usage_record":
+        return payload["thread_token_usage"]  # type: ignore[no-any-return]
+    return (payload.get("info") or {}).get("total_token_usage") if payload.get("type") == "token_count" else None
 
 
 COUNTED = ("input_tokens", "cached_input_tokens", "output_tokens")

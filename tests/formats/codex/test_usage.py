@@ -60,6 +60,64 @@ def test_a_total_that_falls_is_another_runs_and_both_count() -> None:
     assert Tokens(input=230, output=23, cache_read=0) == total(scan(runs.data))
 
 
+def figures(given: int, output: int) -> dict[str, int]:
+    return {"input_tokens": given, "cached_input_tokens": 0, "output_tokens": output}
+
+
+def recorded(rollout: Rollout, response: str, used: tuple[int, int], total: tuple[int, int], thread: str) -> Rollout:
+    return rollout.add(
+        "token_usage_record",
+        thread_id=thread,
+        response_id=response,
+        usage=figures(*used),
+        thread_token_usage=figures(*total),
+    )
+
+
+def test_a_request_that_only_a_record_tells_of_counts() -> None:
+    """The program was killed before the total was written."""
+    assert Tokens(input=100, output=10, cache_read=0) == total(
+        scan(recorded(Rollout(id="one"), "r1", (100, 10), (100, 10), "one").data)
+    )
+
+
+def test_a_record_and_the_total_of_the_same_request_count_once() -> None:
+    rollout = recorded(Rollout(id="one"), "r1", (100, 10), (100, 10), "one").tokens(100, 10)
+    recorded(rollout, "r2", (50, 5), (150, 15), "one").tokens(150, 15)
+    facts = scan(rollout.data)
+
+    assert Tokens(input=150, output=15, cache_read=0) == total(facts)
+    assert {"codex:one r1", "codex:one r2"} == set(facts.tally.requests)
+
+
+def test_a_total_that_comes_after_the_next_requests_record_is_no_new_run() -> None:
+    rollout = recorded(Rollout(id="one"), "r1", (100, 10), (100, 10), "one")
+    recorded(rollout, "r2", (50, 5), (150, 15), "one").tokens(100, 10).tokens(150, 15)
+
+    assert Tokens(input=150, output=15, cache_read=0) == total(scan(rollout.data))
+
+
+def test_totals_of_an_older_version_and_records_of_a_newer_one_add_up() -> None:
+    rollout = recorded(Rollout(id="one").tokens(100, 10), "r2", (50, 5), (150, 15), "one").tokens(150, 15)
+
+    assert Tokens(input=150, output=15, cache_read=0) == total(scan(rollout.data))
+
+
+def test_forks_that_used_as_much_stay_two_and_what_they_copied_counts_once() -> None:
+    def fork(thread: str) -> FileFacts:
+        rollout = recorded(Rollout(id=thread, forked_from_id="old").meta(id="old"), "r1", (9, 9), (9, 9), "old")
+        return scan(recorded(rollout.tokens(9, 9), f"{thread}-r", (1, 1), (10, 10), thread).tokens(10, 10).data)
+
+    assert Tokens(input=11, output=11, cache_read=0) == total(fork("one"), fork("two"))
+
+
+def test_a_record_that_lacks_figures_or_an_id_leaves_the_request_to_the_total() -> None:
+    rollout = Rollout(id="one").add("token_usage_record", response_id="r", usage=figures(100, 10))
+    rollout.add("token_usage_record", thread_token_usage=figures(100, 10), usage=figures(100, 10), response_id=[])
+
+    assert Tokens(input=100, output=10, cache_read=0) == total(scan(rollout.tokens(100, 10).data))
+
+
 def test_numbers_that_are_none_do_no_harm() -> None:
     odd = {"input_tokens": "many", "output_tokens": -5, "cached_input_tokens": 2**70}
     rollout = Rollout().event("token_count", info={"total_token_usage": odd}).event("token_count", info=[])

@@ -12,15 +12,26 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from harken.clock import parse_instant
-from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking
+from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking, Tokens
 from harken.events.base import clean
 from harken.formats.kit.jsonl import Record, Unread, take_apart
 from harken.formats.kit.openai import SCREEN, Speaker, dump, item_events, joined_text, text_of
 
 from .classify import origin_of, provenance_of
 from .context import message_between_agents
-from .records import COMPACTED, EVENT, ITEM, SESSION_META, TURN_CONTEXT, RolloutLine, iter_lines, kind_of, why_unknown
-from .usage import Meter
+from .records import (
+    COMPACTED,
+    EVENT,
+    ITEM,
+    SESSION_META,
+    TURN_CONTEXT,
+    USAGE,
+    RolloutLine,
+    iter_lines,
+    kind_of,
+    why_unknown,
+)
+from .usage import Key, Meter
 
 _SPOKEN = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
 ERRORS = ("error", "stream_error")
@@ -116,6 +127,8 @@ class _RolloutReader:
             return self._item(message_between_agents(payload), fields)
         if kind == TURN_CONTEXT:
             self._listener.model = text_of(payload.get("model")) or self._listener.model
+        if kind == USAGE:
+            return self._metric(self._meter.record(payload), fields)
         return []
 
     def _item(self, item: Record, fields: dict[str, Any]) -> list[Event]:
@@ -167,7 +180,7 @@ class _RolloutReader:
         if name in _SPOKEN:
             return [] if _SPOKEN[name] in self._roles else self._spoken(name, payload, fields)
         if name == "token_count":
-            return self._metric(payload, fields)
+            return self._metric(self._meter.step(payload), fields)
         if name in ERRORS:
             return [Error(message=clean(text_of(payload.get("message"))), **fields)]
         if name in ("turn_aborted", "thread_rolled_back"):
@@ -185,8 +198,7 @@ class _RolloutReader:
         source, origin = self._listener.who({"content": text}, text)
         return [Prompt(content=text, source=source, origin=origin, **fields)]
 
-    def _metric(self, payload: Record, fields: dict[str, Any]) -> list[Event]:
-        step = self._meter.step(payload)
+    def _metric(self, step: tuple[Key, Tokens] | None, fields: dict[str, Any]) -> list[Event]:
         if step is None:
             return []
         key, tokens = step

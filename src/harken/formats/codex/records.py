@@ -20,6 +20,7 @@ ITEM = "response_item"
 EVENT = "event_msg"
 TURN_CONTEXT = "turn_context"
 COMPACTED = "compacted"
+USAGE = "token_usage_record"
 STATE = "state"
 """A bare `{"record_type": "state"}` line of the first versions."""
 
@@ -34,7 +35,7 @@ WRAPPED = frozenset(
         "inter_agent_communication",
         "inter_agent_communication_metadata",
         "security_risk_score",
-        "token_usage_record",
+        USAGE,
     }
 )
 

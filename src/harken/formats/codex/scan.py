@@ -9,6 +9,7 @@ import msgspec
 from harken import ids
 from harken.clock import parse_instant
 from harken.errors import BadRequest
+from harken.events import Tokens
 from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
@@ -17,8 +18,8 @@ from harken.formats.kit.openai import SERVED, name_of, text_in, text_of
 
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
 from .read import ERRORS, is_spawned, speaks, typed_text
-from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, iter_lines, kind_of, why_unknown
-from .usage import ZERO, Meter, Totals, base_offset
+from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, USAGE, iter_lines, kind_of, why_unknown
+from .usage import ZERO, Key, Meter, Totals, base_offset
 
 RUNTIME = "codex"
 NAMES = 16
@@ -56,6 +57,7 @@ class RolloutCounts(msgspec.Struct):
     total: Totals = ZERO
     restarts: int = 0
     threads: dict[str, str] = {}
+    told: list[Totals] = []
 
     @property
     def messages(self) -> int:
@@ -74,6 +76,7 @@ class RolloutCounts(msgspec.Struct):
             typed=list(self.typed),
             names=list(self.names),
             threads=dict(self.threads),
+            told=list(self.told),
         )
 
 
@@ -104,7 +107,7 @@ class _RolloutScanner:
         self.now = counts
         self.base = counts.offset
         self.cutter = Cutter(counts.offset)
-        self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base, counts.restarts)
+        self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base, counts.restarts, counts.told)
         self.deltas: list[Delta] = []
         self.stamps: list[str] = []
         self.calls: dict[str, str] = {}
@@ -151,6 +154,8 @@ class _RolloutScanner:
             self._note_meta(payload)
         elif kind == TURN_CONTEXT:
             now.model = text_of(payload.get("model")) or now.model
+        elif kind == USAGE:
+            self._note_tokens(self.meter.record(payload))
         elif act == HEARD:
             now.tally.prompt("agent")
         elif act == BOUNDARY:
@@ -175,7 +180,8 @@ class _RolloutScanner:
     def _settle(self) -> None:
         """Bring the counts up to the present line."""
         self._settle_times()
-        self.now.total, self.now.threads, self.now.restarts = self.meter.last, self.meter.parents, self.meter.restarts
+        now, meter = self.now, self.meter
+        now.total, now.threads, now.restarts, now.told = meter.last, meter.parents, meter.restarts, meter.told
 
     def _broken(self, start: int, end: int, line: bytes, *, overlong: bool = False) -> None:
         """A line that is not one object: it never cuts, but what can be recovered from it counts."""
@@ -231,7 +237,7 @@ class _RolloutScanner:
     def _note_event(self, payload: Record) -> None:
         now, name = self.now, payload.get("type")
         if name == "token_count":
-            self._note_tokens(payload)
+            self._note_tokens(self.meter.step(payload))
         elif name == "agent_message":
             now.items["shown_assistant"] = now.items.get("shown_assistant", 0) + 1
         elif name in ERRORS:
@@ -247,8 +253,7 @@ class _RolloutScanner:
         else:
             self.calls |= _spawned(payload)
 
-    def _note_tokens(self, payload: Record) -> None:
-        step = self.meter.step(payload)
+    def _note_tokens(self, step: tuple[Key, Tokens] | None) -> None:
         if step is not None:
             (family, total), used = step
             usage = RequestUsage(used.input, used.output, used.cache_read, used.cache_write, self.now.model)

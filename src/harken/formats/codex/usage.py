@@ -5,6 +5,10 @@ itself. Adding steps with different keys gives the last total again; a total tha
 has the same key and counts once. A fork that only points at another file copies nothing: its totals go on from that
 file's, and its keys are its own, so that two forks which used as much stay two. A total that falls is the first of
 another run (before 0.50 every resume counted from zero); the runs are added up, and each has keys of its own.
+
+Newer versions tell of a request twice: at once in a `token_usage_record`, which has the thread that made the request,
+the provider's id of the answer and the total behind it; later, and not at all where the program was killed, in a
+`token_count` with that same total. The first is the request, and a total that a record told is no step any more.
 """
 
 from __future__ import annotations
@@ -21,13 +25,18 @@ Totals = tuple[int | None, int | None, int | None, int | None]
 ZERO: Totals = (0, 0, 0, 0)
 _THREADS = 64
 """How many threads one file may name before we stop taking notes."""
+_TOLD = 16
+"""How many totals of records may wait for their `token_count`."""
 _FIELDS = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens")
 
 
 def totals_of(payload: Record, name: str = "total_token_usage") -> Totals | None:
     """The running total of a `token_count` event; None where it only speaks of limits."""
     info = payload.get("info")
-    total = info.get(name) if isinstance(info, dict) else None
+    return _figures(info.get(name) if isinstance(info, dict) else None)
+
+
+def _figures(total: object) -> Totals | None:
     if not isinstance(total, dict):
         return None
     given, output, read, written = (figure(total.get(field)) for field in _FIELDS)
@@ -51,8 +60,11 @@ class Meter:
         thread: str = "",
         base: int | None = None,
         restarts: int = 0,
+        told: list[Totals] | None = None,
     ) -> None:
         self.last = last
+        self.told = list(told or ())
+        """The totals of records whose `token_count` may still come."""
         self.base = base
         """How many bytes of another file this one goes on from without repeating them."""
         self.parents = dict(parents or {})
@@ -92,6 +104,8 @@ class Meter:
         """What was used since the last total; None where the event says nothing of it."""
         if payload.get("type") != "token_count" or (total := totals_of(payload)) is None or total == self.last:
             return None
+        if total in self.told:
+            return None
         before = self._base(payload, total) if self.last == ZERO and self._continues else self.last
         self.last = total
         if any((now or 0) < (then or 0) for now, then in zip(total, before, strict=True)):
@@ -101,6 +115,17 @@ class Meter:
             return None
         key = "-".join(str(number or 0) for number in (*total, *([self.restarts] if self.restarts else [])))
         return (self.family, key), tokens_of(_difference(total, before))
+
+    def record(self, payload: Record) -> tuple[Key, Tokens] | None:
+        """The request that a `token_usage_record` tells of; None where a total has told it already, or will."""
+        used, total = _figures(payload.get("usage")), _figures(payload.get("thread_token_usage"))
+        response = text_of(payload.get("response_id"))
+        if used is None or total is None or not response or total == self.last:
+            return None
+        self.last = total
+        self.told = [*self.told, total][-_TOLD:]
+        thread = text_of(payload.get("thread_id"))
+        return (f"codex:{thread}" if thread else self.family, response), tokens_of(used)
 
     @property
     def _continues(self) -> bool:
