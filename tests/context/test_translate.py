@@ -48,6 +48,20 @@ def test_what_a_runtime_says_of_itself_stays_behind(origin: str) -> None:
         assert losses([Prompt(content="x", source="injected", origin=spelled)]) == {"notice of the runtime": 1}
 
 
+@pytest.mark.parametrize(
+    "kind",
+    ["critical_system_reminder", "unknown_command_fallback", "silent_turn_reminder", "tool_search_usage_reminder"],
+)
+def test_claude_codes_words_about_its_own_tools_stay_behind(kind: str) -> None:
+    record = {"type": "attachment", "uuid": "n1", "parentUuid": "u1", "timestamp": "2026-11-15T10:00:00Z"}
+    record |= {"attachment": {"type": kind}, "rendered": [{"content": "Slash commands available: /compact"}]}
+    data = line("u1", None, "user", "Hello") + json.dumps(record | {"sessionId": "S"}).encode() + b"\n"
+    data += line("a1", "n1", "assistant", [{"type": "text", "text": "Hi"}], "m1")
+    kept, lost = carried(get("claude-code-v1").read_conversation(data))
+    assert [event.content for event in kept if isinstance(event, Prompt)] == ["Hello"]
+    assert [(loss.what, loss.count) for loss in lost] == [("notice of the runtime", 1)]
+
+
 def test_a_person_who_says_the_same_is_heard() -> None:
     person = Prompt(content="x", source="user", origin="environment")
     assert carried([person]) == ([person], ())
@@ -223,3 +237,25 @@ def test_materialize_and_resume_agree_on_every_real_session(tmp_path: Path) -> N
             elif not any(isinstance(event, Prompt) for event in events):
                 with pytest.raises(BadRequest):
                     assert_alike(repo, path.read_bytes(), source, tmp_path)
+
+
+def test_the_output_of_a_local_command_is_told_as_the_prompt_the_model_reads() -> None:
+    """Claude Code writes it as a notice, and sends it in the next request."""
+    output = "<local-command-stdout>Context: 12 tokens</local-command-stdout>"
+    notice = {"type": "system", "subtype": "local_command", "uuid": "n1", "parentUuid": "a1", "content": output}
+    data = b"".join(
+        [
+            line("u1", None, "user", "Hello"),
+            line("a1", "u1", "assistant", [{"type": "text", "text": "Hi"}], "m1"),
+            json.dumps(notice | {"timestamp": "2026-11-15T10:00:00Z", "sessionId": "S"}).encode() + b"\n",
+            line("u2", "n1", "user", "And now?"),
+        ]
+    )
+    assert told(data) == ["Hello", "Hi", output, "And now?"]
+    heard = carried(get("claude-code-v1").read_conversation(data))[0]
+    assert ("injected", "local_command_output") in [(e.source, e.origin) for e in heard if isinstance(e, Prompt)]
+
+
+def test_a_document_that_stays_behind_is_called_one() -> None:
+    pdf = Image(media_type="application/pdf", data=base64.b64encode(b"%PDF-1.1").decode())
+    assert losses([Prompt(content="see", images=(pdf,))]) == {"document": 1}

@@ -207,6 +207,7 @@ WHY = {
     "notice of the runtime": "{} tells its model about its own tools and surroundings",
     "provider's own tool call": "what it found is not in the conversation",
     "damaged picture": "it is not a picture that a provider accepts, and would be refused with everything else",
+    "document": "only pictures go along with a prompt",
     "sealed summary": "only the provider that wrote it can open it",
 }
 """What stays behind, and why; the name is that of the runtime that goes on."""
@@ -232,8 +233,8 @@ def carry_over(
             continue
         if isinstance(event, (Prompt, ToolResult)) and event.images:
             sound = tuple(filter(_is_sound, event.images))
-            if damaged := len(event.images) - len(sound):
-                lost["damaged picture"] += damaged
+            if len(sound) < len(event.images):
+                lost.update(_name_of(image) for image in event.images if not _is_sound(image))
                 event = event.replace(images=sound)
         kept.append(event)
     losses = (Loss(what=what, count=count, why=WHY[what].format(target.runtime)) for what, count in lost.items())
@@ -282,6 +283,11 @@ def _why_left(event: Event, notices: Container[str], answered: Container[str]) -
 def _is_notice(prompt: Prompt, notices: Container[str]) -> bool:
     """Whether a runtime told its model about itself."""
     return prompt.source == "injected" and prompt.origin.removeprefix(ATTACHED) in notices
+
+
+def _name_of(image: Image) -> str:
+    """What a picture that cannot go along is, as a key of `WHY`: a document is kept as one, but is none."""
+    return "document" if image.media_type.startswith(("application/", "text/")) else "damaged picture"
 
 
 def _is_sound(image: Image) -> bool:

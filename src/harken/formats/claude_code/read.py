@@ -286,6 +286,8 @@ RECORDS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
 """What the records of a type say, by handlers that know nothing but the record."""
 
 
+LOCAL_COMMAND = "local_command"
+"""The one kind of notice, besides a summary, that goes to the model."""
 ATTACHED = "attachment:"
 """How the origin of a prompt begins that is an attachment."""
 
@@ -299,7 +301,23 @@ def read_conversation(data: bytes) -> list[Event]:
     found = survey(data)
     reader = RecordReader()
     order = dict.fromkeys(choose(found).order)
-    return _by_message(_once(event for index in order for event in _events_at(reader, data, found.nodes[index])))
+    told = (_as_heard(event) for index in order for event in _events_at(reader, data, found.nodes[index]))
+    return _by_message(_once(told))
+
+
+def _as_heard(event: Event) -> Event:
+    """A local command and its output are written as a notice, but the model reads them as a prompt."""
+    if not isinstance(event, System) or event.subtype != LOCAL_COMMAND or not event.message:
+        return event
+    return Prompt(
+        message_id=event.message_id,
+        agent_id=event.agent_id,
+        time=event.time,
+        index=event.index,
+        content=event.message,
+        source="injected",
+        origin=by_text(event.message) or "local_command_output",
+    )
 
 
 def _once(events: Iterable[Event]) -> Iterator[Event]:

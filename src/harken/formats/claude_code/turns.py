@@ -17,7 +17,7 @@ from harken.formats.kit.jsonl import take_apart
 
 from .attachments import MessageBlocks, remind
 from .branch import Node, choose, survey
-from .read import render
+from .read import LOCAL_COMMAND, render
 
 UNANSWERED = "No response requested."
 """What Claude Code puts in the assistant's place after a prompt that was never answered."""
@@ -103,7 +103,7 @@ def _turns_of(record: dict[str, Any], node: Node, data: bytes) -> list[RequestTu
 
 def _notice(record: dict[str, Any], node: Node, data: bytes) -> list[RequestTurn]:
     """Of the runtime's notices the model reads local commands, and a compaction's summary in the old shape."""
-    if record.get("subtype") == "local_command" and isinstance(text := record.get("content"), str):
+    if record.get("subtype") == LOCAL_COMMAND and isinstance(text := record.get("content"), str):
         return [RequestTurn("user", [{"type": "text", "text": text}], mark="notice")]
     if node.summary is not None:
         text = _record(data, *node.summary).get("summary")

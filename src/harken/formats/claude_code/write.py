@@ -31,10 +31,21 @@ SHOWN = frozenset(
 """Kinds of injected text that Claude Code shows to its user; the others it marks as meta."""
 NOTICES = frozenset(
     {
+        # where it runs, with which model and rules
         "environment", "model", "session_context", "date", "date_change", "remote_session_change",
-        "deferred_tools_delta", "agent_listing_delta", "skill_listing", "mcp_instructions_delta", "auto_mode",
-        "plan_mode", "plan_mode_exit", "command_permissions", "total_tokens_reminder", "task_reminder",
-        "todo_reminder", "prompt_snapshot", "output_style", "ultra_effort_enter", "ultra_effort_exit", "dynamic_skill",
+        "prompt_snapshot", "prefix_delta", "sandbox_instructions", "output_style",
+        "output_style_instructions", "command_permissions", "plan_mode", "plan_mode_exit", "plan_mode_reentry",
+        "auto_mode", "auto_mode_exit", "ultra_effort_enter", "ultra_effort_exit", "ultrathink_effort",
+        "workflow_keyword_request", "workflow_size_guideline_change",
+        # its tools, skills and agents
+        "deferred_tools_delta", "mcp_dropped_tools_delta", "mcp_instructions_delta", "agent_listing_delta",
+        "skill_listing", "dynamic_skill", "skill_mention", "unknown_command_fallback", "tool_search_usage_reminder",
+        "tool_hosts_notice", "tool_hosts_correction", "linked_plugin_tools_note", "advisor_tool", "hook_plugin_listing",
+        "bash_output_audience_note", "claude_app_notice", "dir_sync_notice", "widget_context_hint",
+        # how far it has come, and how to go on
+        "critical_system_reminder", "task_reminder", "todo_reminder", "silent_turn_reminder", "elapsed_time_reminder",
+        "batching_reminder", "secondary_reminder", "total_tokens_reminder", "token_usage", "output_token_usage",
+        "output_limit_note", "budget_usd", "thread_state",
     }
 )  # fmt: skip
 """Kinds of attachments in which Claude Code tells its model about itself."""
