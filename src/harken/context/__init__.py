@@ -10,7 +10,7 @@ from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_commits, get_session
-from .session_events import agent_name, session_bytes, session_events
+from .session_events import agent_name, maker_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
 from .spawned import commit_at
@@ -47,6 +47,7 @@ __all__ = [
     "get_commits",
     "get_session",
     "instant",
+    "maker_name",
     "materialize",
     "session_bytes",
     "session_events",

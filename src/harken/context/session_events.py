@@ -60,10 +60,11 @@ def session_events(store: Store, row: SessionRow) -> list[Event]:
         for session in [above] if call else streams.keys() - {each.session}:
             made.setdefault(session, []).append(known)
     stories = []
-    for each in (row, *below):
+    family = {each.session: each for each in (row, *below)}
+    for each in family.values():
         _, call = made_by.get(each.session) or ("", None)
         events = _answered(streams[each.session], made.get(each.session, ()), calls)
-        stories.append(_story(each, events, call))
+        stories.append(_story(each, events, call, "" if call or each is row else maker_name(store, each, family)))
     return list(_in_time(stories))
 
 
@@ -84,9 +85,10 @@ def _all_named(whole: Materialized) -> list[Event]:
 
 
 def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> list[Event]:
-    """The chain's events, each with its agent; records of an agent that has a chain of its own are told there."""
+    """The chain's events, each with its agent; records of an agent that has a chain of its own are told there. A
+    sub-agent's chain is all its own: what records without a name were called after does not name another."""
     return [
-        event if event.agent_id else event.replace(agent_id=agent_name(row))
+        event if event.agent_id and not row.agent else event.replace(agent_id=agent_name(row))
         for event in events
         if event.agent_id not in elsewhere
     ]
@@ -114,13 +116,24 @@ def _call_id(store: Store, row: SessionRow) -> str:
     return str(spawned.get("call_id", ""))
 
 
-def _story(row: SessionRow, events: list[Event], call: ToolCall | None) -> list[Event]:
-    agent = next((event.agent_id for event in events), agent_name(row))
+def maker_name(store: Store, row: SessionRow, family: Mapping[str, SessionRow]) -> str:
+    """The agent that made a sub-agent, as its chain says; that of the session it belongs to where the chain does not.
+    One outside the family is looked up."""
+    origin = (store.chain(row.tip)[-1].spawned_from if row.tip else None) or {}
+    made_by = str(origin.get("session", ""))
+    above = family.get(made_by) or family.get(row.parent) or store.find_session(made_by or row.parent)
+    return agent_name(above) if above else row.parent
+
+
+def _story(row: SessionRow, events: list[Event], call: ToolCall | None, parent: str) -> list[Event]:
+    tellers = dict.fromkeys(event.agent_id for event in events)
+    agent = agent_name(row) if not tellers or agent_name(row) in tellers else next(iter(tellers))
     created = AgentCreated(
         message_id=f"{row.session}#created",
         agent_id=agent,
         name=agent,
         role="child" if row.parent else "root",
+        parent=parent,
         time=next((event.time for event in events if event.time is not None), None),
         cause=call.message_id if call else None,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken import ids
-from harken.context import agent_name, agents_below, get_session
+from harken.context import agent_name, agents_below, get_session, maker_name
 from harken.store import SessionRow, Store
 
 from .checkpoint import EVENTS
@@ -48,20 +48,19 @@ class SessionAgent(msgspec.Struct, frozen=True, kw_only=True):
 def agents_in_store(store: Store, session: str) -> list[SessionAgent]:
     """The agents whose chains belong to a session, its own first; by the ids that its views name them by."""
     row = get_session(store, session)
-    found = [row, *agents_below(store, row)]
+    found = {each.session: each for each in (row, *agents_below(store, row))}
+    # Counted from what they said, as every view does: a row's figures are those of its whole file, in which the
+    # records of other agents may stand.
+    tree = view_of(store, row.session).agent_tree() if row.stand else []
     if row.stand and store.get_commit(row.stand).format in TELLING:
-        return _told_by(view_of(store, row.session).agent_tree(), found)
-    names = {each.session: agent_name(each) for each in found}
+        return _told_by(tree, list(found.values()))
+    names = {agent_name(each): each for each in reversed(found.values())}
+    told = [_session_agent(agent, names.get(agent["agent_id"], NO_CHAIN)) for agent in tree]
+    if not row.parent:
+        return told
     return [
-        SessionAgent(
-            agent=names[each.session],
-            title=each.title,
-            session=each.session,
-            tip=each.tip,
-            parent=_maker(store, each, names) if each.parent else "",
-            messages=each.messages,
-        )
-        for each in found
+        msgspec.structs.replace(each, parent=maker_name(store, row, found)) if each.session == row.session else each
+        for each in told
     ]
 
 
@@ -69,33 +68,27 @@ def _told_by(tree: list[AgentRow], rows: list[SessionRow]) -> list[SessionAgent]
     """The agents as the session itself tells of them, each with its chain."""
     root = tree[0]["agent_id"] if tree else ""
     chains = {row.agent or (row.session if row.parent else root): row for row in reversed(rows)}
-    return [
-        SessionAgent(
-            agent=agent["agent_id"],
-            name=agent["name"] if agent["name"] != agent["agent_id"] else "",
-            title=chains.get(agent["agent_id"], NO_CHAIN).title,
-            session=chains.get(agent["agent_id"], NO_CHAIN).session,
-            tip=chains.get(agent["agent_id"], NO_CHAIN).tip,
-            parent=agent["parent"] or "",
-            messages=agent["messages"],
-            role=agent["role"],
-            language_model=agent["language_model"],
-            terminated=agent["terminated"] is not None,
-        )
-        for agent in tree
-    ]
+    return [_session_agent(agent, chains.get(agent["agent_id"], NO_CHAIN)) for agent in tree]
+
+
+def _session_agent(agent: AgentRow, chain: SessionRow) -> SessionAgent:
+    return SessionAgent(
+        agent=agent["agent_id"],
+        name=agent["name"] if agent["name"] != agent["agent_id"] else "",
+        title=chain.title,
+        session=chain.session,
+        tip=chain.tip,
+        parent=agent["parent"] or "",
+        messages=agent["messages"],
+        role=agent["role"],
+        language_model=agent["language_model"],
+        terminated=agent["terminated"] is not None,
+    )
 
 
 def agents_of(store: Store, session: str | os.PathLike[str]) -> list[SessionAgent]:
     """The agents of a session in the store, or of a log file."""
     return agents_in_store(store, session) if isinstance(session, str) else agents_in_log(store, Path(session))
-
-
-def _maker(store: Store, row: SessionRow, names: dict[str, str]) -> str:
-    """The agent that made this one, as its chain says; the session's own where the chain does not."""
-    origin = store.get_commit(store.walk(row.tip)[-1].id).spawned_from if row.tip else None
-    made_by = str((origin or {}).get("session", ""))
-    return names.get(made_by) or names.get(row.parent) or row.parent
 
 
 def agents_in_log(store: Store, path: Path) -> list[SessionAgent]:

@@ -90,6 +90,8 @@ def _chosen(
     for row in known:
         if row.parent:
             children.setdefault(row.parent, []).append(row)
+    for family in children.values():
+        family.sort(key=lambda row: (row.started or 0, row.session))
     tops: list[SessionRow | Path] = [
         get_session(store, one) if isinstance(one, str) else Path(one) for one in wanted
     ] or _tops(known)
