@@ -330,3 +330,62 @@ class TestTokensOfCodex:
 
         assert (3, 30) == (own(repo, done.session).figures.usage.output, own(repo, done.session).figures.usage.input)
         assert [100, 10] == total(repo)["usage"][:2]
+
+    @pytest.mark.parametrize("words", [("Try again.", "Try again."), ("Try again.", "Something else.")])
+    @pytest.mark.parametrize("used", [(3, 3), (3, 4)])
+    def test_a_thread_that_is_continued_twice_was_continued_twice(
+        self, repo: Repo, tmp_path: Path, words: tuple[str, str], used: tuple[int, int]
+    ) -> None:
+        """In the same words or others, with as many tokens or others."""
+        self.lay(repo, tmp_path, "a", self.used(Rollout(id=self.OLD).turn("hello"), 7, 7))
+        for text, more in zip(words, used, strict=True):
+            done = resume(repo, self.OLD, "codex", tmp_path)
+            self.go_on(Path(done.path), text, 7 + more, more)
+            take_in(repo, Path(done.path))
+
+        assert self.sums(3, 7 + sum(used)) == self.found(repo)
+
+    @pytest.mark.parametrize("order", ["abc", "cba"])
+    def test_two_forks_that_copied_and_went_on_in_the_same_words_stay_two(
+        self, repo: Repo, tmp_path: Path, order: str
+    ) -> None:
+        old = self.used(Rollout(id=self.OLD).turn("hello"), 7, 7)
+        files = {"a": old}
+        for name, thread in (("b", self.ONE), ("c", self.TWO)):
+            fork = Rollout(id=thread, forked_from_id=self.OLD)
+            for line in old.lines:
+                fork.raw(line)
+            files[name] = self.used(fork.turn("again"), 10, 3)
+        for name in order:
+            self.lay(repo, tmp_path, name, files[name])
+
+        assert self.sums(3, 13) == self.found(repo)
+
+    def test_what_a_fork_copied_out_of_a_resumed_thread_counts_once(self, repo: Repo, tmp_path: Path) -> None:
+        self.lay(repo, tmp_path, "a", self.used(Rollout(id=self.OLD).turn("hello"), 7, 7))
+        done = resume(repo, self.OLD, "codex", tmp_path)
+        self.go_on(Path(done.path), "again", 10, 3)
+        take_in(repo, Path(done.path))
+        fork = Rollout(id=self.TWO, forked_from_id=done.session)
+        for line in Path(done.path).read_bytes().splitlines():
+            fork.raw(line)
+        self.lay(repo, tmp_path, "b", self.used(fork.turn("again"), 14, 4))
+
+        assert self.sums(3, 14) == self.found(repo)
+
+    def lay(self, repo: Repo, folder: Path, name: str, rollout: Rollout) -> None:
+        (folder / f"rollout-{name}.jsonl").write_bytes(rollout.data)
+        take_in(repo, folder / f"rollout-{name}.jsonl")
+
+    def go_on(self, path: Path, text: str, total: int, last: int) -> None:
+        more = self.used(Rollout(bare=True).user(text).model("Yes."), total, last)
+        path.write_bytes(path.read_bytes() + more.data)
+
+    def sums(self, turns: int, output: int) -> Record:
+        return {"human": turns, "responses": turns, "requests": turns, "usage": [10 * output, output]}
+
+    def found(self, repo: Repo) -> Record:
+        sums = total(repo)
+        responses, _, _, requests = sums["rest"]
+        human = sums["prompts"]["human"]
+        return {"human": human, "responses": responses, "requests": requests, "usage": sums["usage"][:2]}

@@ -7,17 +7,22 @@
 2. The session's chain hangs from commits of another session.
 3. Another session has the record under the same name (`Format.shared_names`): a runtime's own forks copy records. Who
    has it first can only be told where several sessions are counted together; so this is left to the sum.
+
+Where records have no ids (Codex), two that say the same share a name, and so do two requests that used as much. Where
+the session is known that this one goes on from, what stands behind the copy is called after this session too
+(`_Makers`): a thread that is continued twice in the same words was continued twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 
 import msgspec
 
 from harken import formats
-from harken.events import Event, Metric
+from harken.events import Event, Metric, Prompt, Response, ToolCall, ToolResult
 from harken.events.records import SessionRecord, by_record
 from harken.formats import Format
 from harken.formats.session_log import FORMAT as LOG
@@ -29,6 +34,10 @@ from .walk import ROOT
 
 NATIVE = "1"
 """The tier of a resume in the same runtime, whose records keep their names."""
+
+
+_Told = tuple[SessionRecord, str, str]
+"""A record, what it and all that say the same are called, and who made it."""
 
 
 class Beginning(msgspec.Struct, frozen=True):
@@ -54,14 +63,20 @@ def session_records(store: Store, row: SessionRow) -> list[SessionRecord]:
     A record counts as told before where an earlier version has one of the same name or, where records are called after
     their places in the file, the same in the same place. Of such a one only the reports of requests are given again:
     they count by ids of their own, and a copy may hold a later one."""
-    told: list[SessionRecord] = []
+    return [record for record, _, _ in _told(store, row, frozenset())]
+
+
+def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
+    told: list[_Told] = []
     known: dict[str, list[Event]] = {}
     remembered = find_remembered(store, row.session)
     written = _written(store, row, remembered) if remembered else Beginning()
     # The names that a translation made up are nobody's but its copies', which carry over the same.
     made_up = remembered is not None and remembered.tier != NATIVE
+    makers = _Makers(store, row, above | {row.session}, written=remembered is not None)
     for tip in dict.fromkeys((row.stand, *row.older)):
         version = _Version(store, row, tip)
+        makers.begin()
         records: dict[str, list[Event]] = {}
         for event in version.events:
             records.setdefault(event.message_id, []).append(event)
@@ -70,11 +85,63 @@ def session_records(store: Store, row: SessionRow) -> list[SessionRecord]:
             name = record[0].message_id
             events = [event for event in record if _is_request(event)] if name in again else record
             carried = written.has(name, place) or version.inherited.has(name, place)
+            shared = version.shared(name)
+            maker = makers.of(record, shared, carried=carried) if name.startswith("@") and shared else ""
             if events:
-                shared = version.shared(name) if made_up or not carried else ""
-                told.append(SessionRecord(events=events, name=shared, carried=carried))
+                known_as = _after(shared, maker) if made_up or not carried else ""
+                events = [_signed(event, maker) for event in events] if maker and not carried else events
+                told.append((SessionRecord(events=events, name=known_as, carried=carried), shared, maker))
         known |= records
     return told
+
+
+class _Makers:
+    """Which session made a record that is called after what it says; empty where the name alone has to tell."""
+
+    def __init__(self, store: Store, row: SessionRow, above: frozenset[str], *, written: bool) -> None:
+        self._store, self._row, self._above = store, row, above
+        self._written = written
+        """Whether Harken wrote the beginning: then it is known what was copied."""
+        self._copied = True
+
+    def begin(self) -> None:
+        """Another version of the session: its records come from the first on."""
+        self._copied = True
+
+    def of(self, record: list[Event], shared: str, *, carried: bool) -> str:
+        """Who made the record; the records of a version come in their order, what was copied first."""
+        if carried:
+            # Only a session that copied it further asks; reading the one before for nothing takes time.
+            return (self._before or {}).get(shared, "") if len(self._above) > 1 else ""
+        if not self._written and self._before is None:
+            return ""
+        copied = not self._written and self._copied and self._before is not None and shared in self._before
+        if not copied and any(isinstance(event, Prompt | Response | ToolCall | ToolResult) for event in record):
+            self._copied = False
+        return self._before[shared] if copied and self._before is not None else self._row.session
+
+    @cached_property
+    def _before(self) -> dict[str, str] | None:
+        """The makers of the records of the session that this one goes on from; None where that is not known."""
+        row = self._row
+        root = self._store.walk(row.tip)[-1].id if row.tip else ""
+        commit = self._store.get_commit(root).forked_from if root else ""
+        source = self._store.find_session(_session_of(self._store.get_commit(commit).session_id)) if commit else None
+        if source is None or source.session in self._above:
+            return None
+        return {shared: maker for _, shared, maker in _told(self._store, source, self._above) if shared}
+
+
+def _after(shared: str, maker: str) -> str:
+    return f"{shared} {maker}" if shared and maker else shared
+
+
+def _signed(event: Event, maker: str) -> Event:
+    """A report of a request under its maker's name, unless its id has it already."""
+    if isinstance(event, Metric) and event.api_id and maker not in event.api_id:
+        signed: Event = event.replace(api_id=f"{event.api_id} {maker}")
+        return signed
+    return event
 
 
 def file_records(data: bytes, format: Format, path: str) -> Iterator[SessionRecord]:
