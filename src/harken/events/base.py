@@ -6,6 +6,7 @@ common rides here; what a kind says for itself is in the file of its family.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
@@ -62,6 +63,42 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     data: str = ""
     """Base64, as it stood in the record; empty where only an address is known."""
     url: str = ""
+    at: int | None = None
+    """How many characters of the text stand before it; None for a picture behind all of it."""
+
+
+def join_parts(parts: Iterable[str | Image]) -> tuple[str, tuple[Image, ...]]:
+    """Texts and pictures in order, as one text of lines and pictures that know their places in it."""
+    said: list[str] = []
+    found: list[tuple[Image, int]] = []
+    for part in parts:
+        if isinstance(part, str):
+            said.append(part)
+        else:
+            found.append((part, len(said)))
+    images = (
+        # Behind everything is where a picture stands that says nothing else.
+        image if count == len(said) else msgspec.structs.replace(image, at=len("\n".join(said[:count])))
+        for image, count in found
+    )
+    return "\n".join(said), tuple(images)
+
+
+def split_parts(text: str, images: Iterable[Image]) -> list[str | Image]:
+    """The text and the pictures in the order in which they were said; what `join_parts` has joined."""
+    parts: list[str | Image] = []
+    done = 0
+    for image in images:
+        place = len(text) if image.at is None else min(max(image.at, done), len(text))
+        parts += [_between(text, done, place), image]
+        done = place
+    parts.append(_between(text, done, len(text)))
+    return [part for part in parts if part != ""]
+
+
+def _between(text: str, start: int, end: int) -> str:
+    """A piece of the text, without the line break that joined it to the piece before."""
+    return text[start:end].removeprefix("\n") if start else text[:end]
 
 
 class LoggedString(str):

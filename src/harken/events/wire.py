@@ -143,7 +143,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Image):
-        return {name: _plain(part) for name, part in msgspec.structs.asdict(value).items() if part}
+        return {name: _plain(part) for name, part in msgspec.structs.asdict(value).items() if part not in ("", None)}
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise BadRecord("a number does not fit into 64 bits", hint="leave out a figure that cannot be")
     return value

@@ -27,7 +27,7 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
-from harken.events.base import clean
+from harken.events.base import clean, join_parts, split_parts
 from harken.formats.base import Loss
 
 from .jsonl import encode
@@ -172,9 +172,8 @@ def _prompts(parts: list[tuple[str, str, Image | None]]) -> Iterator[Event]:
     while parts:
         kind = parts[0][0]
         count = next((place for place, part in enumerate(parts) if part[0] != kind), len(parts))
-        texts = [text for _, text, image in parts[:count] if image is None]
-        images = tuple(image for _, _, image in parts[:count] if image is not None)
-        yield Prompt(content=clean("\n".join(texts)), source=_source(kind), origin=kind, images=images)
+        content, images = join_parts(image or clean(text) for _, text, image in parts[:count])
+        yield Prompt(content=content, source=_source(kind), origin=kind, images=images)
         parts = parts[count:]
 
 
@@ -204,22 +203,22 @@ def tool_result(block: Block, cause: str | None = None) -> ToolResult:
     """A `tool_result` block."""
     content = block.get("content")
     parts = content if isinstance(content, list) else [content] if content is not None else []
-    said: list[str] = []
-    images: list[Image] = []
+    said: list[str | Image] = []
     for part in parts:
         if isinstance(part, str):
-            said.append(part)
+            said.append(clean(part))
         elif isinstance(part, dict) and part.get("type") == "text":
-            said.append(_text(part, "text"))
+            said.append(clean(_text(part, "text")))
         elif isinstance(part, dict) and part.get("type") == "image":
-            images.append(image_of(part))
+            said.append(image_of(part))
         else:
-            said.append(encode(part).decode())
+            said.append(clean(encode(part).decode()))
+    output, images = join_parts(said)
     return ToolResult(
         id=clean(_text(block, "tool_use_id")),
-        output=clean("\n".join(said)),
+        output=output,
         is_error=block.get("is_error") is True,
-        images=tuple(images),
+        images=images,
         cause=cause,
     )
 
@@ -301,8 +300,7 @@ class _Arranger:
                 self._lost["records that are no conversation"] += 1
 
     def _prompt(self, event: Prompt) -> None:
-        blocks: list[Block] = [{"type": "text", "text": event.content}] if event.content.strip() else []
-        blocks += self._pictures(event.images)
+        blocks = self._blocks(event.content, event.images)
         self._current = None
         if not blocks:
             self._lost["blank texts"] += 1
@@ -347,22 +345,22 @@ class _Arranger:
             self._lost["results without a call"] += 1
             return
         said, call = found
-        content: str | list[Block] = event.output
-        if pictures := self._pictures(event.images):
-            content = [{"type": "text", "text": event.output}] * bool(event.output) + pictures
+        blocks = self._blocks(event.output, event.images)
+        content = blocks if any(block["type"] == "image" for block in blocks) else event.output
         said.results.append((call, _result(call, content, is_error=event.is_error), event))
 
-    def _pictures(self, images: Sequence[Image]) -> list[Block]:
+    def _blocks(self, text: str, images: Sequence[Image]) -> list[Block]:
         blocks: list[Block] = []
-        for image in images:
-            if image.data:
-                source = {"type": "base64", "media_type": image.media_type or "image/png", "data": image.data}
-            elif image.url:
-                source = {"type": "url", "url": image.url}
+        for part in split_parts(text, images):
+            if isinstance(part, str):
+                blocks += [{"type": "text", "text": part}] if part.strip() else []
+            elif part.data:
+                source = {"type": "base64", "media_type": part.media_type or "image/png", "data": part.data}
+                blocks.append({"type": "image", "source": source})
+            elif part.url:
+                blocks.append({"type": "image", "source": {"type": "url", "url": part.url}})
             else:
                 self._lost["pictures without content"] += 1
-                continue
-            blocks.append({"type": "image", "source": source})
         return blocks
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harken.events import Event, Image, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events.base import join_parts
 
 from .jsonl import Record, encode
 
@@ -98,22 +99,30 @@ def text_in(content: object) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def images_in(content: object) -> tuple[Image, ...]:
-    """The pictures of a message's content."""
-    urls = (part.get("image_url") for part in parts_of(content) if part.get("type") in ("input_image", "image"))
-    return tuple(image_of(url["url"] if isinstance(url, dict) else url) for url in urls if isinstance(url, (str, dict)))
+def _said_and_shown(content: object) -> tuple[str, tuple[Image, ...]]:
+    """The words of a message's content, and the pictures with their places among them."""
+    return join_parts(part for record in parts_of(content) for part in _words_or_picture(record))
+
+
+def _words_or_picture(part: Record) -> list[str | Image]:
+    found: list[str | Image] = []
+    if isinstance(text := part.get("text", part.get("refusal")), str):
+        found.append(text)
+    url = part.get("image_url") if part.get("type") in ("input_image", "image") else None
+    if isinstance(url, (str, dict)):
+        found.append(image_of(url["url"] if isinstance(url, dict) else url))
+    return found
 
 
 def _message(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
-    content = item.get("content")
-    text = text_in(content)
+    text, images = _said_and_shown(item.get("content"))
     role = item.get("role")
     if role == "assistant":
         return [Response(content=text, model=speaker.model, **fields)]
     if role in ("developer", "system"):
         return [System(subtype="instructions", message=text, metadata=dump({"role": role}), **fields)]
     source, origin = speaker.who(item, text)
-    return [Prompt(content=text, source=source, origin=origin, images=images_in(content), **fields)]
+    return [Prompt(content=text, source=source, origin=origin, images=images, **fields)]
 
 
 def _reasoning(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
@@ -171,13 +180,14 @@ def _output(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:
         # A shape of the first versions: {"content": …, "success": …}.
         failed = output.get("success") is False
         output = output.get("content")
+    text, images = _said_and_shown(output)
     return [
         ToolResult(
             id=text_of(item.get("call_id")),
-            output=text_in(output),
+            output=text,
             is_error=failed,
             name=text_of(item.get("name")),
-            images=images_in(output),
+            images=images,
             **fields,
         )
     ]

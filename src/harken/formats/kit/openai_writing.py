@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import clean
+from harken.events.base import clean, split_parts
 from harken.formats.base import Loss
 
 from .jsonl import Record, parse
@@ -93,14 +93,17 @@ class _Composer:
 
     def _message(self, event: Event, role: str, text: str, images: tuple[Image, ...] = ()) -> None:
         kind = "output_text" if role == "assistant" else "input_text"
-        parts: list[Record] = [{"type": kind, "text": clean(text)}] if text else []
-        parts += self._pictures(images)
-        if parts:
+        if parts := self._parts(kind, text, images):
             self._add(event, {"type": "message", "role": role, "content": parts})
 
-    def _pictures(self, images: tuple[Image, ...]) -> list[Record]:
-        parts = [picture_part(url_of(image)) for image in images]
-        self._lose("picture", sum(part["type"] != "input_image" for part in parts))
+    def _parts(self, kind: str, text: str, images: tuple[Image, ...]) -> list[Record]:
+        parts: list[Record] = []
+        for part in split_parts(text, images):
+            if isinstance(part, str):
+                parts.append({"type": kind, "text": clean(part)})
+            else:
+                parts.append(picture_part(url_of(part)))
+                self._lose("picture", parts[-1]["type"] != "input_image")
         return parts
 
     def _thinking(self, event: Thinking) -> None:
@@ -155,8 +158,7 @@ class _Composer:
             return
         output: Any = clean(event.output)
         if event.images:
-            text = [{"type": "input_text", "text": output}] if output else []
-            output = [*text, *self._pictures(event.images)]
+            output = self._parts("input_text", event.output, event.images)
         self._add(event, {"type": kind, "call_id": event.id, "output": output})
 
 

@@ -267,7 +267,11 @@ def _images(data: LogLine) -> tuple[Image, ...]:
 
 
 def _image(item: LogLine) -> Image:
-    return Image(**{key: item[key] for key in ("media_type", "data", "url") if isinstance(item.get(key), str)})
+    place = item.get("at")
+    return Image(
+        **{key: item[key] for key in ("media_type", "data", "url") if isinstance(item.get(key), str)},
+        at=place if isinstance(place, int) and not isinstance(place, bool) else None,
+    )
 
 
 def _plain(kind: str, data: LogLine, envelope: Envelope) -> Event:

@@ -140,7 +140,11 @@ def _tool_result(data: LogLine, event: ToolResult) -> None:
 def _images(data: LogLine, event: Prompt | ToolResult) -> None:
     if event.images:
         data["images"] = [
-            {key: value for key in ("media_type", "data", "url") if (value := getattr(image, key))}
+            {
+                key: value
+                for key in ("media_type", "data", "url", "at")
+                if (value := getattr(image, key)) not in ("", None)
+            }
             for image in event.images
         ]
 
