@@ -259,3 +259,20 @@ def test_the_output_of_a_local_command_is_told_as_the_prompt_the_model_reads() -
 def test_a_document_that_stays_behind_is_called_one() -> None:
     pdf = Image(media_type="application/pdf", data=base64.b64encode(b"%PDF-1.1").decode())
     assert losses([Prompt(content="see", images=(pdf,))]) == {"document": 1}
+
+
+@pytest.mark.parametrize("kinds", [["agents_md.instructions", "environments.environment_context"], None])
+def test_codex_surroundings_stay_behind_where_they_share_a_message_with_the_projects_rules(
+    kinds: list[str] | None,
+) -> None:
+    rules = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nRULE\n</INSTRUCTIONS>"
+    parts = [rules, "<environment_context>\n<cwd>/w</cwd>\n</environment_context>"]
+    item: dict[str, Any] = {"type": "message", "role": "user"}
+    item["content"] = [{"type": "input_text", "text": text} for text in parts]
+    if kinds:
+        item["internal_chat_message_metadata_passthrough"] = {"content_item_kinds": kinds}
+    record = {"timestamp": "2026-11-15T10:00:00.000Z", "type": "response_item", "payload": item}
+    events = get("codex-v1").read_conversation(json.dumps(record).encode() + b"\n")
+    kept, lost = carried(events, "claude-code-v1")
+    assert [event.content for event in kept if isinstance(event, Prompt)] == [rules]
+    assert [(loss.what, loss.count) for loss in lost] == [("notice of the runtime", 1)]

@@ -20,7 +20,7 @@ from harken.formats.base import Format
 from .classify import NOTICES
 from .context import context
 from .copies import shared_names
-from .read import read
+from .read import read, read_conversation
 from .records import CLAIMED_BY, claim
 from .request import request_items
 from .scan import record_names, scan, split
@@ -34,6 +34,7 @@ FORMAT = Format(
     context=context,
     claim=claim,
     reader=read,
+    conversation_reader=read_conversation,
     writer=write,
     runtime="codex",
     notices=NOTICES,

@@ -52,6 +52,7 @@ MARKERS = (
 NOTICES = frozenset({"environment", "environment_context", "plugins", "recommended_plugins", "internal_context"})
 """Origins of messages in which Codex tells its model about itself."""
 
+_PASSED = "internal_chat_message_metadata_passthrough"
 _DEVELOPER = (
     "<permissions instructions>",
     "<model_switch>",
@@ -80,7 +81,7 @@ def marker_of(text: str) -> Marker | None:
 
 def provenance_of(item: Record) -> tuple[str, str] | None:
     """`source` and `origin` of a message whose parts say themselves where they come from, as since 0.160."""
-    said = item.get("internal_chat_message_metadata_passthrough")
+    said = item.get(_PASSED)
     kinds = said.get("content_item_kinds") if isinstance(said, dict) else None
     names = [kind for kind in kinds if isinstance(kind, str)] if isinstance(kinds, list) else []
     if any(name.startswith("user.") for name in names):
@@ -102,6 +103,28 @@ def origin_of(content: object) -> str:
             return ""
         origin = origin or marker.origin
     return origin
+
+
+def speaks(item: Record) -> tuple[str, str]:
+    """`source` and `origin` of a user message, as far as the message itself tells."""
+    if (said := provenance_of(item)) is not None:
+        return said
+    origin = origin_of(item.get("content"))
+    return ("injected", origin) if origin else ("user", "")
+
+
+def split_injected(item: Record) -> list[Record]:
+    """A message in which Codex says things of several kinds, as one message for each part; any other as it is."""
+    content = item.get("content")
+    if item.get("role") != "user" or not isinstance(content, list) or len(content) < 2 or speaks(item)[0] != "injected":
+        return [item]
+    said = item.get(_PASSED)
+    kinds = said.get("content_item_kinds") if isinstance(said, dict) else None
+    rest = {key: value for key, value in item.items() if key != _PASSED}
+    parts = [{**rest, "content": [part]} for part in content]
+    if isinstance(kinds, list) and len(kinds) == len(content):
+        parts = [{**part, _PASSED: {"content_item_kinds": [kind]}} for part, kind in zip(parts, kinds, strict=True)]
+    return parts if len({speaks(part) for part in parts}) > 1 else [item]
 
 
 def is_contextual(content: object) -> bool:

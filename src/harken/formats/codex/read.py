@@ -17,7 +17,7 @@ from harken.events.base import clean
 from harken.formats.kit.jsonl import Record, Unread, take_apart
 from harken.formats.kit.openai import SCREEN, Speaker, dump, item_events, joined_text, text_of
 
-from .classify import origin_of, provenance_of
+from .classify import speaks, split_injected
 from .context import message_between_agents
 from .records import (
     COMPACTED,
@@ -42,8 +42,20 @@ _FIRST_OPINION = 4096
 
 def read(data: bytes) -> list[Event]:
     """Every event of the file, in its order."""
+    return _read(data, apart=False)
+
+
+def read_conversation(data: bytes) -> list[Event]:
+    """The same, with every kind of text that Codex put into one message as a prompt of its own.
+
+    AGENTS.md and `<environment_context>` come in one message; only the first follows into another runtime.
+    """
+    return _read(data, apart=True)
+
+
+def _read(data: bytes, *, apart: bool) -> list[Event]:
     found = [record for line in iter_lines(data) for record in _records(data, line)]
-    reader = _RolloutReader(found)
+    reader = _RolloutReader(found, apart)
     return [event for record in found for event in reader.record(record, data)]
 
 
@@ -82,7 +94,8 @@ class _Listener(Speaker):
 
 
 class _RolloutReader:
-    def __init__(self, found: list[_Found]) -> None:
+    def __init__(self, found: list[_Found], apart: bool) -> None:
+        self._apart = apart
         self._listener = _Listener()
         self._roles: set[str] = set()
         self._said: dict[tuple[str, str], str] = {}
@@ -132,11 +145,18 @@ class _RolloutReader:
         return []
 
     def _item(self, item: Record, fields: dict[str, Any]) -> list[Event]:
-        events = item_events(item, fields, self._listener)
+        events = self._heard(item, fields)
         for event in events:
             if isinstance(event, Prompt | Response):
                 self._said[event.kind, event.content[:_FIRST_OPINION]] = event.message_id
         return [_cleaned(event) for event in events]
+
+    def _heard(self, item: Record, fields: dict[str, Any]) -> list[Event]:
+        events: list[Event] = []
+        is_split = self._apart and joined_text(item.get("content")) not in self._listener.typed
+        for one in split_injected(item) if is_split else [item]:
+            events += item_events(one, {**fields, "index": fields.get("index", 0) + len(events)}, self._listener)
+        return events
 
     def _meta(self, payload: Record, fields: dict[str, Any]) -> list[Event]:
         self._meter.meet(payload)
@@ -170,7 +190,7 @@ class _RolloutReader:
     def _again(self, item: Record, fields: dict[str, Any]) -> list[Event]:
         """An item of a replacement; where it was said before, it names the message."""
         events = []
-        for event in item_events(item, fields, self._listener):
+        for event in self._heard(item, fields):
             key = (event.kind, event.content[:_FIRST_OPINION]) if isinstance(event, Prompt | Response) else None
             events.append(_cleaned(event.replace(substance=self._said.get(key) if key else None)))
         return events
@@ -204,14 +224,6 @@ class _RolloutReader:
         key, tokens = step
         metric = Metric(model=self._listener.model, request_id=key[1], **{**fields, "api_id": key[0]})
         return [metric.with_tokens(tokens)]
-
-
-def speaks(item: Record) -> tuple[str, str]:
-    """`source` and `origin` of a user message, as far as the message itself tells."""
-    if (said := provenance_of(item)) is not None:
-        return said
-    origin = origin_of(item.get("content"))
-    return ("injected", origin) if origin else ("user", "")
 
 
 def typed_text(payload: Record) -> str | None:

@@ -16,8 +16,9 @@ from harken.formats.facts import FileFacts
 from harken.formats.kit.jsonl import Record, is_overlong, lines, parse, take_apart
 from harken.formats.kit.openai import SERVED, name_of, text_in, text_of
 
+from .classify import speaks
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
-from .read import ERRORS, is_spawned, speaks, typed_text
+from .read import ERRORS, is_spawned, typed_text
 from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, USAGE, iter_lines, kind_of, why_unknown
 from .usage import ZERO, Key, Meter, Totals, base_offset
 
