@@ -32,6 +32,11 @@ def turn(text: str, second: int) -> list[Event]:
     return [Prompt(content=text, time=second * 10**6), Response(content=f"{text}!", time=(second + 1) * 10**6)]
 
 
+def said_in(repo: Any, ref: str) -> list[str]:
+    events = decode_events(repo.materialize(ref, format="events-v1").bytes)
+    return [event.content for event in events if isinstance(event, Prompt | Response)]
+
+
 @pytest.fixture
 def session() -> ClaudeSession:
     made = ClaudeSession("aaa")
@@ -74,6 +79,41 @@ class TestACrash:
 
         assert ("", tip) == (repo.store.find_session("aaa").live, repo.commit("aaa").id)
 
+    def test_once_the_file_has_gone_on_without_it_it_is_an_older_stand(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#27: the runtime went on from its file, so its agent never heard what only the recording has."""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        record(repo, *turn("one", 1), *turn("two", 3))
+        take_in(tmp_path)
+        rest = repo.store.find_session("aaa").live
+
+        for word in ("And now?", "More?"):
+            session.prompt(word)
+            session.answer("Gladly.")
+            path.write_bytes(session.data)
+            take_in(tmp_path)
+
+        row = repo.store.find_session("aaa")
+        assert ("", (rest,)) == (row.live, row.older)
+        assert ["one", "one!", "And now?", "Gladly.", "More?", "Gladly."] == said_in(repo, "aaa")
+        assert ["one", "one!", "two", "two!"] == said_in(repo, "aaa~1")
+
+    def test_a_file_that_had_gone_on_before_it_was_first_imported_leaves_the_recording_on_its_branch(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#27"""
+        record(repo, *turn("one", 1), *turn("two", 3))
+        session.prompt("And now?")
+        session.answer("Gladly.")
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+
+        take_in(tmp_path)
+
+        assert ["one", "one!", "And now?", "Gladly."] == said_in(repo, "aaa")
+        assert ["one", "one!", "two", "two!"] == said_in(repo, "live/aaa")
+
     def test_the_files_chain_is_the_same_with_and_without_a_recording(
         self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
     ) -> None:
@@ -93,10 +133,6 @@ class TestACrash:
 
 
 class TestARunOnAnImportedSession:
-    def said(self, repo: Any) -> list[str]:
-        events = decode_events(repo.materialize("aaa", format="events-v1").bytes)
-        return [event.content for event in events if isinstance(event, Prompt | Response)]
-
     def test_shows_at_once(self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession) -> None:
         (tmp_path / "aaa.jsonl").write_bytes(session.data)
         tip = take_in(tmp_path)["aaa"].tip
@@ -104,7 +140,7 @@ class TestARunOnAnImportedSession:
         record(repo, *turn("two", 3))
 
         assert tip == repo.store.find_session("aaa").tip
-        assert ["one", "one!", "two", "two!"] == self.said(repo)
+        assert ["one", "one!", "two", "two!"] == said_in(repo, "aaa")
 
     def test_goes_on_from_what_only_an_earlier_run_had(
         self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
@@ -115,7 +151,7 @@ class TestARunOnAnImportedSession:
 
         record(repo, *turn("three", 5))
 
-        assert ["one", "one!", "two", "two!", "three", "three!"] == self.said(repo)
+        assert ["one", "one!", "two", "two!", "three", "three!"] == said_in(repo, "aaa")
 
     @pytest.mark.parametrize("kept", [1, 2, 3])
     def test_is_the_same_conversation_however_much_of_it_the_file_gets(
@@ -134,7 +170,7 @@ class TestARunOnAnImportedSession:
 
         take_in(tmp_path, verify=True)
 
-        assert ["one", "one!", "two", "two!", "three", "three!"] == self.said(repo)
+        assert ["one", "one!", "two", "two!", "three", "three!"] == said_in(repo, "aaa")
         assert (kept == 3) == (not repo.store.find_session("aaa").live)
 
 
@@ -193,26 +229,49 @@ class TestTheRest:
     def test_is_what_comes_after_the_last_thing_in_common(self) -> None:
         recorded = [*turn("one", 1), *turn("two", 3), *turn("three", 5)]
 
-        assert recorded[4:] == live_rest(recorded, recorded[:4])
+        assert recorded[4:] == live_rest(recorded, recorded[:4]).events
 
     def test_is_nothing_where_everything_said_was_kept(self) -> None:
         recorded = [*turn("one", 1), System(subtype="shutdown")]
 
-        assert [] == live_rest(recorded, turn("one", 9))
+        assert [] == live_rest(recorded, turn("one", 9)).events
 
     def test_a_call_under_another_id_is_not_taken_for_something_new(self) -> None:
         said = turn("one", 1)
         recorded = [*said, ToolCall(id="item_1", name="shell"), ToolResult(id="item_1", output="ok")]
         kept = [*said, ToolCall(id="call_abc", name="shell"), ToolResult(id="call_abc", output="ok")]
 
-        assert [] == live_rest(recorded, kept)
+        assert [] == live_rest(recorded, kept).events
+
+    def test_what_is_said_twice_is_found_twice(self) -> None:
+        """#27: an answer that was given before does not hide the one behind it."""
+        done = Response(content="Done.")
+        recorded = [Prompt(content="a"), done, Prompt(content="b"), done]
+        again = [Prompt(content="go on"), Response(content="A1"), Prompt(content="go on")]
+
+        assert recorded[2:] == live_rest(recorded, recorded[:2]).events
+        assert again[2:] == live_rest(again, again[:2]).events
+
+    def test_the_file_has_gone_on_where_somebody_said_something_later(self) -> None:
+        recorded, later = [*turn("one", 1), *turn("two", 3)], turn("three", 9)
+
+        assert (False, True) == (
+            live_rest(recorded, recorded[:2]).gone_on,
+            live_rest(recorded, [*recorded[:2], *later]).gone_on,
+        )
+
+    def test_what_a_runtime_injects_is_no_going_on(self) -> None:
+        recorded = [*turn("one", 1), *turn("two", 3)]
+        note = Prompt(content="a reminder", source="injected", time=9_000_000)
+
+        assert (recorded[3:], False) == live_rest(recorded, [*recorded[:3], note])
 
     @given(st.lists(st.sampled_from("abcde"), max_size=8), st.data())
     def test_behind_what_was_kept_it_is_all_that_was_recorded(self, words: list[str], data: st.DataObject) -> None:
-        recorded = [Prompt(content=f"{number} {word}") for number, word in enumerate(words)]
+        recorded = [Prompt(content=word) for word in words]
         cut = data.draw(st.integers(0, len(recorded)))
 
-        assert recorded[cut:] == live_rest(recorded, recorded[:cut])
+        assert recorded[cut:] == live_rest(recorded, recorded[:cut]).events
 
 
 def test_views_and_numbers_know_what_only_the_recording_has(

@@ -2,82 +2,128 @@
 
 A session that was run under observation has two chains: the one made from its source, which is a function of the source
 alone, and the live one, on the branch `live/SESSION`. What the live one has beyond the source's is one more delta above
-the source's tip, until the source holds it too.
+the source's tip, until the source holds it too or has gone on without it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events, encode_events
 from harken.formats import find as find_format
 from harken.formats.base import count
-from harken.store.base import Commit, Draft, Store, Writer
+from harken.store.base import Commit, Draft, SessionRow, Store, Writer
 
 from .materialize import DEFAULT_FORMAT
 from .names import LIVE_BRANCH
 from .walk import DELTA
 
+Key: TypeAlias = "tuple[str, str] | None"
 
-def keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> str:
-    """Commit what only the live recording of a session has above the tip of its source's chain; the answer is the
-    commit, or nothing where there is no such thing."""
+
+class LiveRest(NamedTuple):
+    """What only the recording of a session has, beside what its source holds."""
+
+    events: list[Event]
+    gone_on: bool
+    """Whether the source has gone on without it, so that it stands behind nothing that the source ends with."""
+
+
+def with_live_rest(store: Store, writer: Writer, row: SessionRow, changed: SessionRow) -> SessionRow:
+    """A row that an import changed, with what only a live recording has above the source's tip. What the source has
+    gone on without becomes an older tip, and stays one."""
+    live, gone_on = _keep_live_rest(store, writer, row.session, store.get_commit(changed.tip))
+    left = [tip for tip in row.older if store.get_commit(tip).format == DEFAULT_FORMAT]
+    if gone_on and row.live:
+        left.insert(0, row.live)
+    return msgspec.structs.replace(changed, live=live, older=tuple(dict.fromkeys((*left, *changed.older))))
+
+
+def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> tuple[str, bool]:
+    """Commit what only the live recording of a session has above the tip of its source's chain. The answer is the
+    commit, or nothing where there is no such thing, and whether the source has gone on without it."""
     name = store.find_name(LIVE_BRANCH + session)
     if name is None or name.target == tip.id:
-        return ""
-    rest = live_rest(_recorded(store, name.target), _kept(store, tip))
-    if not rest:
-        return ""
+        return "", False
+    events, start = _recorded(store, name.target)
+    # A run that hangs from the source has heard what that held then: it is compared with what came later.
+    kept = _kept(store, tip)
+    before = _common(list(map(_key, kept)), list(map(_key, _kept(store, store.get_commit(start))))) if start else 0
+    rest = live_rest(events, kept[before:])
+    if rest.gone_on or not rest.events:
+        return "", rest.gone_on
     recorded = store.get_commit(name.target)
     draft = Draft(
-        artifact=writer.put(encode_events(rest)),
+        artifact=writer.put(encode_events(rest.events)),
         format=DEFAULT_FORMAT,
         parent=tip.id,
         checkpoint=recorded.checkpoint,
-        time=max([tip.time, *(event.time for event in rest if event.time is not None)]),
+        time=max([tip.time, *(event.time for event in rest.events if event.time is not None)]),
         template=recorded.template,
         principal=recorded.principal,
         machine=recorded.machine,
         session_id=recorded.session_id,
         ticket_id=recorded.ticket_id,
         thread_id=recorded.thread_id,
-        message_count=count(rest).messages,
+        message_count=count(rest.events).messages,
     )
-    return writer.commit(draft).id
+    return writer.commit(draft).id, False
 
 
-def live_rest(recorded: Sequence[Event], kept: Iterable[Event]) -> list[Event]:
+def live_rest(recorded: Sequence[Event], kept: Sequence[Event]) -> LiveRest:
     """The end of a recording, from the first thing said behind everything that was kept of it.
 
-    Words are recognised by what they say and calls by their ids; a stream may have other ids than the file, so as many
-    calls as were kept behind the last words in common are taken for those of the recording."""
-    seen: set[tuple[str, str]] = set()
-    trailing: Counter[str] = Counter()
-    spoken = {_key(event) for event in recorded}
-    for event in kept:
-        key = _key(event)
-        if key is None:
-            continue
-        seen.add(key)
-        if key in spoken:
-            trailing.clear()
-        else:
-            trailing[event.kind] += 1
-    last = max((place for place, event in enumerate(recorded) if _key(event) in seen), default=-1)
+    Words are recognised by what they say and calls by their ids, both in their order; a stream may have other ids than
+    the file, so as many calls as were kept behind the last words in common are taken for those of the recording."""
+    heard, held = _last_in_common(list(map(_key, recorded)), list(map(_key, kept)))
+    behind = kept[held + 1 :]
+    trailing = Counter(event.kind for event in behind)
     rest: list[Event] = []
-    said = False
-    for event in recorded[last + 1 :]:
+    for event in recorded[heard + 1 :]:
         if isinstance(event, ToolCall | ToolResult) and trailing[event.kind]:
             trailing[event.kind] -= 1
-            continue
-        rest.append(event)
-        said = said or _key(event) is not None
-    return rest if said else []
+        else:
+            rest.append(event)
+    said = [event for event in rest if _key(event) is not None]
+    return LiveRest(rest if said else [], bool(said) and any(_is_later(event, said, heard >= 0) for event in behind))
 
 
-def _key(event: Event) -> tuple[str, str] | None:
+def _is_later(event: Event, rest: Sequence[Event], aligned: bool) -> bool:
+    """Whether somebody said this after the rest of a recording began. What a runtime injects may be in its file alone,
+    and a recording that has nothing in common with the file may have begun behind all of it."""
+    if not (isinstance(event, Response) or (isinstance(event, Prompt) and event.source != "injected")):
+        return False
+    began = next((other.time for other in rest if other.time is not None), None)
+    return aligned if event.time is None or began is None else event.time > began
+
+
+def _last_in_common(recorded: list[Key], kept: list[Key]) -> tuple[int, int]:
+    """The places of the last thing that both sequences have, aligned in their order; -1 where there is none."""
+    both = {key for key in recorded if key is not None} & set(kept)
+    ours = [place for place, key in enumerate(recorded) if key in both]
+    theirs = [place for place, key in enumerate(kept) if key in both]
+    left, right = [recorded[place] for place in ours], [kept[place] for place in theirs]
+    same = _common(left, right)
+    # The last block is an empty one at the ends.
+    blocks = SequenceMatcher(None, left[same:], right[same:], autojunk=False).get_matching_blocks()[:-1]
+    if blocks:
+        last = blocks[-1]
+        return ours[same + last.a + last.size - 1], theirs[same + last.b + last.size - 1]
+    return (ours[same - 1], theirs[same - 1]) if same else (-1, -1)
+
+
+def _common(left: Sequence[Key], right: Sequence[Key]) -> int:
+    """How many items two sequences begin with alike."""
+    return next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+
+
+def _key(event: Event) -> Key:
     """By what something said is recognised; None for what is no part of the conversation."""
     if isinstance(event, ToolCall | ToolResult):
         return event.kind, event.id
@@ -86,15 +132,17 @@ def _key(event: Event) -> tuple[str, str] | None:
     return None
 
 
-def _recorded(store: Store, tip: str) -> list[Event]:
-    """The events of a live chain, down to where it goes on from something else."""
+def _recorded(store: Store, tip: str) -> tuple[list[Event], str]:
+    """The events of a live chain, down to where it goes on from something else, and that commit."""
     artifacts: list[str] = []
+    start = ""
     for link in store.walk(tip):
         if link.format != DEFAULT_FORMAT:
+            start = link.id
             break
         if link.commit_type == DELTA:
             artifacts.append(link.artifact)
-    return [event for data in store.get_many(artifacts[::-1]) for event in decode_events(data)]
+    return [event for data in store.get_many(artifacts[::-1]) for event in decode_events(data)], start
 
 
 def _kept(store: Store, tip: Commit) -> list[Event]:

@@ -15,7 +15,7 @@ import msgspec
 from harken import clock, ids
 from harken.context import chains
 from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources
-from harken.context.live import keep_live_rest
+from harken.context.live import with_live_rest
 from harken.context.names import LIVE_BRANCH
 from harken.errors import HarkenError
 from harken.formats import Delta
@@ -200,7 +200,9 @@ class PartKeeper:
         # Nobody else can write now, so the version is the one that was read; it is compared all the same.
         changed = memory.row_of(row, {**sources, item.path: item.now})
         if part.last:
-            changed = msgspec.structs.replace(changed, live=self._keep_live_rest(writer, changed))
+            recorded = self._store.find_name(LIVE_BRANCH + row.session) is not None
+            changed = msgspec.structs.replace(changed, live="")
+            changed = with_live_rest(self._store, writer, row, changed) if recorded and changed.tip else changed
         rows[item.name] = writer.save_session(changed, expect=row.version)
         return True
 
@@ -338,12 +340,6 @@ class PartKeeper:
             if old.tail and not continued and old.tail not in item.ends:
                 writer.annotate(old.tail, chains.SUPERSEDED_BY, tip, time=self._now())
         item.now = msgspec.structs.replace(now, old_tips=tuple(dict.fromkeys(t for t in old_tips if t != tip)))
-
-    def _keep_live_rest(self, writer: Writer, row: SessionRow) -> str:
-        """What only a live recording of the session has, above the source's tip."""
-        if not row.tip or self._store.find_name(LIVE_BRANCH + row.session) is None:
-            return ""
-        return keep_live_rest(self._store, writer, row.session, self._store.get_commit(row.tip))
 
     # -- what belongs to it ------------------------------------------------------------------------------------------
 
