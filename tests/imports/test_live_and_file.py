@@ -142,16 +142,25 @@ class TestARunOnAnImportedSession:
         assert tip == repo.store.find_session("aaa").tip
         assert ["one", "one!", "two", "two!"] == said_in(repo, "aaa")
 
-    def test_goes_on_from_what_only_an_earlier_run_had(
+    def test_goes_on_from_the_file_and_not_from_what_the_file_was_found_to_lack(
         self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
     ) -> None:
+        """#27: the runtime reads its own file, so its agent never heard what only the earlier run had."""
         (tmp_path / "aaa.jsonl").write_bytes(session.data)
         record(repo, *turn("one", 1), *turn("two", 3))
         take_in(tmp_path)
 
         record(repo, *turn("three", 5))
 
-        assert ["one", "one!", "two", "two!", "three", "three!"] == said_in(repo, "aaa")
+        assert ["one", "one!", "three", "three!"] == said_in(repo, "aaa")
+        assert ["one", "one!", "two", "two!"] == said_in(repo, "aaa~1")
+        assert 4 == repo.store.find_session("aaa").messages
+        session.prompt("three")
+        session.answer("three!")
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        take_in(tmp_path)
+        assert ["one", "one!", "three", "three!"] == said_in(repo, "aaa")
+        assert ["one", "one!", "two", "two!"] == said_in(repo, "aaa~1")
 
     @pytest.mark.parametrize("kept", [1, 2, 3])
     def test_is_the_same_conversation_however_much_of_it_the_file_gets(
@@ -272,6 +281,34 @@ class TestTheRest:
         cut = data.draw(st.integers(0, len(recorded)))
 
         assert recorded[cut:] == live_rest(recorded, recorded[:cut]).events
+
+
+def test_every_door_tells_of_where_the_session_stands(
+    repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+) -> None:
+    """#27"""
+    (tmp_path / "aaa.jsonl").write_bytes(session.data)
+    record(repo, *turn("one", 1), *turn("two", 3))
+    take_in(tmp_path)
+
+    row, (agent,), whole = repo.store.find_session("aaa"), repo.agents("aaa"), repo.materialize("aaa")
+
+    assert (row.stand, 4) == (agent.tip, agent.messages)
+    assert (4, repo.commit("aaa").time) == (row.messages, max(row.ended, repo.commit("aaa").time))
+    assert whole.message_count == row.messages
+
+
+def test_a_run_on_an_imported_session_counts_into_its_row(
+    repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+) -> None:
+    """#27"""
+    (tmp_path / "aaa.jsonl").write_bytes(session.data)
+    take_in(tmp_path)
+
+    record(repo, *turn("two", 3))
+
+    row = repo.store.find_session("aaa")
+    assert (4, repo.commit("aaa").time) == (row.messages, row.ended)
 
 
 def test_views_and_numbers_know_what_only_the_recording_has(

@@ -24,7 +24,7 @@ from .materialize import DEFAULT_FORMAT
 from .names import LIVE_BRANCH
 from .walk import DELTA
 
-Key: TypeAlias = "tuple[str, str] | None"
+EventKey: TypeAlias = "tuple[str, str] | None"
 
 
 class LiveRest(NamedTuple):
@@ -42,7 +42,13 @@ def with_live_rest(store: Store, writer: Writer, row: SessionRow, changed: Sessi
     left = [tip for tip in row.older if store.get_commit(tip).format == DEFAULT_FORMAT]
     if gone_on and row.live:
         left.insert(0, row.live)
-    return msgspec.structs.replace(changed, live=live, older=tuple(dict.fromkeys((*left, *changed.older))))
+    changed = msgspec.structs.replace(changed, live=live, older=tuple(dict.fromkeys((*left, *changed.older))))
+    if not live:
+        return changed
+    # The session is what it stands at, so its numbers are of that.
+    rest = store.get_commit(live)
+    ended = rest.time if changed.ended is None else max(changed.ended, rest.time)
+    return msgspec.structs.replace(changed, messages=changed.messages + (rest.message_count or 0), ended=ended)
 
 
 def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> tuple[str, bool]:
@@ -103,7 +109,7 @@ def _is_later(event: Event, rest: Sequence[Event], aligned: bool) -> bool:
     return aligned if event.time is None or began is None else event.time > began
 
 
-def _last_in_common(recorded: list[Key], kept: list[Key]) -> tuple[int, int]:
+def _last_in_common(recorded: list[EventKey], kept: list[EventKey]) -> tuple[int, int]:
     """The places of the last thing that both sequences have, aligned in their order; -1 where there is none."""
     both = {key for key in recorded if key is not None} & set(kept)
     ours = [place for place, key in enumerate(recorded) if key in both]
@@ -118,12 +124,12 @@ def _last_in_common(recorded: list[Key], kept: list[Key]) -> tuple[int, int]:
     return (ours[same - 1], theirs[same - 1]) if same else (-1, -1)
 
 
-def _common(left: Sequence[Key], right: Sequence[Key]) -> int:
+def _common(left: Sequence[EventKey], right: Sequence[EventKey]) -> int:
     """How many items two sequences begin with alike."""
     return next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
 
 
-def _key(event: Event) -> Key:
+def _key(event: Event) -> EventKey:
     """By what something said is recognised; None for what is no part of the conversation."""
     if isinstance(event, ToolCall | ToolResult):
         return event.kind, event.id

@@ -115,12 +115,18 @@ class Tracker:
         self._tip = repo.store.get_commit(self._row.tip or parent) if self._row.tip or parent else None
         self._kept = _read_state(self._row.state)
         self._branch: Name | None = None
+        self._left = ""
+        """What the session stood at that this run does not go on from; it becomes an older tip."""
         self._follows = True
         """Whether the branch still goes where this tracker goes."""
         if branch:
             self._branch = repo.store.find_name(branch) or Name(name=branch, kind="branch", target="")
-            # Where an imported session stands is all that is known of it, the live branch's part above its file's.
-            tip = (known.stand if known and known.source else "") or self._branch.target or parent
+            if known and known.source and known.live not in ("", self._branch.target):
+                # An import found that the file lacks this, and the file is what the runtime itself goes on from.
+                self._left = known.live
+                unheard = repo.store.get_commit(known.live).message_count or 0
+                self._row = msgspec.structs.replace(known, live="", messages=known.messages - unheard)
+            tip = (self._row.stand if known and known.source else "") or self._branch.target or parent
             self._tip = repo.store.get_commit(tip) if tip else None
             self._kept = Kept()
         self._above = known.tip if known and known.source and branch else ""
@@ -298,8 +304,11 @@ class Tracker:
             said["cost_usd_micros"] = (self._spent_before or 0) + spent
         if known is None or not self._is_from_file(known):
             return writer.save_session(msgspec.structs.replace(row, **said), expect=row.version)
-        live = row.tip if self._above and known.tip == self._above else known.live
-        told = msgspec.structs.replace(known, **said, live=live)
+        told = msgspec.structs.replace(known, **said)
+        if self._above and known.tip == self._above:
+            left = (self._left,) if self._left and known.live == self._left else ()
+            stand = {"live": row.tip, "messages": row.messages, "ended": row.ended, "older": (*left, *known.older)}
+            told = msgspec.structs.replace(told, **stand)
         if told != known:
             writer.save_session(told, expect=known.version)
         return row

@@ -77,7 +77,7 @@ def _session_agent(agent: AgentRow, chain: SessionRow) -> SessionAgent:
         name=agent["name"] if agent["name"] != agent["agent_id"] else "",
         title=chain.title,
         session=chain.session,
-        tip=chain.tip,
+        tip=chain.stand,
         parent=agent["parent"] or "",
         messages=agent["messages"],
         role=agent["role"],

@@ -51,8 +51,8 @@ def track(
     if opening.agent:
         who, parent, spawned_from = f"{who}/{opening.agent}", "", _spawned_from(store, opening)
     elif not facts.source and (known := find_session(store, opening.session)):
-        # The runtime itself continues a session that was imported: what that one knew, this one knows.
-        parent = known.stand
+        # The runtime itself continues a session: what its file holds, this one knows.
+        parent = known.tip
     return Tracker(
         _Keeper(store, now),
         TrackerSettings(
