@@ -148,7 +148,7 @@ def test_pictures_are_kept() -> None:
     shown = {"type": "tool_result", "tool_use_id": "c", "content": [text("see"), PICTURE], "is_error": True}
 
     assert [
-        Prompt(content="what is it?", images=(picture,)),
+        Prompt(content="what is it?", images=(Image(media_type="image/png", data="AAAA", at=0),)),
         ToolResult(id="c", output="see", images=(picture,), is_error=True),
     ] == bare(user("u1", None, [PICTURE, text("what is it?")]), user("u2", None, [shown]))
 
