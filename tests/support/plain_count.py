@@ -30,13 +30,15 @@ class Count:
         """(what the record and its copies are called, human | injected | tool_result)."""
         self.calls: list[tuple[str, str]] = []
         self.compactions: list[str] = []
+        self.answers: list[str] = []
+        """What the records are called in which a model speaks."""
         self.lines: list[Usage] = []
         """Every report of a request, as often as it is repeated."""
         self.answered = False
         """Whether a model said anything."""
 
     def names(self) -> list[str]:
-        return [name for name, _ in self.places + self.calls] + self.compactions
+        return [name for name, _ in self.places + self.calls] + self.compactions + self.answers
 
     def figures(self) -> Record:
         """As `stats --json` has them."""
@@ -81,6 +83,7 @@ def one_session(counts: Iterable[Count]) -> Count:
         whole.calls += [(name, tool) for name, tool in count.calls if name not in seen]
         whole.compactions += [name for name in count.compactions if name not in seen]
         whole.lines += count.lines
+        whole.answers += count.answers
         whole.answered = whole.answered or count.answered
         seen.update(name for name in count.names() if name)
     return whole
@@ -166,6 +169,7 @@ def count_claude(data: bytes) -> Count:
     for record in objects(data):
         kind, name = record.get("type"), record.get("uuid") or ""
         if kind == "assistant":
+            count.answers.append(name)
             _claude_assistant(count, record, name)
         elif kind == "user":
             body = _object(record.get("message"))
