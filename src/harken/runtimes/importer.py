@@ -251,20 +251,14 @@ class Importer:
         stamp, read_at = max((self._stamps[source] for source in sources), key=lambda known: known[1])
         if stamp.is_recent(read_at) or stamp != (stamp_of(file) if sources == [file] else database_stamp(path)):
             return False
-        self._done += map(self._unchanged, sources)
+        rows = {source: self.rows[self._session_of[source]] for source in sources}
+        if file in rows and memory.has_new_side_files(self.runtimes.get(rows[file].runtime), path, read_at):
+            return False
+        self._done += [memory.unchanged(self.store, rows[source], source, self._details) for source in sources]
         return True
 
     def _known(self, source: str) -> SourceMemory | None:
         return chains.recall(self.rows.get(self._session_of.get(source, ""))).get(source)
-
-    def _unchanged(self, source: str) -> ImportResult:
-        row = self.rows[self._session_of[source]]
-        if not self._details:
-            return ImportResult(
-                session=row.session, runtime=row.runtime, source=source, status="unchanged", parent=row.parent
-            )
-        known = chains.recall(row).get(source, SourceMemory())
-        return memory.result_of(self.store, row, source, known, status="unchanged")
 
     def _item(self, source: str, runtime: Runtime, known: SourceMemory) -> SourceImport:
         row = self.rows[self._session_of[source]]
@@ -302,7 +296,9 @@ class Importer:
 
     def _land(self) -> list[ImportResult]:
         """Bring what is queued into the store, and say what became of it and of what was done before it."""
-        pending, self._pending, self._pending_size = self._pending, [], 0
+        # What follows a part that could not be kept has nothing to go on from.
+        pending = [(item, part) for item, part in self._pending if not item.has_failed]
+        self._pending, self._pending_size = [], 0
         done, self._done = self._done, []
         if self.dry_run:
             return done + [item.prospect(part) for item, part in pending if part.last]
@@ -318,6 +314,7 @@ class Importer:
             except Exception as problem:
                 if memory.is_the_stores(problem):
                     raise
+                item.has_failed = True
                 done.append(memory.failure_of(item.path, problem))
         return done
 

@@ -14,22 +14,18 @@ import msgspec
 
 from harken import clock, ids
 from harken.context import chains
-from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources
+from harken.context.chains import FileStamp, SourceMemory, Sources
 from harken.context.live import with_live_rest
 from harken.context.names import LIVE_BRANCH
-from harken.errors import HarkenError
 from harken.formats import Delta
 from harken.formats.facts import FileFacts
 from harken.store import Draft, SessionRow, Store, Writer
 
 from . import memory
 from .base import Identity, Runtime, path_name
-from .files import OpenFile
 from .memory import ImportResult
 from .sources import Part, whole_part
 
-SIDE_FILE_LIMIT = 64 << 20
-"""A larger side file is not kept."""
 SIDE_CHAINS_LIMIT = 128 << 20
 """The agents inside a larger file get no chains of their own: all of it would have to be in memory."""
 
@@ -57,6 +53,8 @@ class SourceImport:
         self.is_inside = False
         """Whether it is a part of another source: the lines of an agent inside a file."""
         self.rewritten = False
+        self.has_failed = False
+        """Whether a part of it could not be kept."""
         self.status = "new"
         self.commits = 0
         self.twins: set[str] = set()
@@ -184,7 +182,9 @@ class PartKeeper:
                 read_at=self._now(),
                 size=part.size if whole else item.now.offset,
                 digest=part.digest if whole else part.closed_digest,
-                side_files=self._keep_side_files(writer, item),
+                side_files={}
+                if item.is_inside
+                else memory.keep_side_files(writer, item.runtime, item.path, item.before),
             )
             if not whole and item.before is not None and item.before.chain == item.now.chain:
                 # The old tail is still what the session stands at, and is compared with the file next time.
@@ -342,25 +342,6 @@ class PartKeeper:
         item.now = msgspec.structs.replace(now, old_tips=tuple(dict.fromkeys(t for t in old_tips if t != tip)))
 
     # -- what belongs to it ------------------------------------------------------------------------------------------
-
-    def _keep_side_files(self, writer: Writer, item: SourceImport) -> dict[str, SideFile]:
-        if item.is_inside:
-            return {}
-        known = item.before.side_files if item.before else {}
-        found: dict[str, SideFile] = {}
-        path = Path(item.path)
-        for side in item.runtime.read.side_files(path):
-            try:
-                name = side.relative_to(path.parent).as_posix()
-                with OpenFile(side, unpack=False) as file:
-                    stamp, old = file.stamp, known.get(name)
-                    if old is not None and (old.size, old.modified) == (stamp.size, stamp.modified):
-                        found[name] = old
-                    elif stamp.size <= SIDE_FILE_LIMIT:
-                        found[name] = SideFile(writer.put(file.read(0, stamp.size)), stamp.size, stamp.modified)
-            except (HarkenError, ValueError):
-                continue  # a side file that has just gone, or cannot be read, does not cost the session
-        return found
 
     def _keep_side_chains(self, writer: Writer, item: SourceImport, part: Part, rows: dict[str, SessionRow]) -> None:
         """The agents inside the file: each gets a chain of its own, made of the same lines."""

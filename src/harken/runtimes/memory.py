@@ -10,6 +10,7 @@ in which order they came.
 from __future__ import annotations
 
 import contextlib
+import errno
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,14 +20,14 @@ import msgspec
 
 from harken import __version__, ids
 from harken.context import session_records
-from harken.context.chains import FileStamp, SourceMemory, Sources, recall, remember
+from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, remember
 from harken.errors import Closed, Corrupt, HarkenError, Locked
 from harken.events.tally import Figures, Tally
 from harken.formats.facts import FileFacts
-from harken.store import SessionRow, Store
+from harken.store import SessionRow, Store, Writer
 
-from .base import Identity
-from .files import stamp_of
+from .base import Identity, Runtime
+from .files import OpenFile, stamp_of
 
 LARGE = 64 << 20
 """A file that is smaller, and no archive, is quickly tried again."""
@@ -196,10 +197,18 @@ def failure_of(source: str, problem: BaseException) -> ImportResult:
 
 
 def is_the_stores(problem: Exception) -> bool:
-    """Whether the store itself is in trouble, and the next source would fare no better."""
-    return isinstance(problem, (Closed, Locked, Corrupt, OSError)) or isinstance(
-        problem.__context__, (sqlite3.Error, OSError)
-    )
+    """Whether the store itself is in trouble, and the next source would fare no better. Where room is lacking it may:
+    a smaller one may fit."""
+    causes = (problem, problem.__context__)
+    if any(_is_lack_of_room(cause) for cause in causes):
+        return False
+    return isinstance(problem, (Closed, Locked, Corrupt, OSError)) or isinstance(causes[1], (sqlite3.Error, OSError))
+
+
+def _is_lack_of_room(problem: BaseException | None) -> bool:
+    if isinstance(problem, sqlite3.Error):
+        return getattr(problem, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+    return isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 class FailureMemory:
@@ -242,6 +251,15 @@ def figures_of(store: Store, row: SessionRow, known: SourceMemory) -> Figures:
     return known.tally.figures()
 
 
+def unchanged(store: Store, row: SessionRow, source: str, details: bool) -> ImportResult:
+    """The source is as it was; `details` are how much there is of it."""
+    if not details:
+        return ImportResult(
+            session=row.session, runtime=row.runtime, source=source, status="unchanged", parent=row.parent
+        )
+    return result_of(store, row, source, recall(row).get(source, SourceMemory()), status="unchanged")
+
+
 def result_of(
     store: Store,
     row: SessionRow,
@@ -274,3 +292,59 @@ def result_of(
         figures=figures_of(store, row, known),
         forked_from=known.forked_from,
     )
+
+
+# -- the files beside a session's own, which are often written after the record that speaks of them -------------------
+
+SIDE_FILE_LIMIT = 64 << 20
+"""A larger side file is not kept."""
+SIDE_FILE_TRIES = 3
+"""How often a side file that is being written is read anew."""
+
+
+def has_new_side_files(runtime: Runtime | None, path: Path, read_at: int) -> bool:
+    """Whether a side file was written, or came here, since the session was read. The time of a file's last change of
+    any kind says so, which no program can set, so that the row need not be unpacked for their stamps."""
+    for side in runtime.read.side_files(path) if runtime is not None else ():
+        try:
+            found = side.stat()
+        except OSError:
+            continue  # it has just gone; what is kept of it stays
+        changed = FileStamp(found.st_size, found.st_ctime_ns, found.st_ino)
+        if changed.modified // 1000 > read_at or changed.is_recent(read_at):
+            return True
+    return False
+
+
+def keep_side_files(writer: Writer, runtime: Runtime, source: str, before: SourceMemory | None) -> dict[str, SideFile]:
+    """The side files as they are now, by their paths from the source's folder."""
+    known = before.side_files if before else {}
+    read_at = before.read_at if before else 0
+    found: dict[str, SideFile] = {}
+    path = Path(source)
+    for side in runtime.read.side_files(path):
+        try:
+            name = side.relative_to(path.parent).as_posix()
+            if (kept := _keep(writer, side, known.get(name), read_at)) is not None:
+                found[name] = kept
+        except (HarkenError, ValueError):
+            continue  # a side file that has just gone, or cannot be read, does not cost the session
+    return found
+
+
+def _keep(writer: Writer, path: Path, old: SideFile | None, read_at: int) -> SideFile | None:
+    data = b""
+    for _ in range(SIDE_FILE_TRIES):
+        with OpenFile(path, unpack=False) as file:
+            stamp = file.stamp
+            is_same = old is not None and (old.size, old.modified) == (stamp.size, stamp.modified)
+            if is_same and not stamp.is_recent(read_at):
+                return old
+            if stamp.size > SIDE_FILE_LIMIT:
+                return None
+            data = file.read(0, stamp.size)
+            if file.stamp_now() == stamp:
+                return SideFile(writer.put(data), stamp.size, stamp.modified)
+    # It is being written all the time. What there is of it is kept, under a time that no file has: the next look,
+    # which its change brings about, reads it again.
+    return SideFile(writer.put(data), len(data), -1)
