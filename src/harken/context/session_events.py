@@ -64,7 +64,8 @@ def session_events(store: Store, row: SessionRow) -> list[Event]:
     for each in family.values():
         _, call = made_by.get(each.session) or ("", None)
         events = _answered(streams[each.session], made.get(each.session, ()), calls)
-        stories.append(_story(each, events, call, "" if call or each is row else maker_name(store, each, family)))
+        parent = call.agent_id if call else "" if each is row else maker_name(store, each, family)
+        stories.append(_story(each, events, call, parent))
     return list(_in_time(stories))
 
 
