@@ -322,7 +322,7 @@ class TestMistakes:
         code, out, err = harken("view", "tree", path)
 
         assert (0, "") == (code, out)
-        assert "holds no events" in err
+        assert "nothing has happened in this session yet" in err
 
     def test_lines_that_are_wrong_are_told_and_counted(self, harken, tmp_path):
         events = [created("m1", "a"), *(entry("m2", "a", "user", "again") for _ in range(2001))]

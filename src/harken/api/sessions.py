@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harken import clock, ids
 from harken.errors import BadRequest
@@ -70,11 +70,20 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """What it cost, in millionths of a dollar, where anybody said."""
 
 
+def _check_runtime(name: str, rows: Iterable[SessionRow]) -> None:
+    """Refuse a runtime that nobody knows; the store may hold sessions of one that is no longer installed."""
+    if name and all(row.runtime != name for row in rows):
+        from harken.runtimes import get  # only where there is nothing to show
+
+        get(name)
+
+
 def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it."""
     since = _instant(request.since)
     resumed = repo.resumed_at()
     known = repo.sessions(request.prefix)
+    _check_runtime(request.runtime, known)
     active = {row.session: max(_last(row), resumed.get(row.session, 0)) for row in known}
     rows = [
         row

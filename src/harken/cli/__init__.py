@@ -82,6 +82,11 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         import difflib
 
+        if args[0] == "help":  # as git has it
+            if not args[1:]:
+                ui.block(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
@@ -141,7 +146,8 @@ def _run(words: list[str], *, as_json: bool) -> int:
     try:
         result = harken.main(args=words, prog_name="harken", standalone_mode=False)
         sys.stdout.flush()
-    except click.ClickException as problem:
+    except click.ClickException as unexplained:
+        problem = _explained(unexplained)
         if as_json:
             ctx = problem.ctx if isinstance(problem, click.UsageError) else None
             hint = ctx.get_usage() if ctx else "`harken COMMAND --help` says how it is used"
@@ -176,6 +182,15 @@ def _about_file(problem: HarkenError, words: list[str]) -> HarkenError:
     for word in words:
         if problem.code == "not_found" and str(problem).endswith(repr(word)) and Path(word).is_file():
             problem.hint = f"it is a file; `harken import {word}` brings its session into the store"
+    return problem
+
+
+def _explained(problem: click.ClickException) -> click.ClickException:
+    """The same error; one about an option of `harken` itself says where that goes."""
+    if isinstance(problem, click.NoSuchOption) and problem.option_name == "--store" and problem.ctx is not None:
+        command = problem.ctx.command_path.removeprefix("harken ")
+        text = f"--store goes before the command: `harken --store PATH {command} ...`"
+        return click.UsageError(text, problem.ctx)
     return problem
 
 

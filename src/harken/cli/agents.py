@@ -30,10 +30,20 @@ def agents_command(repo: Repo, session: str, as_json: bool) -> None:
     """
     from harken.api.sessions import AgentsRequest, agents
 
-    for one in agents(repo, AgentsRequest(**place_of(repo, session))):
+    found = list(agents(repo, AgentsRequest(**place_of(repo, session))))
+    if not found:
+        ui.note(f"{session} has no agents")
+    for one in found:
         if as_json:
             ui.json_line(one)
             continue
         above = f"below {one.parent}" if one.parent else ""
         gone = "(terminated)" if one.terminated else ""
-        ui.row(one.agent, one.name or excerpt(one.title, TITLE), f"{one.messages} messages", one.tip or "", above, gone)
+        ui.row(
+            one.agent,
+            one.name or excerpt(one.title, TITLE),
+            ui.count(one.messages, "message"),
+            one.tip or "",
+            above,
+            gone,
+        )

@@ -47,6 +47,6 @@ def _report(repo: Repo, request: ViewRequest, viewer: harken.SessionViewer, word
         if told and counts.problems > told:
             ui.warn(f"{word}: {counts.problems - told:,} more lines with problems")
         if not counts.records:
-            ui.note(f"{word} holds no events of a session log")
+            ui.note(f"{word} is empty: nothing has happened in this session yet")
         elif not counts.agents:
             ui.warn(f"{word} names no agents; is it a session log?")

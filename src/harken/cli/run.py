@@ -17,7 +17,20 @@ if TYPE_CHECKING:
     from harken.repo import Repo
 
 
-@click.command("run")
+class RunCommand(click.Command):
+    """A command that says where the options of another program go."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as problem:
+            if problem.option_name == "--store":
+                raise
+            text = f"{problem.format_message()} What is for the runtime goes behind `--`: `harken run RUNTIME -- ARGS`"
+            raise click.UsageError(text, ctx) from None
+
+
+@click.command("run", cls=RunCommand)
 @click.argument("runtime", type=RuntimeName("run"))
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- ARGS...")
 @click.option(

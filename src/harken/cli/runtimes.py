@@ -24,9 +24,14 @@ class RuntimeName(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         from harken.api.runtimes import RuntimesRequest, runtimes
+        from harken.errors import BadRequest
 
         warn_of_plugins()
-        (found,) = runtimes(None, RuntimesRequest(name=value))
+        try:
+            (found,) = runtimes(None, RuntimesRequest(name=value))
+        except BadRequest as problem:
+            able = [one.name for one in runtimes(None, RuntimesRequest(can=self.ability))]
+            raise BadRequest(str(problem), hint=f"those that can {self.ability}: {', '.join(able)}") from None
         return found.name
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

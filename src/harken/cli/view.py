@@ -22,7 +22,20 @@ session_argument = click.argument("session", type=SESSION, shell_complete=comple
 agents_argument = click.argument("agents", nargs=-1, metavar="[AGENT]...", type=AGENT, shell_complete=completing.agents)
 
 
-@click.group("view")
+class ViewGroup(click.Group):
+    """A group that knows what is meant where the session stands before the view."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self.commands:
+            word = next((word for word in args[1:] if word in self.commands), None)
+            if word is not None:
+                raise click.UsageError(f"the view comes first, then the session: `harken view {word} {args[0]}`", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group("view", cls=ViewGroup)
 def view_command() -> None:
     """Look at a session from one side or another
 

@@ -9,7 +9,7 @@ from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
 from .materialize import Materialized, empty, materialize
-from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_commits, get_session
+from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_commits, get_session, whole_principal
 from .session_events import agent_name, maker_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
@@ -54,4 +54,5 @@ __all__ = [
     "session_records",
     "show",
     "snapshot",
+    "whole_principal",
 ]

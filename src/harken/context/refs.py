@@ -317,12 +317,30 @@ def _listing(names: list[str]) -> str:
     return "it could be: " + ", ".join(names[:CANDIDATES]) + more
 
 
+def _agents_named(store: Store, ref: str) -> str:
+    """The agents of the session in `SESSION/AGENT`, where there is such a session and no such agent."""
+    session, slash, _ = ref.rpartition("/")
+    row = _session(store, session, exact=False) if slash else None
+    below = agents_below(store, row) if row is not None else []
+    more = ", …" if len(below) > CANDIDATES else ""
+    return "its agents are: " + ", ".join(one.session for one in below[:CANDIDATES]) + more if below else ""
+
+
+def whole_principal(store: Store, principal: str) -> str:
+    """`RUNTIME:SESSION` with the whole id of the session, where a unique beginning of one is given."""
+    runtime, colon, session = principal.partition(":")
+    row = _session(store, session, exact=False) if colon else None
+    return f"{runtime}:{row.session}" if row is not None and row.runtime == runtime else principal
+
+
 def _hint(store: Store, ref: str) -> str:
     known = [name.name for name in store.names() if not is_own(name)] + [row.session for row in store.sessions()]
     commits = [commit.short for commit in store.commits(limit=200)]
     digits = ref.removeprefix(ids.COMMIT_PREFIX)
     if len(digits) < FEWEST_DIGITS and ids.is_hex(digits.lower()):
         return f"at least {FEWEST_DIGITS} digits of a commit's name are needed"
+    if agents := _agents_named(store, ref):
+        return agents
     close = difflib.get_close_matches(ref, known, n=CANDIDATES, cutoff=0.5)
     close += difflib.get_close_matches(ids.COMMIT_PREFIX + digits[:8], commits, n=3, cutoff=0.6)
     if close:

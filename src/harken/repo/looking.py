@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harken import formats
 from harken.context import get_session, session_bytes, session_events
 from harken.errors import BadRequest, HarkenError, NotFound
-from harken.events import Event, Output
+from harken.events import Event
 from harken.formats.session_log import FORMAT
 from harken.store import Store
 
@@ -35,8 +35,7 @@ def view_of(store: Store, session: str | os.PathLike[str]) -> SessionViewer:
 
 
 def _view_file(path: Path) -> SessionViewer:
-    """The views of a log. A file that has lines and not one event of a log is something else; an empty one is a new
-    session."""
+    """The views of a log."""
     from harken.views import SessionViewer
 
     if path.is_dir():
@@ -47,11 +46,6 @@ def _view_file(path: Path) -> SessionViewer:
         raise NotFound(f"there is no file {path}", hint="name a session's log file") from problem
     except (OSError, ValueError) as problem:
         raise HarkenError(f"cannot read {path}: {problem}", hint="is it a file that you may read?") from problem
-    if viewer.problem_count and all(isinstance(told[0], Output) for told in viewer.index.records):
-        raise NotFound(
-            f"{path} holds no event of a session log",
-            hint="is it the right file? `harken import` takes in the sessions of other runtimes",
-        )
     return viewer
 
 

@@ -142,8 +142,11 @@ class Repo(Naming, Upkeep):
         return context.show(self.store, context.get_commits(self.store, list(commits)))
 
     def resolve(self, principal: str, time: Time = None) -> Commit | None:
-        """The principal's newest commit at or before an instant; None where there is none."""
-        return self.store.latest(principal, context.instant(time, self.clock))
+        """The principal's newest commit at or before an instant; None where there is none. Of `RUNTIME:SESSION` a
+        unique beginning of the session's id will do."""
+        instant = context.instant(time, self.clock)
+        found = self.store.latest(principal, instant)
+        return found or self.store.latest(context.whole_principal(self.store, principal), instant)
 
     def diff(self, a: Ref, b: Ref) -> Diff:
         """What one context knows that the other does not."""

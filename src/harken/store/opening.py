@@ -99,6 +99,7 @@ def _scheme(text: str) -> str:
 
 # -- the file of a store ----------------------------------------------------------------------------------------------
 
+_SQLITE = b"SQLite format 3\0"
 _HEADER = 100
 """Bytes of a SQLite file's header; the mark of the program that owns it stands at 68."""
 
@@ -154,9 +155,13 @@ def _refuse_strangers(path: Path) -> None:
             head = file.read(_HEADER)
     except OSError:
         return  # not there yet, or not readable, which opening it will say better
+    if head and not _SQLITE.startswith(head[: len(_SQLITE)]) and not _was_a_store(path):
+        raise BadRequest(
+            f"{path} is not a store of Harken's", hint="it has not been touched; if it was one, a backup restores it"
+        )
     if len(head) < _HEADER and (head or _was_a_store(path)):  # SQLite would take it for a new file
         raise Corrupt(f"{path} is cut off: {len(head)} bytes are left of it", hint=sql.PUT_BACK)
-    if not head.startswith(b"SQLite format 3\0"):
+    if not head.startswith(_SQLITE):
         return
     if int.from_bytes(head[68:72], "big") == sql.APPLICATION_ID:
         return

@@ -335,8 +335,11 @@ def check_move(name: str, kind: str, current: Name | None, to: str, expect: str 
         raise Conflict(f"{name!r} is a {current.kind}", hint="choose another name, or remove that one first")
     here = current.target if current else ""
     if expect is not None and expect != here:
-        where = ids.commit_ref(here, len(here)) if here else "nothing"
-        raise Conflict(f"{kind} {name!r} points at {where} now", hint="look at it again, then decide")
+        where = ids.commit_ref(here) if here else "nothing"
+        hint = "look at it again, then decide"
+        if not expect:  # whoever wanted a new one
+            hint = f"choose another name, or move this one: `harken {kind} --move {name} REF`"
+        raise Conflict(f"{kind} {name!r} points at {where} now", hint=hint)
     if not to and current is None and expect is None:
         raise NotFound(f"no {kind} {name!r}", hint=f"`harken {kind}` lists them")
 

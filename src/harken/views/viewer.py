@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Self, TypedDict
 
 from harken.errors import NotFound
-from harken.events import Event
+from harken.events import Event, Output
 from harken.formats.session_log import data_of, events_of, read_groups, record_of, runs
 from harken.formats.session_log.lines import LogLine
 from harken.log import INCOMPLETE, Registry, read_chunks
@@ -42,7 +42,14 @@ class SessionViewer:
     """Views of who said, heard and knew what, found by following `substance` and `cause`."""
 
     def __init__(self, session_file: str | os.PathLike[str]) -> None:
+        """A file that has lines and not one event of a log is something else, which is `NotFound`; an empty one is a
+        session in which nothing has happened yet."""
         self._read(read_chunks(session_file))
+        if self.problem_count and all(isinstance(told[0], Output) for told in self.index.records):
+            raise NotFound(
+                f"{os.fspath(session_file)} holds no event of a session log",
+                hint="is it the right file? `harken import` takes in the sessions of other runtimes",
+            )
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Self:
