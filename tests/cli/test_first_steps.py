@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +124,45 @@ class TestWhatIsNoLog:
 
         assert (0, "") == (done.code, done.out)
         assert told in done.err
+
+
+class TestImportOfAnothersSession:
+    @pytest.fixture
+    def transcript(self, tmp_path: Path) -> Path:
+        path = tmp_path / "3f2a91bc-0000-4000-8000-000000000000.jsonl"
+        path.write_bytes(dump(user("u1", None, "hello", sessionId=path.stem)))
+        return path
+
+    @pytest.mark.parametrize("stored", [False, True])
+    def test_it_is_said_whose_it_is(self, run: Run, transcript: Path, stored: bool) -> None:
+        if stored:
+            os.utime(transcript, (1_700_000_000, 1_700_000_000))
+            assert 0 == run("import", str(transcript)).code
+
+        done = run("import", "--runtime", "codex", str(transcript))
+
+        assert (1, "") == (done.code, done.out)
+        assert "a session of Claude Code, which was not asked for" in done.err
+        assert "hint: ask for claude-code, or for no runtime by name" in done.err
+
+
+def test_one_message_is_one_message_and_a_session_that_goes_on_is_told_in_words(
+    repo: Repo, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(dump(user("u1", None, "hello", sessionId="a")))
+    assert 0 == run("import", str(tmp_path / "a.jsonl")).code
+    (row,) = repo.sessions()
+    assert 0 == run("resume", row.session, "--in", "claude-code", "--home", str(tmp_path / "home")).code
+
+    shown = run("show", row.session).out
+
+    assert "1 message," in shown
+    assert "continued in claude-code as session " in shown
+    assert "{" not in shown
+
+
+def test_two_contexts_that_know_the_same_are_said_to(repo: Repo, run: Run) -> None:
+    tip = chain(repo, [1])
+
+    assert "nothing differs" in run("diff", tip.short, tip.short).err
+    assert "nothing differs" not in run("diff", tip.short, chain(repo, [2]).short).err

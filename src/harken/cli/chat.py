@@ -110,7 +110,7 @@ def _store(ctx: click.Context, start: str | None) -> Repo | None:
 def _introduce(begun: ChatStart, ref: str | None) -> None:
     """Say what is worth knowing before the first word."""
     if ref is not None:
-        ui.note(f"begins with {begun.messages} messages of {ref}")
+        ui.note(f"begins with {ui.count(begun.messages, 'message')} of {ref}")
     for loss in begun.losses:
         ui.note(f"left out: {loss.count} × {loss.what} ({loss.why})")
     if begun.language_model == "demo":

@@ -28,9 +28,9 @@ def when(time: str | None) -> str:
 
 def size_line(messages: int | None, tokens: int | None, *, approximate: bool) -> str:
     """How much a conversation holds, in words; what nobody counted is said to be unknown."""
-    counted = "an unknown number of messages" if messages is None else f"{messages} messages"
+    counted = "an unknown number of messages" if messages is None else ui.count(messages, "message")
     about = "about " if approximate else ""
-    return counted + (", tokens unknown" if tokens is None else f", {about}{tokens} tokens")
+    return counted + (", tokens unknown" if tokens is None else f", {about}{ui.count(tokens, 'token')}")
 
 
 def excerpt(text: str, limit: int = SUMMARY) -> str:

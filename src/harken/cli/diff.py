@@ -27,15 +27,18 @@ def diff_command(repo: Repo, a: str, b: str, as_json: bool) -> None:
     """
     from harken.api.commits import DiffRequest, DiffStart, diff
 
-    unread = 0
+    unread = lines = 0
     for one in diff(repo, DiffRequest(a=a, b=b)):
         if as_json:
             ui.json_line(one)
         elif isinstance(one, DiffStart):
             ui.line(f"common ancestor: {one.ancestor_short or 'none'}")
         else:
+            lines += 1
             ui.line(f"{'-' if one.side == 'here' else '+'} {one.line}")
         if isinstance(one, DiffStart):
             unread = one.unread
+    if not (lines or unread or as_json):
+        ui.note("nothing differs: both know the same")
     if unread:
         ui.warn(f"{unread} commits cannot be read here, and are on neither side")

@@ -117,7 +117,7 @@ def _is_text(data: bytes) -> bool:
 
 def _remark(made: MaterializeAnswer) -> None:
     size = size_line(made.message_count, made.token_count, approximate=made.approximate)
-    ui.note(f"{made.format}, tier {made.tier} ({made.tier_name}): {size} from {made.commit_count} commits")
+    ui.note(f"{made.format}, tier {made.tier} ({made.tier_name}): {size} from {ui.count(made.commit_count, 'commit')}")
     for loss in made.losses:
         ui.note(f"lost: {loss.what} ×{loss.count}: {loss.why}")
     if made.tier == "4":

@@ -94,7 +94,10 @@ def sessions_command(repo: Repo, prefix: str, runtime: str, top: bool, since: st
 def _wide(row: SessionAnswer) -> list[str]:
     inset = "└ " if row.parent else ""
     title = excerpt(row.title, TITLE)
-    active, counted = f"{_minute(row.active):<20}", f"{row.messages:>5} messages"
+    active, counted = (
+        f"{_minute(row.active):<20}",
+        f"{row.messages:>5} {'message' if row.messages == 1 else 'messages':<8}",
+    )
     return [row.tip or "(empty)     ", active, counted, f"{row.runtime:<11}", inset + row.session, title]
 
 

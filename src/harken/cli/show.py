@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +14,7 @@ from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.api.commits import ShowAnswer
+    from harken.api.values import NoteAnswer
     from harken.repo import Repo
 
 _FACTS = ("template", "principal", "machine", "session_id", "ticket_id", "thread_id", "forked_from")
@@ -66,7 +69,16 @@ def _facts(shown: ShowAnswer) -> None:
         if value:
             ui.line(f"{name:<12}{value}")
     for note in shown.annotations:
-        ui.line(f"{when(note.time)}  {note.key}: {note.value}" + (f"  ({note.who})" if note.who else ""))
+        ui.line(f"{when(note.time)}  {_said(note)}" + (f"  ({note.who})" if note.who else ""))
+
+
+def _said(note: NoteAnswer) -> str:
+    """A remark; what Harken itself keeps of a session that goes on from here is put into words."""
+    if note.key == "instantiated":
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            kept = json.loads(note.value)
+            return f"continued in {kept['runtime']} as session {kept['session']}"
+    return f"{note.key}: {note.value}"
 
 
 def _size(shown: ShowAnswer) -> str:

@@ -49,7 +49,7 @@ def _installation() -> Iterator[Check]:
     yield Check(check="sqlite", detail=sqlite3.sqlite_version)
     for extra, module in EXTRAS.items():
         there = importlib.util.find_spec(module) is not None
-        detail = "installed" if there else f"not installed (pip install 'harken[{extra}]')"
+        detail = "installed" if there else f"not installed (`pip install '.[{extra}]'` in a clone of Harken)"
         yield Check(check=f"extra {extra}", detail=detail)
 
 

@@ -24,7 +24,7 @@ from harken.context.names import RESUMED_BRANCH
 from harken.errors import HarkenError
 from harken.store import SessionRow, Store, Writer
 
-from . import is_registered, memory
+from . import is_registered, memory, names
 from .base import Identity, Runtime
 from .files import Unfit, Unreadable, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
@@ -41,8 +41,6 @@ WORTH_WORKERS = 24 << 20
 """How many bytes there must be to read for other processes to be worth their start."""
 TRIES = 3
 """How often a source that is being rewritten, or that others import at the same time, is read anew."""
-
-_IMPORTABLE = "`harken doctor` lists the runtimes whose sessions can be imported"
 
 
 class Importer:
@@ -206,7 +204,7 @@ class Importer:
             if isinstance(said, NotClaimed):
                 self._not_claimed[file] = said.stamp
                 self._done.append(
-                    memory.failed(file, f"{path}: {said.why}", _IMPORTABLE) if named else memory.skipped(file, said.why)
+                    memory.failed(file, f"{path}: {said.why}", said.hint) if named else memory.skipped(file, said.why)
                 )
             elif isinstance(said, Claimed):
                 runtime = self.runtimes[said.runtime]
@@ -246,7 +244,8 @@ class Importer:
         if file in self._not_claimed and self._not_claimed[file] == stamp_of(file):
             return True
         sources = [file] if file in self._session_of else self._inside.get(file, [])
-        if not sources:
+        known = {self.rows[self._session_of[source]].runtime for source in sources}
+        if not sources or known & set(names()) - self.runtimes.keys():  # one that was not asked for is told as such
             return False
         stamp, read_at = max((self._stamps[source] for source in sources), key=lambda known: known[1])
         if stamp.is_recent(read_at) or stamp != (stamp_of(file) if sources == [file] else database_stamp(path)):

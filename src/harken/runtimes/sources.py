@@ -20,7 +20,7 @@ from harken.formats.facts import FileFacts, Scan
 from harken.formats.kit.claims import best
 from harken.formats.kit.jsonl import MAX_LINE
 
-from . import claim_of
+from . import claim_of, get, names
 from .base import Runtime
 from .files import HEAD, OpenFile, Unfit, database_stamp, open_snapshot
 
@@ -334,6 +334,7 @@ class NotClaimed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Nobody's file, and why."""
 
     why: str
+    hint: str = "`harken doctor` lists the runtimes whose sessions can be imported"
     stamp: FileStamp
 
 
@@ -350,6 +351,15 @@ def may_claim(runtime: Runtime, head: bytes) -> bool:
     return not runtime.keys or b"\\u00" in head or any(f'"{key}"'.encode() in head for key in runtime.keys)
 
 
+def _not_claimed(file: OpenFile, head: bytes, asked: set[str]) -> NotClaimed:
+    """Why none of those that were asked claims the file: it may be the session of another."""
+    others = (other for other in map(get, names()) if other.name not in asked and may_claim(other, head))
+    if (found := best((other, claim_of(other, head, file.path)) for other in others)) is None:
+        return NotClaimed(why="not a session of any runtime that can be imported", stamp=file.stamp)
+    why = f"a session of {found[0].label}, which was not asked for"
+    return NotClaimed(why=why, hint=f"ask for {found[0].name}, or for no runtime by name", stamp=file.stamp)
+
+
 def read_source(
     path: Path, runtimes: Sequence[Runtime], since: Resumption | None = None, now: clock.Clock = clock.now
 ) -> Reading:
@@ -358,7 +368,7 @@ def read_source(
         head = file.read(0, HEAD)
         found = best((runtime, claim_of(runtime, head, path)) for runtime in runtimes if may_claim(runtime, head))
         if found is None:
-            yield NotClaimed(why="not a session of any runtime that can be imported", stamp=file.stamp)
+            yield _not_claimed(file, head, {runtime.name for runtime in runtimes})
             return
         runtime = found[0]
         yield Claimed(runtime=runtime.name)

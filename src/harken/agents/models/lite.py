@@ -111,5 +111,5 @@ def _litellm() -> Any:
     except ImportError:
         raise BadRequest(
             "this model needs LiteLLM, which is not installed",
-            hint="pip install 'harken[agents]', or use scripted:FILE, which needs nothing",
+            hint="`pip install '.[agents]'` in a clone of Harken; or use scripted:FILE, which needs nothing",
         ) from None
