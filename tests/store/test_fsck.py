@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from harken.errors import Conflict, Corrupt, Evicted, NotFound
+from harken.errors import BadRequest, Conflict, Corrupt, Evicted, NotFound
 from harken.store import Draft, SessionRow, backup, fsck, gc, open_store, undo
 from harken.testing.store import T0, grow
 from support.stores import busy_store, lines
@@ -158,7 +158,7 @@ def test_repair_moves_what_is_damaged_and_says_what_is_lost(path, store):
 
 def test_a_file_that_is_not_a_store_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"not a database, but long enough to be looked at " * 50)
-    with pytest.raises(Corrupt):
+    with pytest.raises(BadRequest, match="not a store of Harken"):
         open_store(tmp_path / "a")
     with contextlib.closing(sqlite3.connect(tmp_path / "b")) as other:
         other.execute("CREATE TABLE x (y)")
