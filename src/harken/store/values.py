@@ -335,11 +335,8 @@ def check_move(name: str, kind: str, current: Name | None, to: str, expect: str 
         raise Conflict(f"{name!r} is a {current.kind}", hint="choose another name, or remove that one first")
     here = current.target if current else ""
     if expect is not None and expect != here:
-        where = ids.commit_ref(here) if here else "nothing"
-        hint = "look at it again, then decide"
-        if not expect:  # whoever wanted a new one
-            hint = f"choose another name, or move this one: `harken {kind} --move {name} REF`"
-        raise Conflict(f"{kind} {name!r} points at {where} now", hint=hint)
+        moved = f"{kind} {name!r} points at {ids.commit_ref(here) if here else 'nothing'} now"
+        raise Conflict(moved, hint="look again" if expect else f"another name, or `harken {kind} --move {name} REF`")
     if not to and current is None and expect is None:
         raise NotFound(f"no {kind} {name!r}", hint=f"`harken {kind}` lists them")
 
