@@ -87,6 +87,12 @@ def group_of(log, message_id):
     return next(group for group in same_content(log) if message_id in group)
 
 
+def caused(event):
+    """The ids of what caused an event."""
+    cause = event.get("cause")
+    return set(cause) if isinstance(cause, list) else {cause} - {None}
+
+
 def is_dialog(event):
     if event["event_type"] != "transcript_entry" or not event.get("content"):
         return False
@@ -142,14 +148,22 @@ def test_who_heard_equals_a_search_through_the_whole_file(log, message_id):
     if viewer.index.find(message_id) is None:
         return
     group = group_of(log, message_id)
+    # A result that the content caused was put together from it; a call and an agent's beginning are no content.
+    there = group & {event["message_id"] for event in log}
+    root = viewer._content(message_id)
+    is_content = root < 0 or viewer.index.kinds[root] not in ("action", "created")
     expected = [
         event["message_id"]
         for event in log
-        if event["message_id"] in group
-        and event["event_type"] == "transcript_entry"
+        if event["event_type"] == "transcript_entry"
         and (
-            event["role"] == "user"
-            or (event["role"] != "assistant" and event.get("substance") not in (None, event["message_id"]))
+            (event["message_id"] in group and event["role"] == "user")
+            or (
+                event["message_id"] in group
+                and event["role"] != "assistant"
+                and event.get("substance") not in (None, event["message_id"])
+            )
+            or (event["message_id"] not in group and is_content and event["role"] == "tool" and caused(event) & there)
         )
     ]
 

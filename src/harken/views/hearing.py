@@ -179,8 +179,9 @@ def compilations(index: Index, root: int) -> list[int]:
     """Where a tool result was put together from the content."""
     if root >= 0 and index.kinds[root] in _ACTS:
         return []
-    effects = [index.effects[member] for member in index.group(root) if member in index.effects]
-    return sorted({at for places in effects for at in places if index.kinds[at] == RECEIVED}) if effects else []
+    members = list(index.group(root))
+    found = {at for member in members for at in index.effects.get(member, ()) if index.kinds[at] == RECEIVED}
+    return sorted(found.difference(members)) if found else []  # a record may name itself as its cause
 
 
 _ACTS = (ACTION, CREATED)
