@@ -89,7 +89,7 @@ def test_the_chains_of_recorded_files_have_the_names_and_seals_of_the_document(e
 def test_logs_and_their_agents_have_the_sessions_names_and_seals_of_the_document(imported):
     repo, results = imported
     logs = {result.source: result for result in results if Path(result.source) in LOGS}
-    assert len(LOGS) == len(logs)
+    assert len({path.read_bytes() for path in LOGS}) == len(logs)  # a copy adds nothing
     for source, result in logs.items():
         data, session = Path(source).read_bytes(), stranger.log_session(source)
         assert session == result.session
