@@ -17,7 +17,7 @@ builders = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(builders)
 
 REFUSED = [
-    (builders.text_file, Corrupt),
+    (builders.text_file, BadRequest),
     (builders.half_a_file, Corrupt),
     (builders.no_first_page, HarkenError),
 ]

@@ -38,6 +38,11 @@ class LineProblem(TypedDict):
     problem: str
 
 
+def _is_foreign(event: Event) -> bool:
+    """Whether it is no line of a session log; one that nobody could read is a log's all the same."""
+    return isinstance(event, Output) and b'"event_type"' not in event.raw
+
+
 class SessionViewer:
     """Views of who said, heard and knew what, found by following `substance` and `cause`."""
 
@@ -45,7 +50,7 @@ class SessionViewer:
         """A file that has lines and not one event of a log is something else, which is `NotFound`; an empty one is a
         session in which nothing has happened yet."""
         self._read(read_chunks(session_file))
-        if self.problem_count and all(isinstance(told[0], Output) for told in self.index.records):
+        if self.problem_count and all(_is_foreign(told[0]) for told in self.index.records):
             raise NotFound(
                 f"{os.fspath(session_file)} holds no event of a session log",
                 hint="is it the right file? `harken import` takes in the sessions of other runtimes",
