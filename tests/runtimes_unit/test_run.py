@@ -249,7 +249,9 @@ def test_a_wrapper_that_is_killed_leaves_what_it_had_committed(bench: Bench) -> 
     child.kill()
     child.wait(30)
     assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash"]
+    assert len(list((bench.folder / "run").iterdir())) == 1, "nobody could take its socket away"
     bench.run(TURN, "claude-code", "--", "-p", "again")
+    assert list((bench.folder / "run").iterdir()) == [], "#39"
     assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash", "again", "Hello."]
 
 

@@ -140,3 +140,18 @@ def test_a_folder_too_long_for_an_address_is_replaced(tmp_path: Path) -> None:
     finally:
         made.close()
     assert not made.path.parent.exists()
+
+
+def test_what_a_killed_run_left_behind_is_taken_away_by_the_next(tmp_path: Path, server: Server) -> None:
+    """#39: and nothing else is, least of all the socket of a run that goes on."""
+    killed = ContextSocket(tmp_path, lambda _: "")
+    killed.listener.close()  # as the kernel does for a process that was killed
+    for name in ("harken-mine", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "context.sock").touch()
+
+    ContextSocket(tmp_path, lambda _: "").close()
+
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert sorted(["harken-mine", "other", server.door.path.parent.name]) == left
+    assert "ctx-00000001" == ask(str(server.door.path))

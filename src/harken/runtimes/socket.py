@@ -31,6 +31,7 @@ CALLER_TIME = 2.0
 """Seconds a caller may take to say what it wants."""
 ASKING = 1.5
 """Seconds `ask` waits for an answer, so that a command that asks is done within two."""
+_NAME = "context.sock"
 _PATH_LIMIT = 107
 """What fits into a Unix address."""
 
@@ -48,13 +49,16 @@ class ContextSocket:
         self._answer = answer
         self._callers: dict[socket.socket, tuple[bytearray, float]] = {}
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        starting = self.path.with_suffix(".new")
         before = os.umask(0o177)
         try:
-            self.listener.bind(str(self.path))
+            self.listener.bind(str(starting))
         finally:
             os.umask(before)
         self.listener.listen(MAX_CALLERS)
         self.listener.setblocking(False)
+        # Under its name it listens from the first moment on: one that refuses has nobody behind it any more.
+        starting.rename(self.path)
 
     def accept(self, selector: selectors.BaseSelector) -> None:
         """Let the next caller in, if it is ours and there is room."""
@@ -145,11 +149,36 @@ def _free_path(folder: Path) -> Path:
     """A new folder of ours alone, short enough for an address."""
     name = uuid.uuid4().hex[:12]
     for base in (folder, Path("/tmp")):  # noqa: S108 (only where the first is too long; the folder is 0700)
-        path = base / f"harken-{name}" / "context.sock"
+        path = base / f"harken-{name}" / _NAME
         if len(os.fsencode(path)) <= _PATH_LIMIT:
+            _remove_stale(base)
             path.parent.mkdir(parents=True, mode=0o700)
             return path
     raise OSError("no folder short enough for a socket")
+
+
+def _remove_stale(folder: Path) -> None:
+    """Take away what runs that were killed have left behind. It is only tidying: whatever goes wrong, it stays."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f"harken-*/{_NAME}"):
+            if _is_abandoned(path):
+                path.unlink()
+                path.parent.rmdir()
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Whether a socket is ours and nobody listens there."""
+    if path.lstat().st_uid != os.getuid() or not path.is_socket():
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.setblocking(False)
+        try:
+            line.connect(str(path))
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+    return False
 
 
 def _peer(caller: socket.socket) -> int:
