@@ -6,8 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import harken
+from harken.api.runtimes import ImportReport, WatchRequest, watch
 from support.sessions import ClaudeSession, conversation
 
 
@@ -120,6 +123,30 @@ def test_files_passed_over_are_counted_and_named_on_request(tmp_path: Path) -> N
     why = "not a session of any runtime that can be imported"
     assert [{"source": str(files / "other.jsonl"), "why": why}] == report["passed_over"]
     assert (0, 0) == (plain.returncode, verbose.returncode)
+
+
+def test_a_watch_counts_a_file_that_it_passes_over_once(tmp_path: Path) -> None:
+    """#34: however often it has changed; one that has become a session is none of them."""
+    other, late = tmp_path / "other.jsonl", tmp_path / "late.jsonl"
+    other.write_text('{"a":1}\n')
+    late.write_text('{"a":1}\n')
+    looks = 0
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            nonlocal looks
+            looks += 1
+            with other.open("a") as file:
+                file.write('{"a":1}\n')
+            late.write_bytes(conversation("late").data)
+            return looks > 3 or super().wait(timeout)
+
+    with harken.open(tmp_path / "store.db") as repo:
+        request = WatchRequest(paths=(str(tmp_path),), interval=0.01)
+        *_, last = watch(repo, request, stop=Stop())
+
+    assert isinstance(last, ImportReport)
+    assert (1, [str(other)]) == (last.report.skipped, [one.source for one in last.report.passed_over])
 
 
 def test_a_runtimes_home_that_cannot_be_looked_at_stops_nothing(tmp_path: Path) -> None:

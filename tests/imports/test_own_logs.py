@@ -1,4 +1,5 @@
-"""Harken's own logs: a session that was kept while it was written and one that is imported have the same commits."""
+"""Harken's own logs can be imported (#34): one that was kept while it was written and one that is imported have the
+same commits."""
 
 from __future__ import annotations
 

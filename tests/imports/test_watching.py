@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import msgspec
 import pytest
 
 import harken
 from harken import runtimes
 from harken.cli.watch import StopRequest
-from harken.formats.kit.claims import Claim
-from harken.runtimes.files import OpenFile
+from harken.errors import Locked
+from harken.runtimes.files import OpenFile, Unfit
 from harken.runtimes.importer import Importer
+from harken.runtimes.memory import ImportResult
+from harken.runtimes.sources import Reading
 from harken.runtimes.watch import watch
+from harken.store import SqliteStore, Store
+from harken.store.db import Database
 from support.sessions import conversation
 
 from .conftest import age
@@ -99,44 +105,196 @@ def test_watching_nothing_is_a_clear_error(tmp_path: Path) -> None:
     assert "no runtime has left sessions here" in done.stderr
 
 
-def test_a_file_that_fails_is_told_once_and_tried_again_after_growing_pauses(tmp_path: Path) -> None:
-    """#45"""
-    path = tmp_path / "x.jsonl.zst"
-    path.write_bytes(b"not a zstd file")
-    looks: list[float] = []
-    told: list[str] = []
-    clock = 0.0
+class Hours:
+    """A clock that goes on only while `watch` waits, and stops it after so many seconds."""
 
-    class Stop(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
-            nonlocal clock
-            clock += timeout or 0
-            return clock > 300
+    def __init__(self, seconds: float) -> None:
+        self.passed, self.pauses, self._end = 0.0, [0.0], seconds
+        self.then: dict[float, Callable[[], object]] = {}
+        """What happens when so much time has passed."""
 
-    def find() -> list[Path]:
-        return [path]
+        class Stop(threading.Event):
+            def wait(stop, timeout: float | None = None) -> bool:
+                return self._go_on(timeout or 0.0)
 
-    def claim(head: bytes, path: Path) -> Claim:
-        raise AssertionError("never asked")
+        self.stop = Stop()
 
-    runtime = msgspec.structs.replace(runtimes.get("codex"), claim=claim)
-    with harken.open(tmp_path / "store.db") as repo:
+    def _go_on(self, seconds: float) -> bool:
+        self.passed += seconds
+        for instant in sorted(self.then):
+            if instant <= self.passed:
+                self.then.pop(instant)()
+        return self.passed > self._end
+
+    def watch(self, store: Store, path: Path, **options: Any) -> list[ImportResult]:
+        known = [runtimes.get("claude-code")]
+        return list(
+            watch(store, known, lambda: [path], interval=0.5, stop=self.stop, monotonic=lambda: self.passed, **options)
+        )
+
+
+class TestTrouble:
+    """`watch` goes on until it is told to stop (#45)."""
+
+    def test_a_file_that_fails_is_told_once_and_tried_again_after_growing_pauses(
+        self, repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """#45"""
+        path = tmp_path / "x.jsonl.zst"
+        path.write_bytes(b"not a zstd file")
+        hours, looks = Hours(300), list[float]()
         original = OpenFile.read
 
         def read(self: OpenFile, start: int, size: int) -> bytes:
-            looks.append(clock)
+            looks.append(hours.passed)
             return original(self, start, size)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(OpenFile, "read", read)
-            for result in watch(repo.store, [runtime], find, interval=0.5, stop=Stop(), monotonic=lambda: clock):
-                told.append(result.error)
+        monkeypatch.setattr(OpenFile, "read", read)
 
-    assert 1 == len(told)
-    pauses = [later - earlier for earlier, later in itertools.pairwise(looks)]
-    assert pauses == sorted(pauses)
-    assert 60.0 <= pauses[-1] <= 61.0
-    assert len(looks) < 20
+        told = hours.watch(repo.store, path)
+
+        assert ["failed"] == [one.status for one in told]
+        pauses = [later - earlier for earlier, later in itertools.pairwise(looks)]
+        assert pauses == sorted(pauses)
+        assert 60.0 <= pauses[-1] <= 61.0
+        assert len(looks) < 20
+
+    def test_a_file_that_fails_takes_a_tenth_of_a_processor_at_most(
+        self, repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """#45: 33 CPU seconds in 45."""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(conversation("aaa", 3).data)
+        hours, spent = Hours(450), 0.0
+
+        def read(*_: object) -> Reading:
+            nonlocal spent
+            spent += 3.0
+            raise Unfit("too much")
+            yield
+
+        monkeypatch.setattr("harken.runtimes.watch.read_source", read)
+
+        told = hours.watch(repo.store, path, busy=lambda: spent)
+
+        assert (["failed"], True) == ([one.status for one in told], 6.0 <= spent <= 45.0)
+
+    def test_a_file_that_fails_again_after_it_was_well_is_told_again(
+        self, repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "aaa.jsonl"
+        session = conversation("aaa", 3)
+        path.write_bytes(session.data)
+        age(path)
+        hours = Hours(200)
+        path.rename(tmp_path / "away")
+
+        def change(*turns: str) -> None:
+            for turn in turns:
+                session.prompt(turn)
+            path.write_bytes(session.data)
+            age(path, 100 - len(turns))
+
+        hours.then = {20.0: change, 100.0: path.unlink, 150.0: lambda: change("more")}
+
+        told = hours.watch(repo.store, path)
+
+        assert ["failed", "new", "failed", "grown"] == [one.status for one in told]
+
+    def test_a_store_that_another_program_holds_is_waited_for(self, tmp_path: Path) -> None:
+        """#45: after a minute it ended."""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(conversation("aaa", 3).data)
+        age(path)
+        hours = Hours(600)
+        with harken.open(tmp_path / "store.db") as other:
+            store, held = SqliteStore(tmp_path / "store.db", timeout=0.1), contextlib.ExitStack()
+            held.enter_context(other.store.write()).put(b"x")
+            hours.then = {400.0: held.close}
+
+            told = hours.watch(store, path)
+
+            assert [("failed", store.location), ("new", str(path))] == [(one.status, one.source) for one in told]
+            assert "waited" in told[0].error
+            assert path.read_bytes() == other.materialize("aaa", stop="root").bytes
+            store.close()
+
+    def test_a_busy_store_is_asked_less_and_less_often(
+        self, repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """#45"""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(conversation("aaa", 3).data)
+        hours, asked = Hours(600), list[float]()
+
+        def write() -> Any:
+            asked.append(hours.passed)
+            raise Locked("waited")
+
+        monkeypatch.setattr(repo.store, "write", write)
+
+        told = hours.watch(repo.store, path)
+
+        pauses = [later - earlier for earlier, later in itertools.pairwise(asked)]
+        assert (1, sorted(pauses)) == (len(told), pauses)
+        assert 60.0 == pauses[-1]
+
+    def test_a_disk_that_is_full_is_waited_for(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """#45"""
+        session = conversation("aaa", 2)
+        for _ in range(10):
+            session.prompt(os.urandom(100_000).hex())
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        age(path)
+        connect, pages = Database._connect, 200
+
+        def limited(self: Database) -> sqlite3.Connection:
+            connection = connect(self)
+            connection.execute(f"PRAGMA max_page_count={pages}")
+            return connection
+
+        monkeypatch.setattr(Database, "_connect", limited)
+        hours = Hours(600)
+        with harken.open(tmp_path / "store.db") as repo:
+
+            def make_room() -> None:
+                nonlocal pages
+                pages = 100_000
+                for connection in repo.store.db._connections:
+                    connection.execute(f"PRAGMA max_page_count={pages}")
+
+            hours.then = {300.0: make_room}
+
+            told = hours.watch(repo.store, path)
+
+            assert ["failed", "new"] == [one.status for one in told]
+            assert "no room" in told[0].error
+            assert path.read_bytes() == repo.materialize("aaa", stop="root").bytes
+
+    def test_a_home_that_goes_and_comes_back_is_watched_again(self, repo: Any, tmp_path: Path) -> None:
+        home = tmp_path / ".claude" / "projects" / "-work"
+        home.mkdir(parents=True)
+        for name in ("aaa", "bbb"):
+            (home / f"{name}.jsonl").write_bytes(conversation(name).data)
+            age(home / f"{name}.jsonl")
+        looks = 0
+
+        class Looks(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                nonlocal looks
+                looks += 1
+                if looks == 2:
+                    (tmp_path / ".claude").rename(tmp_path / "away")
+                elif looks == 4:
+                    (tmp_path / "away" / "projects" / "-work" / "ccc.jsonl").write_bytes(conversation("ccc").data)
+                    age(tmp_path / "away" / "projects" / "-work" / "ccc.jsonl")
+                    (tmp_path / "away").rename(tmp_path / ".claude")
+                return looks > 6 or super().wait(timeout)
+
+        told = list(repo.watch(environ={"HOME": str(tmp_path)}, interval=0.01, stop=Looks()))
+
+        assert ["aaa", "bbb", "ccc"] == sorted(one.session for one in told)
 
 
 def test_a_tail_that_is_rewritten_while_it_waits_is_a_rewrite(tmp_path: Path) -> None:

@@ -178,25 +178,28 @@ def watch(
 
 def _reported(repo: Repo, outcomes: Iterator[ImportResult]) -> Iterator[ImportAnswer | ImportReport]:
     started = clock.monotonic()
-    counts = dict.fromkeys((*ADDED, "failed", "skipped"), 0)
-    passed: list[PassedOver] = []
+    counts = dict.fromkeys((*ADDED, "failed"), 0)
+    passed: dict[str, PassedOver] = {}
     seen: dict[str, ImportResult] = {}
     changed: set[str] = set()
     for outcome in outcomes:
         for name in ADDED:
             counts[name] += getattr(outcome, name)
-        if outcome.status in ("failed", "skipped"):
-            counts[outcome.status] += 1
-        else:
+        if outcome.status == "failed":
+            counts["failed"] += 1
+        elif outcome.status != "skipped":
             seen[outcome.session] = outcome
+            passed.pop(outcome.source, None)
             changed |= {outcome.session} if outcome.status != "unchanged" else set()
         if outcome.status == "skipped":
-            passed.append(PassedOver(source=outcome.source, why=outcome.error))
+            # `watch` tells it again whenever the file has changed.
+            passed[outcome.source] = PassedOver(source=outcome.source, why=outcome.error)
         else:
             yield _answer(repo, outcome)
     counts |= _count(repo, seen, changed)
     seconds = round(clock.monotonic() - started, 3)
-    yield ImportReport(report=ImportCounts(**counts, seconds=seconds, passed_over=passed))
+    counts["skipped"] = len(passed)
+    yield ImportReport(report=ImportCounts(**counts, seconds=seconds, passed_over=list(passed.values())))
 
 
 def _count(repo: Repo, seen: Mapping[str, ImportResult], changed: AbstractSet[str]) -> dict[str, int]:

@@ -57,6 +57,7 @@ class StopRequest(threading.Event):
 @click.option(
     "--interval", type=click.FloatRange(min=0.05), default=0.5, show_default=True, help="Seconds between looks"
 )
+@click.option("-v", "--verbose", is_flag=True, help="Name the files that were passed over, and why")
 @click.option("--principal", default="", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
 @json_option
 @make_repo
@@ -65,6 +66,7 @@ def watch_command(
     paths: tuple[str, ...],
     runtimes: tuple[str, ...],
     interval: float,
+    verbose: bool,
     principal: str,
     as_json: bool,
 ) -> None:
@@ -96,7 +98,7 @@ def watch_command(
     try:
         for one in watch(repo, request, stop=stop):
             if isinstance(one, ImportReport):
-                show_report(one, as_json=as_json)
+                show_report(one, as_json=as_json, verbose=verbose)
             else:
                 show(one, as_json=as_json)
             ui.flush()

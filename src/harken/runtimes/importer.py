@@ -305,6 +305,7 @@ class Importer:
             return done + self._keep_all(pending)
         except Exception as problem:
             if not pending or memory.is_the_stores(problem):
+                self._done = done  # told by the next run of whoever tries again
                 raise
         # Something in it cannot be kept: one by one, so that it costs nobody else.
         for item in dict.fromkeys(item for item, _ in pending):
@@ -312,6 +313,7 @@ class Importer:
                 done += self._keep_all([pair for pair in pending if pair[0] is item])
             except Exception as problem:
                 if memory.is_the_stores(problem):
+                    self._done = done
                     raise
                 item.has_failed = True
                 done.append(memory.failure_of(item.path, problem))

@@ -6,27 +6,27 @@ that is still being written would only leave commits that the next moment supers
 Whenever a file has changed, all of it is read and compared with what was kept. So that a large file that keeps growing
 does not keep a machine busy, it is read again only after ten times as long as reading it kept a processor busy (on a
 machine that has other things to do, reading takes longer and costs no more); one that fails is tried again after pauses
-that grow to a minute.
+that grow to a minute. So is a store that cannot be written to, since another program holds it or its disk is full.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from harken import clock
 from harken.context.chains import FileStamp
-from harken.errors import Closed
+from harken.errors import Closed, HarkenError
 from harken.store import Store
 
 from .base import Environment, Runtime, chosen
 from .files import Unreadable, as_paths, session_files, starting_points
 from .importer import Importer
-from .memory import ImportResult
+from .memory import ImportResult, failure_of
 from .sources import Reading, Resumption, read_source
 
 QUIET = 2_000_000
@@ -38,13 +38,39 @@ LONGEST_LOOK_AWAY = 0.5
 LONGEST_PAUSE = 60.0
 """Seconds after which a file that failed is tried again at the latest."""
 
+KEPT = ("new", "grown", "rewritten")
+"""What is said of a source of which something was stored."""
 
-class Waiting(msgspec.Struct):
-    """When a file may be read again."""
 
-    until: float = 0.0
-    pause: float = 0.0
-    """How long the last pause after a failure was."""
+class Pauses:
+    """When each source may be tried again, and what was last told of its failing."""
+
+    def __init__(self, monotonic: Callable[[], float], shortest: float) -> None:
+        self._monotonic, self._shortest = monotonic, shortest
+        self._until: dict[str, float] = {}
+        self._pause: dict[str, float] = {}
+        self._told: dict[str, str] = {}
+
+    def left(self, source: str) -> float:
+        """Seconds until it may be tried again; zero or less where it may."""
+        return self._until.get(source, 0.0) - self._monotonic()
+
+    def note_cost(self, source: str, spent: float) -> None:
+        """Trying it kept a processor busy for so long."""
+        self._until[source] = self._monotonic() + PACE * spent
+
+    def note_failure(self, source: str, why: str) -> bool:
+        """It failed; the answer is whether that is news."""
+        self._pause[source] = min(LONGEST_PAUSE, max(self._shortest, 2 * self._pause.get(source, 0.0)))
+        self._until[source] = max(self._until.get(source, 0.0), self._monotonic() + self._pause[source])
+        is_news = self._told.get(source) != why
+        self._told[source] = why
+        return is_news
+
+    def note_success(self, source: str) -> None:
+        """It did not fail."""
+        self._pause.pop(source, None)
+        self._told.pop(source, None)
 
 
 def watch_sessions(
@@ -63,7 +89,9 @@ def watch_sessions(
     starting_points(given, known, environ)
 
     def find() -> Iterator[Path | Unreadable]:
-        return session_files(starting_points(given, known, environ), known)
+        # Where the last folder of sessions has gone, there is nothing to see until one comes back.
+        with contextlib.suppress(HarkenError):
+            yield from session_files(starting_points(given, known, environ), known)
 
     yield from watch(store, known, find, interval=interval, stop=stop, now=now, principal=principal)
 
@@ -80,64 +108,100 @@ def watch(
     busy: Callable[[], float] = clock.processor_seconds,
     principal: str = "",
 ) -> Iterator[ImportResult]:
-    """What became of every file that changed, until `stop` is set or the store is closed. A file that fails is told
-    once, then tried again."""
-    known = tuple(runtimes)
-    waiting: dict[str, Waiting] = {}
+    """What became of every file that changed, until `stop` is set or the store is closed. What fails, a file or the
+    store itself, is told once, then tried again."""
+    known, pauses = tuple(runtimes), Pauses(monotonic, interval)
+    reader = _PacedReader(known, now, pauses, busy)
 
+    @functools.cache
+    def importer() -> Importer:
+        return _importer(store, known, now, principal, reader)
+
+    while not (store.closed or stop.is_set()):
+        results = _told(store, pauses, lambda: importer().run(_due(find(), pauses)))
+        for result in _news(results, pauses):
+            yield result
+            if stop.is_set():
+                return
+        if _rest(store, stop, monotonic, max(interval, pauses.left(store.location))):
+            return
+
+
+def _importer(
+    store: Store, runtimes: Sequence[Runtime], now: clock.Clock, principal: str, reader: _PacedReader
+) -> Importer:
     def is_quiet(stamp: FileStamp) -> bool:
         # A time in the future is nobody's present: such a file is not being written, or its clock is wrong.
         return abs(now() - stamp.modified // 1000) >= QUIET
 
-    def read(path: Path, since: Resumption | None) -> Reading:
+    return Importer(
+        store, runtimes, now=now, principal=principal, settle_tails=is_quiet, read=reader.read, details=False
+    )
+
+
+class _PacedReader:
+    """Reads sources, and notes what that costs."""
+
+    def __init__(
+        self, runtimes: Sequence[Runtime], now: clock.Clock, pauses: Pauses, busy: Callable[[], float]
+    ) -> None:
+        self._runtimes, self._now, self._pauses, self._busy = runtimes, now, pauses, busy
+
+    def read(self, path: Path, since: Resumption | None) -> Reading:
+        """What `read_source` says of a file."""
         spent = 0.0
-        parts = read_source(path, known, since, now)
+        parts = read_source(path, self._runtimes, since, self._now)
         while True:
-            began = busy()
-            part = next(parts, None)
-            # What is done with a part, here or by whoever is told of it, is not the file's.
-            spent += busy() - began
+            began = self._busy()
+            try:
+                part = next(parts, None)
+            finally:
+                # What is done with a part, here or by whoever is told of it, is not the file's.
+                spent += self._busy() - began
+                self._pauses.note_cost(str(path), spent)
             if part is None:
-                break
+                return
             yield part
-        waiting.setdefault(str(path), Waiting()).until = monotonic() + PACE * spent
-
-    def due() -> Iterator[Path | Unreadable]:
-        instant = monotonic()
-        for path in find():
-            wait = waiting.get(str(path)) if isinstance(path, Path) else None
-            if wait is None or wait.until <= instant:
-                yield path
-
-    importer = Importer(store, known, now=now, principal=principal, settle_tails=is_quiet, read=read, details=False)
-    told: dict[str, str] = {}
-    while not (store.closed or stop.is_set()):
-        for result in _until_closed(store, importer.run(due())):
-            if result.status == "failed":
-                wait = waiting.setdefault(result.source, Waiting())
-                wait.pause = min(LONGEST_PAUSE, max(interval, 2 * wait.pause))
-                wait.until = monotonic() + wait.pause
-                if told.get(result.source) == result.error:
-                    continue
-                told[result.source] = result.error
-            else:
-                waiting.setdefault(result.source, Waiting()).pause = 0.0
-            if result.status not in ("unchanged", "skipped"):
-                yield result
-            if stop.is_set():
-                return
-        again = monotonic() + interval
-        while not store.closed and (left := again - monotonic()) > 0:
-            if stop.wait(min(left, LONGEST_LOOK_AWAY)):
-                return
 
 
-def _until_closed(store: Store, results: Iterator[ImportResult]) -> Iterator[ImportResult]:
-    """The results, up to where the store was closed."""
+def _due(found: Iterable[Path | Unreadable], pauses: Pauses) -> Iterator[Path | Unreadable]:
+    """What is not left alone for now."""
+    return (one for one in found if isinstance(one, Unreadable) or pauses.left(str(one)) <= 0)
+
+
+def _told(store: Store, pauses: Pauses, look: Callable[[], Iterator[ImportResult]]) -> Iterator[ImportResult]:
+    """What a look tells, up to where the store was closed. Trouble with the store itself (another program holds it,
+    its disk is full) ends the look and is told like a failure of a file's."""
     try:
-        for result in results:
+        for result in look():
             if store.closed and result.status == "failed":
                 return
+            if result.status in KEPT:
+                pauses.note_success(store.location)
             yield result
     except Closed:
         return
+    except Exception as problem:  # noqa: BLE001  it goes on until it is told to stop
+        if not store.closed:
+            yield failure_of(store.location, problem)
+
+
+def _news(results: Iterable[ImportResult], pauses: Pauses) -> Iterator[ImportResult]:
+    """The results that say something new."""
+    for result in results:
+        if result.status == "failed":
+            if pauses.note_failure(result.source, result.error):
+                yield result
+            continue
+        pauses.note_success(result.source)
+        if result.status != "unchanged":
+            yield result
+
+
+def _rest(store: Store, stop: threading.Event, monotonic: Callable[[], float], seconds: float) -> bool:
+    """Wait until the next look, or until the store is closed; the answer is whether to stop."""
+    again = monotonic() + seconds
+    while not store.closed and (left := again - monotonic()) > 0:
+        if stop.wait(min(left, LONGEST_LOOK_AWAY)):
+            return True
+    return False
