@@ -51,6 +51,16 @@ def chat(folder: Path, typed: str, *options: str) -> subprocess.CompletedProcess
 
 
 class TestThroughAPipe:
+    def test_a_file_of_something_else_is_refused_and_left_alone(self, tmp_path: Path, script: str) -> None:
+        """#1"""
+        (tmp_path / "README").write_text("# Harken\n")
+
+        done = chat(tmp_path, "Hello\n", "--model", script, "--resume", "README")
+
+        assert (2, "") == (done.returncode, done.stdout)
+        assert "README is not a session log" in done.stderr
+        assert "# Harken\n" == (tmp_path / "README").read_text()
+
     def test_a_new_chat_is_kept_in_this_folder_and_can_be_resumed(self, tmp_path: Path, script: str) -> None:
         done = chat(tmp_path, "make Jack\n", "--model", script)
 

@@ -24,7 +24,7 @@ from typing import Literal
 
 from harken.errors import BadRequest, HarkenError, Locked, NotFound, Poisoned
 from harken.files import sync_folder
-from harken.formats.session_log import LogRecord, read_records
+from harken.formats.session_log import LogRecord, may_be_log, read_records
 
 Ack = Literal["disk", "os"]
 
@@ -186,6 +186,8 @@ class LogWriter:
             if self.size == 0:  # new, or left by somebody who died before the folder knew of it
                 os.fsync(self._fd)
                 sync_folder(self.path.parent)
+            elif not may_be_log(self.chunks()):
+                raise BadRequest(f"{path} is not a session log", hint="nothing was written to it; give another path")
             if ack == "os":
                 self._syncer.start(self._fd)
         except OSError as problem:

@@ -6,7 +6,7 @@ Reads v2, the older v1 and the dialect that smallchat shipped, line by line; wri
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from harken.events import Event, Output
 from harken.formats.base import Format, Written
@@ -65,6 +65,26 @@ def claim(head: bytes, path: str = "") -> Claim:
     return Claim(score=90, reason="its first line has `event_type`, and an agent or a message id")
 
 
+_BEGINNINGS = (b'{"message_id":', b'{"event_type":', b'{"agent_id":')
+_SPACES = b" \t\r\0"  # a power cut may leave NULs where nothing was written yet
+
+
+def may_be_log(chunks: Iterable[bytes]) -> bool:
+    """Whether a file may be gone on with as a session log: some line of it is one's, or it holds nothing but torn
+    beginnings of a first line, which is all that a crash may have left."""
+    torn = True
+    for record in read_records(chunks):
+        data = record.data
+        if data is not None and "event_type" in data and ("message_id" in data or "agent_id" in data):
+            return True
+        torn = torn and data is None and (record.problem == BLANK or _begins(record.raw.translate(None, _SPACES)))
+    return torn
+
+
+def _begins(line: bytes) -> bool:
+    return any(line.startswith(known) or known.startswith(line) for known in _BEGINNINGS)
+
+
 FORMAT = Format(
     name="session-log-v2",
     media_type="application/x-ndjson",
@@ -101,6 +121,7 @@ __all__ = [
     "first_digits",
     "instant_of",
     "main_agent",
+    "may_be_log",
     "normalise",
     "owner",
     "read",
