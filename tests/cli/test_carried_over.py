@@ -13,7 +13,7 @@ from harken import runtimes
 from harken.context import Tracker, TrackerSettings
 from harken.errors import BadRequest
 from harken.events import Metric, Prompt, Response
-from harken.events.tally import Figures
+from harken.events.figures import Figures
 from harken.repo import Repo
 from harken.repo.counting import SessionFigures, TotalFigures
 from harken.runtimes.importer import Importer

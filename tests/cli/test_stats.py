@@ -12,7 +12,7 @@ import pytest
 from harken import runtimes
 from harken.context import Tracker, TrackerSettings
 from harken.events import Metric, Prompt, Response
-from harken.events.tally import Figures
+from harken.events.figures import Figures
 from harken.repo import Repo
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer

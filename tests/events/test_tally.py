@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.events import Error, Event, Metric, Prompt, Response, System, Tokens, ToolCall, ToolResult, TranscriptEdit
-from harken.events.tally import NO_TOKENS, Prompts, Tally
+from harken.events.figures import Prompts
+from harken.events.tally import NO_TOKENS, Tally
 from harken.formats import get
 from support.events import events
 

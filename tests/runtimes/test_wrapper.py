@@ -30,7 +30,8 @@ SAID = (Prompt, Response, ToolCall, ToolResult)
 
 def wrapped(lab: Lab, runtime: str, prompt: str, *options: str, **how: Any) -> Run:
     """`harken run` with one prompt; the program may do anything in its own folder."""
-    words = ("-p", prompt, *FREE[runtime]) if runtime == "claude-code" else ("exec", *FREE[runtime], prompt)
+    free = (*FREE[runtime], *how.pop("resume", ()))
+    words = ("-p", prompt, *free) if runtime == "claude-code" else ("exec", *free, prompt)
     return lab.run("harken", "run", runtime, *options, "--", *words, **how)
 
 
@@ -114,10 +115,40 @@ def test_sub_agents_of_a_wrapped_run_have_chains_of_their_own(lab: Lab) -> None:
     assert len(names) == 2
     main, sub = names
     assert [e.content for e in conversation(lab, main) if isinstance(e, (Prompt, Response))] == ["Delegate.", "Done."]
-    assert [e.content for e in conversation(lab, sub) if isinstance(e, Prompt)] == ["SUB-ONE: look"]
+    told = [e.content for e in conversation(lab, sub) if isinstance(e, (Prompt, Response))]
+    assert told == ["SUB-ONE: look", "The report of SUB-ONE."], "#29"
     [answer] = [item for item in anthropic_items(lab.model.asked("SUB-ONE")[-1]) if item.kind == "result"]
     told = conversation(lab, answer.text)
     assert [type(event) for event in told] == [Prompt, ToolCall], "the tool asked for the sub-agent that called it"
+
+
+@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+def test_a_running_session_has_the_figures_of_its_file(lab: Lab, runtime: str) -> None:
+    """#29: after a run, after a second one that goes on with it, and with a sub-agent."""
+    ask_for = {"description": "look", "subagent_type": "general-purpose", "run_in_background": False}
+    lab.model.play([Say("One.")], [Say("Two.")])
+    assert wrapped(lab, runtime, "First.").code == 0
+    [session] = lab.run("harken", "sessions", "--json").lines
+    again = ("--resume", session["session"]) if runtime == "claude-code" else ("resume", session["session"])
+    assert wrapped(lab, runtime, "Second.", resume=again).code == 0
+    if runtime == "claude-code":
+        lab.model.play([Say("Looking."), ask("claude-code")], [Say("The report of SUB-ONE.")], to="SUB-ONE")
+        lab.model.play([Call("Agent", ask_for | {"prompt": "SUB-ONE: look"})], [Say("Done.")])
+    else:
+        lab.model.play([Say("Three.")])
+    assert wrapped(lab, runtime, "Third.", resume=again).code == 0
+
+    live = figures(lab, session["session"])
+    take_in(lab)
+
+    assert live == figures(lab, session["session"])
+
+
+def figures(lab: Lab, session: str) -> tuple[Any, ...]:
+    """What a session used and cost, alone and with its agents."""
+    [found] = lab.run("harken", "stats", "--json", session).lines
+    both = (found, found["with_agents"] or {})
+    return tuple((one.get("usage"), one.get("cost_usd_micros"), one.get("responses")) for one in both)
 
 
 def test_the_program_dies_and_what_it_knew_stays(lab: Lab) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from harken.context import Tracker, TrackerSettings
-from harken.events import Prompt, Response
+from harken.events import Metric, Prompt, Response
 from harken.repo import Repo
 from harken.store.base import SessionRow
 from harken.store.memory import MemoryStore
@@ -60,3 +60,17 @@ def test_a_run_from_a_commit_hangs_from_it() -> None:
     second = repo.commit(say(fork, "more"))
     assert (second.parent, second.forked_from) == (first.id, "")
     assert msgspec.structs.asdict(repo.commit("live/S"))["id"] == source.id
+
+
+def test_the_cost_of_a_second_run_may_include_the_firsts() -> None:
+    """#29: Claude Code goes on from what the session has cost; a report of less begins anew."""
+    repo = Repo(MemoryStore())
+    costs = []
+    for run in ([0.25, 0.5], [0.75, 1.0], [0.125]):
+        tracker = live(repo)
+        for cost in run:
+            tracker.feed([Metric(cost_usd=cost, status="success", time=3_000_000)])
+            tracker.checkpoint("turn_boundary")
+            costs.append(repo.store.sessions()[0].cost_usd_micros)
+    assert [250_000, 500_000, 750_000, 1_000_000, 1_125_000] == costs
+    assert 1_125_000 == next(iter(repo.stats(["S"]))).figures.cost_usd_micros

@@ -6,12 +6,13 @@ import json
 import signal
 import subprocess
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import harken
 from harken.events import Error, Event, Metric, Prompt, Response, System, ToolCall, ToolResult
-from support.stream_lines import SESSION, THREAD, answers, calls, init, item, result, says, thread, turn_completed
+from support.stream_lines import SESSION, THREAD, answers, calls, init, item, result, says, step, thread, turn_completed
 
 from .conftest import Bench
 
@@ -232,6 +233,40 @@ def test_a_sub_agent_has_a_chain_of_its_own(bench: Bench) -> None:
     assert (first.spawned_from["session"], first.spawned_from["call_id"]) == (SESSION, "t1")
 
 
+class TestTheWordsOfASubAgent:
+    """#29: Claude Code is made to print them for the record."""
+
+    SUB: ClassVar = {"parent_tool_use_id": "t1", "agent_id": "a77"}
+    LATE: ClassVar = {"parent_tool_use_id": "t2", "agent_id": "a78"}
+    STARTED: ClassVar = step(
+        {"type": "system", "subtype": "task_started", "tool_use_id": "t2", "is_backgrounded": True}
+    )
+    STEPS: ClassVar = [
+        init(),
+        calls("Agent", "t1"),
+        calls("Agent", "t2"),
+        STARTED,
+        says("Looking.", 2, **SUB),
+        calls("Bash", "t3", 2, **SUB),
+        says("In the background.", 3, **LATE),
+        result("Done."),
+    ]
+    STREAM: ClassVar = ("claude-code", "--", "-p", "hi", "--output-format", "stream-json", "--verbose")
+
+    def test_are_recorded_and_not_shown(self, bench: Bench) -> None:
+        done = bench.run(self.STEPS, *self.STREAM)
+
+        assert "1" == bench.notes["env"]["CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"]
+        assert ["Looking.", "Bash"] == said(bench.events(f"{LIVE}/a77"))
+        shown = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [s["line"] for s in self.STEPS[:4] + self.STEPS[5:]] == shown, "an agent in the background is shown"
+
+    def test_are_shown_to_whoever_asks_for_them(self, bench: Bench) -> None:
+        done = bench.run(self.STEPS, *self.STREAM, "--forward-subagent-text")
+
+        assert [s["line"] for s in self.STEPS] == [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def test_a_store_that_cannot_be_written_does_not_stop_the_run(bench: Bench) -> None:
     steps = [init(), {"touch": "ready"}, {"sleep": 0.5}, says("Hello."), result("Hello.")]
     child = bench.start(steps, "claude-code", "--", "-p", "hi")
@@ -243,15 +278,17 @@ def test_a_store_that_cannot_be_written_does_not_stop_the_run(bench: Bench) -> N
 
 
 def test_a_wrapper_that_is_killed_leaves_what_it_had_committed(bench: Bench) -> None:
-    steps = [init(), says("Before."), calls("Bash", "t1"), {"tool": ["harken", "current-context"]}, {"touch": "ready"}]
+    tools = [{"tool": ["harken", "current-context"]}, {"tool": ["sh", "-c", "echo $HARKEN_CONTEXT_SOCKET > socket"]}]
+    steps = [init(), says("Before."), calls("Bash", "t1"), *tools, {"touch": "ready"}]
     child = bench.start([*steps, {"sleep": 2}], "claude-code", "--", "-p", "hi")
     bench.wait_for("ready")
     child.kill()
     child.wait(30)
     assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash"]
-    assert len(list((bench.folder / "run").iterdir())) == 1, "nobody could take its socket away"
+    left = Path((bench.folder / "socket").read_text().strip())
+    assert left.exists(), "nobody could take it away"
     bench.run(TURN, "claude-code", "--", "-p", "again")
-    assert list((bench.folder / "run").iterdir()) == [], "#39"
+    assert not left.parent.exists(), "#39"
     assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash", "again", "Hello."]
 
 

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from harken.events import Event, Metric
+from harken.events.figures import Figures
 from harken.events.records import SessionRecord
-from harken.events.tally import Figures, Tally
+from harken.events.tally import Tally
 
 
 def stats(events: Iterable[Event]) -> Figures:

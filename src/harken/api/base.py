@@ -10,7 +10,7 @@ import msgspec
 from harken import clock
 from harken.errors import BadRequest
 from harken.events import Tokens
-from harken.events.tally import Figures
+from harken.events.figures import Figures
 
 
 class ApiRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,7 +19,7 @@ from harken.errors import Closed, Conflict, HarkenError, Locked
 from harken.events import Event, Metric, Output, System, TranscriptEdit
 from harken.events.cbor import decode_events, encode_event, encode_events
 from harken.events.edits import apply
-from harken.events.tally import Tally
+from harken.events.tally import MICROS, Tally
 from harken.formats.base import count
 from harken.store.base import Commit, Draft, Name, SessionRow, Store, Writer
 
@@ -110,6 +110,8 @@ class Tracker:
         self._row = known or settings.row or SessionRow(session=settings.session_id, runtime=settings.template)
         self._spent, self._spent_kept, self._spent_before = Tally(), 0, self._row.cost_usd_micros
         """What this run has cost, how much of that the row says already, and what the session's others have cost."""
+        self._cost_at_start = self._row.cost_usd_micros or 0
+        """What the session had cost when this run began, until a report is known to include it or not."""
         self._alone = True
         """Whether nobody else has gone on with the session: what two streams say cannot be counted for a replay."""
         self._tip = repo.store.get_commit(self._row.tip or parent) if self._row.tip or parent else None
@@ -264,13 +266,16 @@ class Tracker:
                 state=msgspec.json.encode(kept) if self._alone and self._branch is None else b"",
             )
             spent = self._spent_with(work.events)
-            row = self._save(writer, row, known, spent.cost_usd_micros)
+            included = self._included(spent)
+            row = self._save(writer, row, known, spent.cost_usd_micros, (self._spent_before or 0) - included)
             if (branch := self._branch) is not None and self._follows:
                 writer.move(branch.name, kind="branch", to=tip.id, expect=branch.target, time=tip.time, record=False)
         if branch is not None:
             self._branch = msgspec.structs.replace(branch, target=tip.id)
         self._tip, self._row, self._kept = tip, row, kept
         self._spent, self._spent_kept = spent, spent.cost_usd_micros or 0
+        if included:
+            self._spent_before, self._cost_at_start = (self._spent_before or 0) - included, 0
 
     def _meet(self, row: SessionRow | None) -> None:
         """Go on from where the session is now. Nobody else can write meanwhile, so the row is the newest there is."""
@@ -295,13 +300,20 @@ class Tracker:
             spent.metric(event)
         return spent
 
-    def _save(self, writer: Writer, row: SessionRow, known: SessionRow | None, spent: int | None) -> SessionRow:
+    def _included(self, spent: Tally) -> int:
+        """How much of what the session had cost before is in this run's own report: Claude Code goes on from there."""
+        told = spent.process_cost
+        return self._cost_at_start if told is not None and round(told * MICROS) >= self._cost_at_start else 0
+
+    def _save(
+        self, writer: Writer, row: SessionRow, known: SessionRow | None, spent: int | None, before: int
+    ) -> SessionRow:
         """Save the session's row, with what the run says of itself. Where the session has a chain made from its file,
         it stays on that one, and stands at this one only while this one is above it; an import made meanwhile finds
         the rest by itself."""
         said = {name: text for name in RUN_FACTS if (text := getattr(self._facts, name))}
         if spent is not None:
-            said["cost_usd_micros"] = (self._spent_before or 0) + spent
+            said["cost_usd_micros"] = before + spent
         if known is None or not self._is_from_file(known):
             return writer.save_session(msgspec.structs.replace(row, **said), expect=row.version)
         told = msgspec.structs.replace(known, **said)

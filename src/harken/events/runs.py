@@ -8,6 +8,8 @@ from .base import Event, Tokens
 
 EMBEDDED = "embedded"
 SO_FAR = "so_far"
+AGENT = "agent"
+AGENTS = "agents"
 
 
 class Metric(Event, frozen=True, kw_only=True, gc=False):
@@ -27,7 +29,9 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     `error_max_budget_usd`. The figures are then the run's own."""
     scope: str = ""
     """What else the figures are of than one request or a run that ended: `embedded`, a request that another agent's
-    record tells of; `so_far`, everything the process has done until now."""
+    record tells of; `so_far`, everything the process has done until now; `agent`, a request of a sub-agent, as the
+    stream of the agent that started it tells; `agents`, what the sub-agents of a process used together beyond what
+    their requests told, of which the last report of a `request_id` stands."""
     model: str = ""
     request_id: str = ""
     """With `api_id` the key under which usage is counted once."""

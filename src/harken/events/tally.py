@@ -20,9 +20,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from .base import LARGEST_COUNT, Event, Tokens, clean
+from .figures import Figures, Prompts
 from .messages import Prompt, Response, System
 from .records import by_record
-from .runs import EMBEDDED, SO_FAR, Error, Metric
+from .runs import AGENT, AGENTS, EMBEDDED, SO_FAR, Error, Metric
 from .session import TranscriptEdit
 from .tools import ToolCall, ToolResult
 
@@ -47,6 +48,8 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     cost_usd: float | None = None
     nested: bool = False
     """Known only from a record that embeds another agent's: it counts where its id is seen nowhere else."""
+    agent: bool = False
+    """A sub-agent's, as the stream of the agent that started it tells: no run's total includes it."""
 
     @property
     def tokens(self) -> Tokens:
@@ -62,37 +65,6 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
 
 Requests = dict[str, RequestUsage]
 """By `<API message id> <request id>`."""
-
-
-class Prompts(msgspec.Struct, kw_only=True):
-    """What stood in the user's place, by record."""
-
-    human: int = 0
-    """A person wrote it."""
-    injected: int = 0
-    """Another agent or the harness put it there."""
-    tool_result: int = 0
-
-
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of a session, or of several: what `import` reports and `stats` prints."""
-
-    usage: Tokens = Tokens()
-    prompts: Prompts = msgspec.field(default_factory=Prompts)
-    injected: dict[str, int] = {}
-    """Injected prompts by what they are."""
-    tools: dict[str, int] = {}
-    """Calls by the tool's name, the most frequent first."""
-    responses: int = 0
-    errors: int = 0
-    compactions: int = 0
-    requests: int = 0
-    """Requests whose usage is known, each once."""
-    models: dict[str, Tokens] = {}
-    """Usage by model, where it is known per request."""
-    cost_usd_micros: int | None = None
-    started: int | None = None
-    ended: int | None = None
 
 
 class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -116,6 +88,8 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What finished processes cost."""
     process_cost: float | None = None
     """What the present process has cost so far: each of its reports includes the ones before."""
+    agents: dict[str, Tokens] = {}
+    """What sub-agents used beyond what their requests tell, by process: it counts where those requests do."""
     started: int | None = None
     ended: int | None = None
 
@@ -207,10 +181,13 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         """What a metric says: of a request, of a whole run, or of the process so far."""
         if metric.ends_run or metric.scope == SO_FAR:
             self.run(metric.tokens, metric.cost_usd)
+        elif metric.scope == AGENTS:
+            self.agents[_plain(metric.request_id)] = metric.tokens.possible
         else:
             told = metric.tokens.possible
             counts = (told.input, told.output, told.cache_read, told.cache_write)
-            usage = RequestUsage(*counts, metric.model, metric.cost_usd, metric.scope == EMBEDDED)
+            kind = (metric.scope == EMBEDDED, metric.scope == AGENT)
+            usage = RequestUsage(*counts, metric.model, metric.cost_usd, *kind)
             self.request(metric.api_id, metric.request_id, usage)
 
     def run(self, tokens: Tokens | None, cost_usd: float | None) -> None:
@@ -237,6 +214,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             prompts=msgspec.structs.replace(self.prompts),
             origins=dict(self.origins),
             tools=dict(self.tools),
+            agents=dict(self.agents),
             requests={},
         )
 
@@ -251,8 +229,10 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     def take(self, other: Tally) -> None:
         """Count another session, file or agent along; a request that both have counts once."""
         self._take_counts(other)
+        self.agents |= other.agents
         if other._run_stands():
             # It has no key that another session could share, and stands in for that session's requests.
+            merge_requests(self.requests, {key: usage for key, usage in other.requests.items() if usage.agent})
             self.unnamed += other.runs
             self.unnamed_cost = _plus(self.unnamed_cost, other._cost())
         else:
@@ -290,9 +270,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     @property
     def tokens(self) -> Tokens:
         """All tokens; zero where no model was asked, unknown where one answered and nobody counted."""
-        if self._run_stands():
-            return self.runs.possible
-        total = self._by_request().possible
+        total = ((self.runs if self._run_stands() else self._by_request()) + self._by_agents()).possible
         if total == self.runs == Tokens() and not (self.responses or self.tools or self.requests):
             return NO_TOKENS
         return total
@@ -325,7 +303,11 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         )
 
     def _by_request(self) -> Tokens:
-        return _total([*self.counted().values(), self.unnamed])
+        return _total([*(usage for usage in self.counted().values() if not usage.agent), self.unnamed])
+
+    def _by_agents(self) -> Tokens:
+        told = [usage for usage in self.counted().values() if usage.agent]
+        return _total([*told, *self.agents.values()]) if told else Tokens()
 
     def _run_stands(self) -> bool:
         """Whether the runs' own totals stand over their requests': while a message streams its output is not known."""

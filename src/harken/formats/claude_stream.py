@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from harken.clock import parse_instant
-from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, Tokens, ToolCall
+from harken.events import Error, Event, Metric, Output, Prompt, Response, System, Thinking, Tokens, ToolCall
 from harken.events.base import clean, figure
+from harken.events.runs import AGENT, AGENTS
 from harken.events.tally import SYNTHETIC
 
 from .base import Format
@@ -42,6 +43,11 @@ class ClaudeStreamReader:
         """The session the stream is of, once a line of it has named one."""
         self._offset = 0
         self._totals = Tokens()
+        self._used, self._used_by_main = Tokens(), Tokens()
+        """What the process has used up to its last result, and how much of that its main conversation."""
+        self._agents: dict[str, Tokens] = {}
+        """What the requests of sub-agents used, as far as the stream tells."""
+        self._run = ""
 
     def feed(self, line: bytes) -> list[Event]:
         """The events on the next line, which may lack its newline."""
@@ -70,6 +76,9 @@ class ClaudeStreamReader:
             "api_id": _text(inner, "id") if inner is not None else "",
         }
         made = list(self._events(record, inner, raw)) or [Output(raw=raw)]
+        if shared["agent_id"]:
+            made = [self._of_agent(event, str(shared["api_id"])) for event in made]
+        self._run = self._run or name
         return [event.replace(index=index, **shared) for index, event in enumerate(made)]
 
     def _events(self, record: Record, body: Record | None, raw: bytes) -> Iterator[Event]:
@@ -88,18 +97,34 @@ class ClaudeStreamReader:
             known = isinstance(kind, str) and kind in QUIET
             yield Output(raw=raw, why="" if known else f"unknown record type {kind!r}")
 
+    def _of_agent(self, event: Event, api_id: str) -> Event:
+        """An event on a sub-agent's line. What its requests used is no part of what the main conversation did."""
+        if not isinstance(event, Metric):
+            return event
+        self._agents[f"{api_id} {event.request_id}"] = event.tokens
+        told: Metric = event.replace(scope=AGENT)
+        return told
+
     def _result(self, record: Record) -> Iterator[Event]:
-        """A turn's end: the tokens of the turn, and the cost of the whole session so far, as the line has it."""
+        """A turn's end: the tokens of the turn, and the cost of the whole session so far, as the line has it. Once a
+        sub-agent has said something, the turn's are those of the main conversation, and the rest is told beside it."""
         metric = run_metric(record)
         total = _model_totals(record, "modelUsage")
         # Newer builds say what the turn added; the totals of a resumed session begin with those before it.
         added = _model_totals(record, "model_usage_since_last_result")
         if added is None and total is not None:
             added = _difference(total, self._totals)
-        if added is not None:
-            metric = metric.with_tokens(added)
         self._totals = total or self._totals
+        by_main = metric.tokens
+        self._used += added or Tokens()
+        self._used_by_main += by_main
+        if added is not None and (not self._agents or by_main.output is None):
+            metric = metric.with_tokens(added)
         yield metric
+        if self._agents and added is not None:
+            told = sum(self._agents.values(), self._used_by_main)
+            rest = Metric(scope=AGENTS, request_id=self._run)
+            yield rest.with_tokens(_difference(self._used, told))
         if record.get("is_error") is True:
             yield Error(message=_text(record, "result") or _text(record, "subtype"))
 
@@ -122,7 +147,9 @@ def _assistant(record: Record, body: Record | None, raw: bytes) -> Iterator[Even
         event = assistant_event(block, model)
         yield Error(message=event.content) if record.get("error") and isinstance(event, Response) else event
     if model != SYNTHETIC and (metric := metric_of(record, body)) is not None:
-        yield metric.replace(model=model, request_id=_text(record, "request_id"))
+        # Until a message says why it stopped, its output is no more than what it had when it began.
+        known = metric if body.get("stop_reason") else metric.replace(output_tokens=None)
+        yield known.replace(model=model, request_id=_text(record, "request_id"))
 
 
 def _flat(record: Record, raw: bytes) -> Event:

@@ -11,7 +11,7 @@ import msgspec
 from harken import ids
 from harken.analytics import SessionTotals, count_records
 from harken.context import file_records, find_remembered, get_session, session_records
-from harken.events.tally import Figures
+from harken.events.figures import Figures
 from harken.store import SessionRow, Store
 
 from .looking import open_file

@@ -171,6 +171,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether stdin is a stream of JSON lines rather than text of the prompt."""
     echoes_prompts: bool = False
     """Whether the output repeats prompts that are typed into the running session."""
+    wants_more: bool = False
+    """Whether the user asked for the lines that `Launcher.more` makes it print."""
 
 
 class StreamReader(Protocol):
@@ -225,6 +227,11 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     """The user's words with what a template says, where the runtime's own options go; the user's come later and win."""
     quiet: Mapping[str, str] = {}
     """Environment that is set unless the user has set it: no traffic but the conversation's own."""
+    more: Mapping[str, str] = {}
+    """Environment that makes it print more than it would by itself, for the record; set unless the user has set it."""
+    more_lines: Callable[[], Callable[[dict[str, Any]], bool]] = lambda: lambda line: False
+    """For one run, a function that takes every line of it and says whether it is there only because of `more`: the
+    user is not shown it."""
     full_prompt: Callable[[str, str], str] = prompt_then_stdin
     """The prompt as the runtime puts it together from its argument and what was piped in."""
     typed: Callable[[dict[str, Any]], str] = lambda line: ""

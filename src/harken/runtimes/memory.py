@@ -22,7 +22,8 @@ from harken import __version__, ids
 from harken.context import session_records
 from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, remember
 from harken.errors import Closed, Corrupt, HarkenError, Locked
-from harken.events.tally import Figures, Tally
+from harken.events.figures import Figures
+from harken.events.tally import Tally
 from harken.formats.facts import FileFacts
 from harken.store import SessionRow, Store, Writer
 

@@ -139,6 +139,8 @@ class _Run:
         self._plan = plan
         self._recorder = recorder
         self._display = Display(self._launch.shown, plan.show, out=output.show, note=output.note)
+        self._is_more = self._launch.more_lines()
+        self._hides_more = not plan.wants_more and not self._launch.more.keys() & request.environ.keys()
         self._stdin = output.stdin
         self._now = now
         self._buffer = bytearray()
@@ -152,7 +154,7 @@ class _Run:
         server = ContextSocket(self._request.socket_folder, self._answer)
         try:
             sockets = dict.fromkeys(SOCKETS, str(server.path))
-            env = dict(self._launch.quiet) | dict(self._request.environ) | sockets
+            env = {**self._launch.quiet, **self._launch.more, **self._request.environ, **sockets}
             with SignalForwarder() as signals, self._start(program, env) as child:
                 self._child = child
                 signals.forward_to(child.pid)
@@ -252,7 +254,8 @@ class _Run:
         self._typed()
         if line.strip():
             self._recorder.line(line, found)
-        self._display.line(line, found)
+        if not (self._is_more(found) and self._hides_more):
+            self._display.line(line, found)
 
     def _prompt(self) -> None:
         """Record the prompt, which the stream does not repeat, before the first thing the runtime says."""

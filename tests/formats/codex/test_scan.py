@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harken.analytics import stats
 from harken.errors import BadRequest
 from harken.events import Output
-from harken.events.tally import Prompts
+from harken.events.figures import Prompts
 from harken.formats import Delta
 from harken.formats.codex import read, record_names, scan, split
 from support.rollouts import THREAD, Rollout, message

@@ -69,6 +69,7 @@ def _plan(words: Sequence[str], resume: str) -> Plan:
         show=_SHOW[asked, verbose],
         typed_lines=said.options.get("--input-format") == "stream-json",
         echoes_prompts="--replay-user-messages" in said.options,
+        wants_more="--forward-subagent-text" in said.options,
     )
 
 
@@ -93,6 +94,22 @@ def _owner(line: dict[str, Any]) -> LineOwner:
     session = _text(line.get("session_id")) if begins else ""
     call = _text(line.get("parent_tool_use_id"))
     return LineOwner(session=session, agent=(_text(line.get("agent_id")) or call) if call else "", call=call)
+
+
+class _MoreLines:
+    """Which lines are words of a sub-agent. By itself the program prints those of agents in the background alone."""
+
+    def __init__(self) -> None:
+        self._background: set[str] = set()
+
+    def __call__(self, line: dict[str, Any]) -> bool:
+        if line.get("subtype") == "task_started" and line.get("is_backgrounded"):
+            self._background.add(_text(line.get("tool_use_id")))
+        call, message = _text(line.get("parent_tool_use_id")), line.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        if line.get("type") != "assistant" or not call or call in self._background or not isinstance(content, list):
+            return False
+        return all(isinstance(block, dict) and block.get("type") in ("text", "thinking") for block in content)
 
 
 def _shown(line: bytes, found: dict[str, Any], show: str) -> ShownLine:
@@ -146,4 +163,7 @@ LAUNCH = Launcher(
         "DISABLE_TELEMETRY": "1",
         "DISABLE_ERROR_REPORTING": "1",
     },
+    # What `--forward-subagent-text` asks for; versions that do not know the option would refuse to start with it.
+    more={"CLAUDE_CODE_FORWARD_SUBAGENT_TEXT": "1"},
+    more_lines=_MoreLines,
 )
