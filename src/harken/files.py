@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -22,13 +25,13 @@ def write_whole(path: Path, data: bytes, *, replace: bool = False) -> None:
         if replace:
             scratch.replace(path)
         else:
-            _name(scratch, path)
+            give_name(scratch, path)
     finally:
         scratch.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
-def _name(scratch: Path, path: Path) -> None:
+def give_name(scratch: Path, path: Path) -> None:
     """Give the file its name; unlike a rename, a link refuses to replace what came meanwhile."""
     try:
         os.link(scratch, path)
@@ -40,10 +43,32 @@ def _name(scratch: Path, path: Path) -> None:
         scratch.rename(path)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, for their owner alone, and put their names on the disk.
+
+    Without that a power cut could take the folder away with everything in it, however well that was synced."""
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(made):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    for folder in made:
+        sync_folder(folder.parent)
+
+
 def sync_folder(path: Path) -> None:
     """Make sure that the names in a folder are on the disk."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(folder)
+        with _not_offered():
+            os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextlib.contextmanager
+def _not_offered() -> Iterator[None]:
+    """Some file systems cannot sync a folder, and say so: there is nothing more to do then."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise

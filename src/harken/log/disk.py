@@ -120,7 +120,8 @@ class LogLock:
     def _take(self) -> int:
         while True:
             try:
-                fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+                fd = _regular(os.open(self.path, flags, 0o600), self.path)
             except FileNotFoundError:
                 raise NotFound(
                     f"there is no folder {self._log.parent}", hint="make the folder first, or give another path"
@@ -182,6 +183,7 @@ class LogWriter:
         self._syncer = _Syncer()
         try:
             self._fd = self._open()
+            self._claim()
             self.size = os.fstat(self._fd).st_size
             if self.size == 0:  # new, or left by somebody who died before the folder knew of it
                 os.fsync(self._fd)
@@ -204,6 +206,16 @@ class LogWriter:
         except FileNotFoundError:
             pass
         return os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+
+    def _claim(self) -> None:
+        """Lock the log itself too: the file beside it names the holder, but anybody may remove it."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Locked(
+                f"{self.path} is being written by another process, whose lock file is gone",
+                hint="close the other session, or open this one with readonly=True",
+            ) from None
 
     def chunks(self, start: int = 0) -> Iterator[bytes]:
         """What is in the file."""
@@ -288,6 +300,9 @@ class LogWriter:
             if mine:
                 self._syncer.stop()
             if self._fd >= 0:
+                if mine:  # a child that was forked off meanwhile has the file open, and would keep it locked
+                    with suppress(OSError):
+                        fcntl.flock(self._fd, fcntl.LOCK_UN)
                 os.close(self._fd)
                 self._fd = -1
             if mine:

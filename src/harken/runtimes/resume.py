@@ -19,7 +19,7 @@ from harken.context.chains import recall
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events.records import by_record
-from harken.files import write_whole
+from harken.files import make_folder, write_whole
 from harken.formats import Loss, Written
 from harken.store import Commit, Store
 
@@ -164,7 +164,7 @@ def _restore_side_files(store: Store, session: str, writer: ResumeWriter, place:
 def write_new(path: Path, data: bytes) -> None:
     """Write a file of the new session, in folders for its owner's eyes alone."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(path.parent)
         write_whole(path, data)
     except OSError as problem:
         raise HarkenError(

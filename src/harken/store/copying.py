@@ -13,7 +13,7 @@ import msgspec
 
 from harken import ids
 from harken.errors import Conflict, HarkenError
-from harken.files import sync_folder
+from harken.files import give_name, sync_folder
 
 from . import sql
 from .values import Draft
@@ -38,7 +38,7 @@ def copy_file(store: SqliteStore, path: str | os.PathLike[str]) -> int:
     try:
         os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         _copy_pages(store, partial)
-        os.link(partial, target)  # unlike a rename, refuses to replace what came meanwhile
+        give_name(partial, target)
         sync_folder(target.parent)
         return target.stat().st_size
     except FileExistsError:
@@ -66,7 +66,8 @@ def _copy(db: Database, partial: Path) -> None:
         copy = sqlite3.connect(partial, isolation_level=None)
         try:
             source.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+            # In the mode that every store is opened in: whoever looks at the copy would change its header otherwise.
+            copy.execute("PRAGMA journal_mode = WAL").fetchall()
             fact = ("epoch", secrets.token_hex(16))
             copy.execute(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
         finally:

@@ -130,7 +130,7 @@ class Database:
         self._file = (0, 0)
         self.newest_change: Row = ()  # of the feed, as it was written here; while it is the same it needs no check
         try:
-            self._file = enlist(path, self, make=self.writable)
+            self._file = enlist(path, self, make=self.writable, newest=steps[-1][0])
             if self.writable:
                 self.lock = FairLock(f"{self.path}-lock", timeout=timeout)
         except OSError as error:

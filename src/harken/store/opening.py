@@ -13,11 +13,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import mmap
 import os
 import re
 import secrets
-import sqlite3
+import stat
 import struct
 import threading
 import time
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from harken import clock, ids
 from harken.errors import BadRequest, Corrupt, Locked, NotFound
+from harken.files import make_folder, sync_folder
 
 from . import forking, sql
 from .arguments import PATH
@@ -112,7 +112,7 @@ def is_writable(path: Path) -> bool:
     return not path.exists() or all(os.access(one, os.W_OK, effective_ids=_EFFECTIVE) for one in (path, path.parent))
 
 
-def enlist(path: Path, user: forking.UserOfSqlite, *, make: bool) -> tuple[int, int]:
+def enlist(path: Path, user: forking.UserOfSqlite, *, make: bool, newest: int) -> tuple[int, int]:
     """Look whose file it is, and make it if it is not there; the answer is its device and inode.
 
     Not where this process uses it already: the system drops every lock that a process has on a file as soon as the
@@ -129,7 +129,7 @@ def enlist(path: Path, user: forking.UserOfSqlite, *, make: bool) -> tuple[int, 
                 hint="start the child with `spawn`, or open the store only after the fork",
             )
         if not forking.IN_USE[_identity(path)]:
-            _refuse_strangers(path)
+            _refuse_strangers(path, newest)
             if make:
                 _make_private(path)
         found = _identity(path)
@@ -146,8 +146,9 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _refuse_strangers(path: Path) -> None:
-    """Leave another program's SQLite file exactly as it is: even asking for our way of journaling would change it."""
+def _refuse_strangers(path: Path, newest: int) -> None:
+    """Leave another program's SQLite file, or a newer Harken's, exactly as it is: even asking for our way of journaling
+    would change it."""
     if path.exists() and not path.is_file():  # to read from a pipe would be to wait for ever
         raise BadRequest(f"{path} is not a file", hint="name the file of a store, or the folder it is in")
     try:
@@ -163,35 +164,33 @@ def _refuse_strangers(path: Path) -> None:
         raise Corrupt(f"{path} is cut off: {len(head)} bytes are left of it", hint=sql.PUT_BACK)
     if not head.startswith(_SQLITE):
         return
-    if int.from_bytes(head[68:72], "big") == sql.APPLICATION_ID:
-        return
-    # A store that was never closed may have its mark in the write-ahead log only, so the tables decide.
-    with contextlib.suppress(sqlite3.Error):
-        stranger = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            tables = {name for (name,) in stranger.execute(sql.TABLES)}
-        finally:
-            stranger.close()
-        if tables and not tables >= {"migrations", "commits", "frames"}:
-            raise BadRequest(f"{path} is a SQLite file, but not a store of Harken's", hint="it has not been touched")
+    if int.from_bytes(head[60:64], "big") > newest or int.from_bytes(head[68:72], "big") != sql.APPLICATION_ID:
+        from .read_only import refuse_unknown  # few ever need it
+
+        refuse_unknown(path, newest)
 
 
 def _was_a_store(path: Path) -> bool:
     """Whether somebody has written there: a number was drawn at its lock, which nobody does before the file has its
     first page."""
     try:
-        with Path(f"{path}-lock").open("rb") as file:
-            return any(file.read(_NUMBER.size))
+        file = _open_lock(f"{path}-lock", os.O_RDONLY)
     except OSError:
         return False
+    try:
+        return any(os.pread(file, _NUMBER.size, 0))
+    finally:
+        os.close(file)
 
 
 def _make_private(path: Path) -> None:
-    """The file, and any folder that had to be made for it, are for their owner alone."""
-    missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
+    """The file, and any folder that had to be made for it, are for their owner alone, and on the disk: of names, SQLite
+    syncs only those that it made itself."""
+    if path.exists() and path.stat().st_size:
+        return
+    make_folder(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    sync_folder(path.parent)
 
 
 def delist(file: tuple[int, int]) -> None:
@@ -231,10 +230,8 @@ def _missing_steps(db: Database, steps: Steps) -> tuple[tuple[int, str, str], ..
     if not tables:
         return None
     if "migrations" not in tables:
-        raise BadRequest(
-            f"{db.path} is a SQLite file, but not a store of Harken's",
-            hint="give another path: `--store FILE` or HARKEN_STORE",
-        )
+        hint = "give another path: `--store FILE` or HARKEN_STORE"
+        raise BadRequest(f"{db.path} is a SQLite file, but not a store of Harken's", hint=hint)
     seen = {version for version, *_ in db.all(sql.VERSIONS)}
     if not all(isinstance(version, int) for version in seen):
         raise Corrupt(f"{db.path} does not know its version", hint=sql.PUT_BACK)
@@ -245,10 +242,9 @@ def _missing_steps(db: Database, steps: Steps) -> tuple[tuple[int, str, str], ..
             hint="import the sessions again, into a new store: move this file away, or name another with --store",
         )
     if newest > steps[-1][0]:
-        raise BadRequest(
-            f"{db.path} was written by a newer Harken (schema {newest}, this one knows {steps[-1][0]})",
-            hint="upgrade Harken; the store has not been touched",
-        )
+        from .read_only import newer
+
+        raise newer(db.path, newest, steps[-1][0])
     return tuple(step for step in steps if step[0] not in seen)
 
 
@@ -305,6 +301,13 @@ class FairTurns:
             return False
 
 
+def _open_lock(path: str, flags: int) -> int:
+    """A descriptor of a lock file. A symbolic link points at what is somebody else's; a pipe would keep us waiting."""
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise OSError(errno.EINVAL, f"{path} is no regular file; remove it, the lock file will be made there")
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+
+
 class FairLock:
     """One queue; `acquire` and `release` by one thread at a time per process, others wait inside."""
 
@@ -312,10 +315,7 @@ class FairLock:
         self.path = path
         self.timeout = timeout
         self._inside = FairTurns()
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if os.fstat(self._file).st_size < _NUMBER.size:
-            os.pwrite(self._file, _NUMBER.pack(0), 0)
-        self._next = mmap.mmap(self._file, _NUMBER.size)
+        self._file = _open_lock(path, os.O_RDWR | os.O_CREAT)
 
     def acquire(self) -> None:
         """Wait for our turn; `Locked` when that takes too long."""
@@ -343,12 +343,11 @@ class FairLock:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._next.close()
         os.close(self._file)
 
     def _draw(self) -> int:
         """The next number whose byte nobody holds. Two who read the same number cannot both lock its byte."""
-        number = _NUMBER.unpack_from(self._next)[0] % _WRAP
+        number = self._next()
         while True:
             try:
                 self._byte(fcntl.F_WRLCK, _BASE + number, 1)
@@ -357,9 +356,15 @@ class FairLock:
                 if error.errno not in _BUSY:
                     raise
                 number += 1
-        if number >= _NUMBER.unpack_from(self._next)[0] % _WRAP:
-            _NUMBER.pack_into(self._next, 0, number + 1)
-        return int(number)
+        if number >= self._next():
+            with contextlib.suppress(OSError):  # a full disk: who comes next draws the number after ours all the same
+                os.pwrite(self._file, _NUMBER.pack(number + 1), 0)
+        return number
+
+    def _next(self) -> int:
+        """The number in the file, never mapped: who touches a mapped file that was truncated dies by SIGBUS."""
+        found = os.pread(self._file, _NUMBER.size, 0)
+        return int(_NUMBER.unpack(found.ljust(_NUMBER.size, b"\0"))[0]) % _WRAP
 
     def _await_file(self, deadline: float) -> None:
         pause = 0.00002

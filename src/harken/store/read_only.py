@@ -8,16 +8,42 @@ cannot be read with the file holds changes that would be missing from every answ
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
-from harken.errors import HarkenError
+from harken.errors import BadRequest, HarkenError
 
 from . import sql
 from .db import Database, explain
 
 _AS_IT_LIES = "mode=ro&immutable=1"
 _NOT_FOR_READING = ("PRAGMA journal_mode", "PRAGMA synchronous", "PRAGMA wal_autocheckpoint")
+
+
+def refuse_unknown(path: Path, newest: int) -> None:
+    """Leave alone what is another program's, or a newer Harken's. The header says too little: a store that was never
+    closed may have its mark in the write-ahead log only. So the tables decide, read without changing anything."""
+    how = "mode=ro" if Path(f"{path}-wal").exists() else _AS_IT_LIES
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
+            tables = {name for (name,) in connection.execute(sql.TABLES)}
+            ours = tables >= {"migrations", "commits", "frames"}
+            (version,) = connection.execute("SELECT max(version) FROM migrations").fetchone() if ours else (0,)
+    except sqlite3.Error:  # damaged; opening it says how
+        return
+    if tables and not ours:
+        raise BadRequest(f"{path} is a SQLite file, but not a store of Harken's", hint="it has not been touched")
+    if isinstance(version, int) and version > newest:
+        raise newer(str(path), version, newest)
+
+
+def newer(path: str, version: int, newest: int) -> BadRequest:
+    """The refusal of a store whose schema we do not know yet."""
+    return BadRequest(
+        f"{path} was written by a newer Harken (schema {version}, this one knows {newest})",
+        hint="upgrade Harken; the store has not been touched",
+    )
 
 
 class ReadOnlyDatabase(Database):
