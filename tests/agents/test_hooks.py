@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from harken import SessionViewer
 from harken.agents import AgentPool, Approve, Call, Deny, Hook, HookAgent, MissingHook, Moment, Rewrite, hook
-from harken.agents.hooks import read_verdict, write_verdict
 from harken.errors import BadRequest
+from harken.events.verdicts import read_verdict, write_verdict
 from support.stage import call, contents, lines, open_stage, say
 
 PAIR = [call("task", name="Jack"), call("task", name="Jill")]

@@ -33,6 +33,7 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     float: st.floats(0, 1e6, allow_nan=False),
     bool: st.booleans(),
     tuple[Image, ...]: images,
+    tuple[str, ...]: st.lists(names, max_size=2).map(tuple),
     int | None: st.none() | counts,
     float | None: st.none() | st.floats(0, 1e6, allow_nan=False),
 }

@@ -350,6 +350,7 @@ class TestInterventions:
             "speaker": "jack",
             "said": "Hello, my password: 1234 is easy",
             "heard": "Hello, my password: [REDACTED] is easy",
+            "kept_from": [],
             "reason": None,
             "time": "2026-01-01T00:00:14.000000Z",
         } == changed

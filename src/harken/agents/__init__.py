@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from harken.events.verdicts import Approve, Deny, Rewrite
+
 from .agent import Agent
-from .hooks import Approve, Deny, Hook, HookAgent, Moment, Rewrite, hook
+from .hooks import Hook, HookAgent, Moment, hook
 from .loading import MissingHook, load_session
 from .models import Model, ModelError, Reply, Request, Retries, ScriptedModel, open_model
 from .pool import AgentPool

@@ -155,17 +155,18 @@ class Agent:
         cause: str | list[str] | None = None,
         hook: str | None = None,
         origin: str | None = None,
+        label: str | None = None,
     ) -> str:
         """Hear something: a user message, with a link to what it repeats if the text knows; gives back its id.
 
         `hook` is the id of a hook that said it or changed its wording; `origin` says what it is, where no person
-        and no agent said it.
+        and no agent said it; `label` is what stands before the words and is no part of them.
         """
         substance = getattr(input, "message_id", None)
         message: Message = {"role": "user", "content": str(input)}
         if substance is not None or cause is not None or origin is not None:
             message["source"] = "injected"
-        extra = {"origin": origin, "hook": hook}
+        extra = {"origin": origin, "hook": hook, "label": label}
         message |= {key: value for key, value in extra.items() if value is not None}
         return self.log(message, substance=substance, cause=cause if substance is None else None)
 

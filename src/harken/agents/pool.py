@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken.errors import BadRequest, NotFound
+from harken.events.verdicts import POINTS
 from harken.log import AgentInfo, Session
 from harken.log.transcripts import entries_of_all
 
 from .actions import DISCUSS
 from .entries import Entry, as_entry, call_arguments, call_name, calls_of
-from .hooks import POINTS, Hook, HookAgent, check_name
+from .hooks import Hook, HookAgent, check_name
 from .models import Model, Retries, open_model
 from .tools import Tool
 from .watching import Watcher, instruct

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
 from harken.events import Metric
+from harken.events.verdicts import Deny
 from harken.log import LoggedString
 
 from .actions import CONTINUED
@@ -36,7 +37,7 @@ from .entries import (
     times_sent_back,
     unheeded,
 )
-from .hooks import Deny, Moment
+from .hooks import Moment
 from .models import Gauge, Message, ModelError, Reply, Request, Usage
 from .tools import Answer, Call, LoopLock, Tool, as_text, calling, describe
 from .watching import consult, speak, watchers_of

@@ -16,25 +16,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken.errors import BadRequest, ModelFailed, Poisoned
+from harken.events.verdicts import (
+    GUARDED,
+    Approve,
+    Deny,
+    Rewrite,
+    Verdict,
+    read_verdict,
+    settle_verdict,
+    write_verdict,
+)
 from harken.log import LoggedString, Session
 
 from .entries import REMARK, Entry, is_utterance
-from .hooks import (
-    GUARDED,
-    HOW_TO_ANSWER,
-    Approve,
-    Deny,
-    Hook,
-    HookAgent,
-    Moment,
-    Rewrite,
-    Verdict,
-    question,
-    read_verdict,
-    settle_verdict,
-    subagent_count,
-    write_verdict,
-)
+from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, question, subagent_count
 from .tools import LoopLock, describe
 
 if TYPE_CHECKING:
@@ -170,8 +165,9 @@ Question = tuple[str, str, str]
 
 
 def _question(moment: Moment, asked: str) -> Entry:
-    entry: Entry = {"role": "user", "content": asked, "source": "injected"}
-    return entry | {"call_id": moment.call_id} if moment.call_id else entry
+    entry: Entry = {"role": "user", "content": asked, "source": "injected", "point": moment.point}
+    about = {"call_id": moment.call_id, "recipients": list(moment.recipient_ids)}
+    return entry | {key: value for key, value in about.items() if value}
 
 
 def _past(entries: Iterable[Entry]) -> tuple[dict[Question, Entry], Question | None]:
@@ -338,11 +334,12 @@ async def deliver(
 ) -> dict[str, Wording]:
     """Let others hear a text that is in the log; `unless` leaves out those who already have."""
     recipients = list(to)
+    label = None if prefix in ("", f"[{speaker.label}]: ") else prefix  # the usual one is known without being told
     heard = await wordings(speaker, text, recipients)
     for recipient in recipients:
         one = heard[recipient.agent_id]
         if one.text is not None and not unless(recipient):
-            recipient.harken(LoggedString(prefix + one.text, text.message_id), hook=one.hook)
+            recipient.harken(LoggedString(prefix + one.text, text.message_id), hook=one.hook, label=label)
     return heard
 
 
@@ -365,4 +362,5 @@ def _moment(speaker: Agent, text: LoggedString, wording: str, recipients: list[A
         message_id=text.message_id or "",
         text=wording,
         recipients=tuple(recipient.label for recipient in recipients),
+        recipient_ids=tuple(recipient.agent_id for recipient in recipients),
     )

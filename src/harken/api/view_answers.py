@@ -166,6 +166,8 @@ class InterventionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """What was said."""
     heard: str
     """What was heard instead."""
+    kept_from: list[str] | None
+    """Whom a withheld text did not reach, by agent id; null where the log does not say; empty for the other kinds."""
     reason: str | None
     """Why, where the hook said so."""
     time: str | None

@@ -245,8 +245,19 @@ class Painter:
         heard = one.kind == "blocked" and one.speaker != one.agent_id
         yield from self.row(self.who(one.agent_id), "was asked" if heard else verbs[one.kind], indent=2)
         yield from self.words(one.said, 4)
-        yield from self.row("and was refused:" if one.kind != "withheld" else "and nobody heard it:", indent=2)
+        yield from self.row(*self._refusal(one), indent=2)
         yield from self.wrap(ui.text(one.reason or one.heard), 4)
+
+    def _refusal(self, one: InterventionAnswer) -> Iterator[Any]:
+        from rich.text import Text
+
+        if one.kind != "withheld" or not one.kept_from:
+            yield "and was refused:" if one.kind != "withheld" else "and it was withheld:"
+            return
+        yield "and it was kept from"
+        yield Text(", ").join(self.who(agent) for agent in one.kept_from[:20]).append(":")
+        if len(one.kept_from) > 20:
+            yield self.faint(f"(and {len(one.kept_from) - 20:,} more)")
 
     def knowledge(self, found: KnowsAnswer) -> Iterator[Text]:
         answer = "knows it:" if found.knows else "does not know it"

@@ -19,8 +19,14 @@ class Prompt(Event, frozen=True, kw_only=True, gc=False):
     """What kind of injected text it is, where a classifier could tell (`task_notification`, `command`, …)."""
     hook: str = ""
     """The hook agent that said it, or changed its wording on the way."""
+    label: str = ""
+    """What delivery put before the words, where it is not `[Name]: ` with the speaker's name."""
+    point: str = ""
+    """Where a hook is asked: `prompt`, `tool`, `delivery`, `finished`."""
     call_id: str = ""
     """The call that a hook is asked about."""
+    recipients: tuple[str, ...] = ()
+    """Who would hear the text that a hook is asked about, by agent id."""
     images: tuple[Image, ...] = ()
 
 

@@ -36,3 +36,5 @@ class ViewedAgent(msgspec.Struct, kw_only=True):
     language_model: str = ""
     created: int | None = None
     terminated: int | None = None
+    keeps_verdicts: bool = False
+    """A hook of Harken's own: whatever it refuses names the verdict as its cause."""

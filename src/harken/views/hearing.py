@@ -17,6 +17,7 @@ from harken.events.edits import continues, edit, is_entry
 
 from .base import ACTION, CREATED, EDITED, HEARD, RECEIVED, SAID, SYSTEM, TEXT
 from .index import Index
+from .verdicts import is_withheld
 
 _LABEL = re.compile(r"\[([^\]\n]{1,200})\]: ")
 LABELS = 8
@@ -86,7 +87,7 @@ _HOW = {
 
 def deliveries(index: Index, root: int) -> list[Heard]:
     """Everybody's hearing of one content, in file order; saying it is not hearing it."""
-    return [_delivery(index, root, at, agent) for at, agent in hearings(index, root)]
+    return [_delivery(index, root, at, agent) for at, agent in sorted(hearings(index, root))]
 
 
 def all_deliveries(index: Index, root: int) -> list[Heard]:
@@ -132,8 +133,18 @@ def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
     said, heard = (index.texts[root] if root >= 0 else index.texts[at]), index.texts[at]
     if at == root or said == heard:
         return said, "", heard
-    label, words = split_label(heard, said, _speakers(index, at))
+    names, told = _speakers(index, at), index.records[at][0]
+    own = told.label if isinstance(told, Prompt) and heard.startswith(told.label) else ""
+    if own and not _names_another(own, names):
+        return said, own, heard[len(own) :]
+    label, words = split_label(heard, said, names)
     return said, label, words
+
+
+def _names_another(label: str, names: Collection[str] | None) -> bool:
+    """Whether a label puts the words into somebody else's mouth."""
+    found = _LABEL.fullmatch(label)
+    return found is not None and names is not None and found[1] not in names
 
 
 def is_changed(index: Index, at: int) -> bool:
@@ -181,7 +192,10 @@ def compilations(index: Index, root: int) -> list[int]:
         return []
     members = list(index.group(root))
     found = {at for member in members for at in index.effects.get(member, ()) if index.kinds[at] == RECEIVED}
-    return sorted(found.difference(members)) if found else []  # a record may name itself as its cause
+    found.difference_update(members)  # a record may name itself as its cause
+    if index.verdicts.by_content:
+        found = {at for at in found if not is_withheld(index, at, root)}
+    return sorted(found)
 
 
 _ACTS = (ACTION, CREATED)
@@ -207,7 +221,7 @@ def knows_message(index: Index, agent_id: str, position: int, until: int) -> Kno
         (at, member)
         for member in index.group(root)
         for at in index.effects.get(member, ())
-        if index.holders[at] == agent_id and _carries(index, at, member)
+        if index.holders[at] == agent_id and _carries(index, at, member) and not is_withheld(index, at, root)
     ]
     reached = sorted(pair for pair in [*((at, at) for at in own), *results] if pair[0] < until)
     if not reached:

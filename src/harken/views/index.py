@@ -34,6 +34,7 @@ from .base import (
     Told,
     ViewedAgent,
 )
+from .verdicts import Verdicts, hook_hearings, verdicts
 
 
 class Index(msgspec.Struct, kw_only=True):
@@ -66,14 +67,16 @@ class Index(msgspec.Struct, kw_only=True):
     """Root of a content: every record that repeats it, in order."""
     effects: dict[int, list[int]]
     """A record: those that name it as their cause."""
-    hook_hearings: dict[int, list[int]]
-    """Root of a content: where hooks were shown it or asked about it, in order."""
     transcripts: dict[str, list[int]]
     edits: dict[str, list[int]]
     """Where an agent's transcript was cut back or folded."""
     agents: dict[str, ViewedAgent]
     main: str | None
     """The root of the tree: the first agent without a parent."""
+    hook_hearings: dict[int, list[int]] = {}
+    """Root of a content: where hooks were shown it or asked about it, in order."""
+    verdicts: Verdicts = msgspec.field(default_factory=Verdicts)
+    """What hooks ruled."""
     stamp: Timestamps = msgspec.field(default_factory=Timestamps)
 
     def name(self, agent_id: str | None) -> str:
@@ -269,6 +272,7 @@ class IndexBuilder:
         info.name = event.name
         info.role = event.role
         info.language_model = event.language_model
+        info.keeps_verdicts = event.role == "hook" and b'"points"' in event.attributes
 
     def _adopt(self, registry: Registry) -> None:
         """Take over who made whom; where that was inferred, from which call."""
@@ -315,13 +319,14 @@ class IndexBuilder:
             outside_ids=list(outside),
             copies=copies,
             effects=effects,
-            hook_hearings=self._hook_hearings(root),
             transcripts=self.transcripts,
             edits=self.edits,
             agents=self.agents,
             main=registry.root,
         )
         _settle_authors(index)
+        if any(info.role == "hook" for info in self.agents.values()):
+            index.hook_hearings, index.verdicts = hook_hearings(index), verdicts(index)
         return index
 
     def _sources(self, outside: dict[str, int]) -> list[int]:
@@ -333,15 +338,6 @@ class IndexBuilder:
 
     def _links(self) -> dict[int, tuple[str, ...]]:
         return self.causes | {at: (substance,) for at, substance in self.substances.items()}
-
-    def _hook_hearings(self, root: list[int]) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for info in self.agents.values():
-            for at in self.transcripts.get(info.agent_id, ()) if info.role == "hook" else ():
-                causes = _positions(self.by_id, self.causes.get(at, ()))
-                for origin in {root[at]} if at in self.substances else {root[one] for one in causes}:
-                    found.setdefault(origin, []).append(at)
-        return {origin: sorted(places) for origin, places in found.items()}
 
 
 def _settle_authors(index: Index) -> None:

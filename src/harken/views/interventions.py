@@ -8,15 +8,16 @@ from collections.abc import Iterable
 from typing import TypedDict
 
 from harken.events import Prompt, ToolCall, ToolResult
+from harken.events.verdicts import Deny, read_verdict
 
-from .base import HEARD, RECEIVED, SAID, SYSTEM, TEXT
+from .base import HEARD, RECEIVED, SAID, SYSTEM, TEXT, ViewedAgent
 from .hearing import hearings, is_changed, said_and_heard
 from .index import Index
 from .perspective import actions
+from .verdicts import ViewedRuling, is_withheld
 from .wording import Differ, DiffPiece
 
 _BLOCKED = re.compile(r"Error: Action blocked by hook '(.*?)': (.*)", re.DOTALL)
-_REFUSAL = re.compile(r"[\W_]*(?:DENY|DENIED|REJECT|REJECTED|BLOCK|BLOCKED)\b[\s.:;,!*_—–-]*", re.IGNORECASE)
 
 
 class Intervention(TypedDict):
@@ -35,6 +36,8 @@ class Intervention(TypedDict):
     speaker: str | None
     said: str
     heard: str
+    kept_from: list[str] | None
+    """Whom a withheld text did not reach, by agent id; None where the log does not say; empty for the other kinds."""
     reason: str | None
     time: str | None
 
@@ -57,40 +60,61 @@ class Comparison(TypedDict):
 def interventions(index: Index) -> list[Intervention]:
     """All of them, in file order."""
     found = []
-    refusals = _refusals(index)
+    named = _by_name(index)
     heard: dict[int, dict[str | None, int]] = {}
     for at, kind in enumerate(index.kinds):
-        blocked = _BLOCKED.fullmatch(index.texts[at]) if kind == RECEIVED else None
+        blocked = _refusal_in(index, at, named) if kind == RECEIVED else None
+        ruling = index.verdicts.by_answer.get(at)
         if blocked is not None:
-            found.append(_blocked(index, at, blocked[1], blocked[2]))
+            found.append(_blocked(index, at, *blocked))
         elif index.source[at] != at and is_changed(index, at) and is_hearing(index, at):
             found.append(_changed(index, at))
-        elif at in refusals:
-            found.append(_refused(index, refusals[at], at, heard))
+        elif ruling is not None:
+            if isinstance(ruling.verdict, Deny) and ruling.point != "tool":  # a call's refusal is its result
+                found.append(_refused(index, ruling, ruling.verdict.reason, heard))
         elif kind == RECEIVED:
             found += [_gathered(index, at, cause) for cause in _reworded(index, at)]
     return found
 
 
-def _refusals(index: Index) -> dict[int, int]:
-    """A hook's refusal to the content it was asked about: the word comes next after the question."""
-    found: dict[int, int] = {}
+Hooks = dict[str, list[tuple[ViewedAgent, list[int]]]]
+"""Agents by name, each with the places at which it said something."""
+
+
+def _by_name(index: Index) -> Hooks:
+    found: Hooks = {}
     for info in index.agents.values():
-        asked = None
-        for at in index.transcripts.get(info.agent_id, ()) if info.role == "hook" else ():
-            if index.kinds[at] == HEARD:
-                asked = next((one for one in index.parents(at) if index.kinds[one] in (SAID, TEXT, HEARD)), None)
-            elif index.kinds[at] == SAID:
-                if asked is not None and _REFUSAL.match(index.texts[at]):
-                    found[at] = asked
-                asked = None
+        said = [at for at in index.transcripts.get(info.agent_id, ()) if index.kinds[at] == SAID]
+        found.setdefault(index.name(info.agent_id), []).append((info, said))
     return found
 
 
-def _refused(index: Index, asked: int, at: int, known: dict[int, dict[str | None, int]]) -> Intervention:
-    root = index.root[asked]
+def _refusal_in(index: Index, at: int, named: Hooks) -> tuple[str, str] | None:
+    """The hook that refused the call of a result, and why. Words alone prove nothing: a tool may read out a log."""
+    for cause in index.parents(at):
+        ruling = index.verdicts.by_answer.get(cause)
+        if ruling is not None and ruling.point == "tool" and isinstance(ruling.verdict, Deny):
+            return index.name(index.holders[cause]), ruling.verdict.reason
+    told = _BLOCKED.fullmatch(index.texts[at])
+    hooks = named.get(told[1], ())[:10] if told is not None else ()
+    if told is not None and any(_may_have_refused(index, at, *hook) for hook in hooks):
+        return told[1], told[2]
+    return None
+
+
+def _may_have_refused(index: Index, at: int, hook: ViewedAgent, said: list[int]) -> bool:
+    """Whether a hook of another program was against the call: by its last word, or as one whose words are not kept."""
+    place = bisect_left(said, at)
+    if hook.keeps_verdicts or not place:
+        return hook.role == "hook" and not hook.keeps_verdicts
+    last = said[place - 1]
+    return last > index.answers.get(at, -1) and isinstance(read_verdict(index.texts[last]), Deny)
+
+
+def _refused(index: Index, ruling: ViewedRuling, reason: str, known: dict[int, dict[str | None, int]]) -> Intervention:
+    at, asked, root = ruling.answer, ruling.asked, index.root[ruling.asked]
     speaker = index.authors[root] if root >= 0 else None
-    if index.kinds[asked] == HEARD:  # a prompt: its hearer answers with the refusal instead of thinking
+    if ruling.point == "prompt":  # its hearer answers with the refusal instead of thinking
         kind, agent = "blocked", index.holders[asked]
         told = [one for one in index.effects.get(at, ()) if index.kinds[one] == SAID]
     else:
@@ -101,7 +125,9 @@ def _refused(index: Index, asked: int, at: int, known: dict[int, dict[str | None
             if one not in known:
                 known[one] = {index.holders[copy]: copy for copy in index.copies.get(one, ())}
         told = [known[one][speaker] for one in pieces if speaker in known[one]]
-        kind = "sent back" if told else "withheld"
+        sent_back = ruling.point == "finished" or (told and not ruling.point)
+        kind = "sent back" if sent_back else "withheld"
+    kept = ruling.recipients if kind == "withheld" else ()
     return Intervention(
         kind=kind,
         hook=index.name(index.holders[at]),
@@ -111,7 +137,8 @@ def _refused(index: Index, asked: int, at: int, known: dict[int, dict[str | None
         speaker=speaker,
         said=index.texts[asked],
         heard=index.texts[told[0]] if told else "",
-        reason=_REFUSAL.sub("", index.texts[at], count=1),
+        kept_from=None if kept is None else list(kept),
+        reason=reason,
         time=index.time_text(at),
     )
 
@@ -125,6 +152,7 @@ def _reworded(index: Index, at: int) -> list[int]:
         if index.kinds[cause] in (SAID, TEXT)
         and bisect_left(index.hook_hearings.get(index.root[cause], ()), at)
         and index.texts[cause] not in index.texts[at]
+        and not is_withheld(index, at, index.root[cause])
     ]
 
 
@@ -139,6 +167,7 @@ def _gathered(index: Index, at: int, cause: int) -> Intervention:
         speaker=index.authors[cause],
         said=index.texts[cause],
         heard=index.texts[at],
+        kept_from=[],
         reason=None,
         time=index.time_text(at),
     )
@@ -165,6 +194,7 @@ def _blocked(index: Index, at: int, hook: str, reason: str) -> Intervention:
         speaker=agent,
         said=_call_text(index, at, call) if call is not None else "",
         heard=index.texts[at],
+        kept_from=[],
         reason=reason,
         time=index.time_text(at),
     )
@@ -190,6 +220,7 @@ def _changed(index: Index, at: int) -> Intervention:
         speaker=index.authors[root],
         said=said,
         heard=heard,
+        kept_from=[],
         reason=None,
         time=index.time_text(at),
     )

@@ -107,9 +107,12 @@ def as_id(value: Any) -> str | None:
 
 def as_cause(value: Any) -> str | tuple[str, ...] | None:
     """One cause, several, or none."""
-    if isinstance(value, list):
-        return tuple(cause for item in value if (cause := as_id(item)) is not None)
-    return as_id(value)
+    return as_ids(value) if isinstance(value, list) else as_id(value)
+
+
+def as_ids(values: list[Any]) -> tuple[str, ...]:
+    """The ids in a list; what is none is left out."""
+    return tuple(one for item in values if (one := as_id(item)) is not None)
 
 
 def instant_of(stamp: Any) -> int | None:
@@ -139,7 +142,9 @@ def content_text(content: Any) -> str:
     return as_json(content).decode()
 
 
-_EXTRAS = frozenset({"source", "origin", "hook", "call_id", "images"})
+TEXTS = ("origin", "hook", "label", "point", "call_id")
+"""What may be told of a prompt in a word."""
+_EXTRAS = frozenset({"source", "recipients", "images", *TEXTS})
 """Keys that a prompt may have beside its words."""
 
 
@@ -147,15 +152,14 @@ def _user(data: LogLine, envelope: Envelope) -> list[Event]:
     content = data.get("content")
     if type(content) is str and _EXTRAS.isdisjoint(data):
         return [Prompt(content=content, **envelope)]
-    source, origin, hook, call_id = (data.get(key) for key in ("source", "origin", "hook", "call_id"))
+    source, recipients = data.get("source"), data.get("recipients")
     return [
         Prompt(
             content=content_text(content),
             source=source if isinstance(source, str) else "user",
-            origin=origin if isinstance(origin, str) else "",
-            hook=hook if isinstance(hook, str) else "",
-            call_id=call_id if isinstance(call_id, str) else "",
+            recipients=as_ids(recipients) if isinstance(recipients, list) else (),
             images=_images(data),
+            **{key: data[key] for key in TEXTS if isinstance(data.get(key), str)},
             **envelope,
         )
     ]

@@ -23,7 +23,7 @@ from harken.events import KINDS, Event, Output, Prompt, Response, System, Thinki
 from harken.formats.kit.jsonl import MAX_DEPTH, MAX_LINE, SHORT, encode_slowly, refusal
 
 from .lines import LogLine
-from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN, ROLES
+from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN, ROLES, TEXTS
 
 GivenCause = str | Sequence[str] | None
 
@@ -113,12 +113,9 @@ def _prompt(data: LogLine, event: Prompt) -> None:
     data |= {"role": "user", "content": event.content}
     if event.source != "user":
         data["source"] = event.source
-    if event.origin:
-        data["origin"] = event.origin
-    if event.hook:
-        data["hook"] = event.hook
-    if event.call_id:
-        data["call_id"] = event.call_id
+    data |= {key: value for key in TEXTS if (value := getattr(event, key))}
+    if event.recipients:
+        data["recipients"] = list(event.recipients)
     _images(data, event)
 
 
