@@ -10,7 +10,7 @@ again as far as the two agree, and leaves the old chain there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -84,27 +84,30 @@ def extend(
     artifacts that the chain's deltas nearly repeat, in order; `seen_by` is a principal and a machine by whom every
     commit was seen as well, outside its name and seal.
     """
-    before, made = state, list[str]()
-    parent, time, count, tail = state.closed, state.closed_time, state.commits, ""
-    for delta, data in deltas:
-        if not delta.closed and not keep_tail:
-            continue
-        if isinstance(data, bytes):
-            artifact = writer.put(data, like=alike[count] if count < len(alike) else "")
-        else:
-            artifact = writer.put_stream(data)
+    before, kept = state, list[Delta]()
+
+    def contents() -> Iterator[bytes | Iterable[bytes]]:
+        for delta, data in deltas:
+            if delta.closed or keep_tail:
+                kept.append(delta)
+                yield data
+
+    artifacts = writer.put_many(contents(), like=alike[state.commits :])
+    drafts, time = list[Draft](), state.closed_time
+    for delta, artifact in zip(kept, artifacts, strict=True):
         time = max(time, delta.time or 0)
-        draft = _draft(facts, delta, artifact=artifact, parent=parent, time=time, first=not count)
-        commit = writer.commit(draft)
-        if seen_by is not None:
-            writer.commit(msgspec.structs.replace(draft, principal=seen_by[0], machine=seen_by[1]))
-        made.append(commit.id)
-        parent = commit.id
-        if delta.closed:
-            count += 1
-            state = ChainState(closed=commit.id, closed_time=time, commits=count)
-        else:
-            tail = commit.id
+        first = not state.commits and not drafts
+        parent = "" if drafts else state.closed
+        drafts.append(_draft(facts, delta, artifact=artifact, parent=parent, time=time, first=first))
+    made = writer.commit_many(drafts)
+    closed = [pair for pair, delta in zip(zip(drafts, made, strict=True), kept, strict=True) if delta.closed]
+    tail = made[-1] if made and not kept[-1].closed else ""
+    if closed:
+        draft, commit = closed[-1]
+        state = ChainState(closed=commit, closed_time=draft.time, commits=state.commits + len(closed))
+    if seen_by is not None:
+        for draft, parent in zip(drafts, [before.closed, *made], strict=False):
+            writer.commit(msgspec.structs.replace(draft, parent=parent, principal=seen_by[0], machine=seen_by[1]))
     if not made:
         return Extended(state=before)
     state = msgspec.structs.replace(state, tail=tail)

@@ -113,6 +113,11 @@ class BlobWriter(Protocol):
         """`put` for content that need not fit into memory: it arrives, and is kept, in parts."""
         ...
 
+    def put_many(self, contents: Iterable[bytes | Iterable[bytes]], *, like: Sequence[str] = ()) -> list[str]:
+        """`put` for many, or `put_stream` where one comes in parts; they are taken a few at a time. `like` is what the
+        first of them nearly repeat, in order."""
+        ...
+
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
         """How long the artifact must stay."""
         ...
@@ -201,6 +206,11 @@ class CommitWriter(Protocol):
 
     def commit(self, draft: Draft) -> Commit:
         """Record a commit; the parent and the artifact must be there. The same commit twice is one commit."""
+        ...
+
+    def commit_many(self, drafts: Sequence[Draft]) -> list[str]:
+        """`commit` for the next commits of a chain: the first has the parent that its draft names, each other one the
+        commit before it. The answer are their full names."""
         ...
 
     def link(self, commit: str, *, spawned_from: dict[str, Any] | None, forked_from: str) -> None:

@@ -168,10 +168,10 @@ class SqliteBlobs:
         rest = [name for name in rest if ids.is_hex(name) and len(name) == 64]
         if not rest:
             return places
-        found = {row[1].hex(): row[2:5] for row in self._artifact_rows(rest)}
+        found = {row[1].hex(): row[2:5] for row in self.artifact_rows(rest)}
         return [found.get(name, place) for name, place in zip(artifacts, places, strict=True)]
 
-    def _artifact_rows(self, artifacts: Sequence[str]) -> list[Row]:
+    def artifact_rows(self, artifacts: Sequence[str]) -> list[Row]:
         """The rows of those artifacts that there are, and perhaps of others whose names begin alike."""
         marks = ",".join("?" * len(artifacts))
         starts = [bytes.fromhex(name[:16]) for name in artifacts]
@@ -208,7 +208,7 @@ class SqliteBlobs:
         asked = {name for name in artifacts if ids.is_hex(name) and len(name) == 64}
         names, found = list(asked), {}
         for at in range(0, len(names), _TOGETHER):
-            for _, id, frame, _, size, policy, expires in self._artifact_rows(names[at : at + _TOGETHER]):
+            for _, id, frame, _, size, policy, expires in self.artifact_rows(names[at : at + _TOGETHER]):
                 name = id.hex()
                 if name in asked:
                     evicted = frame is None and not self.has(name)

@@ -289,7 +289,7 @@ class _Checker:
                 pass
         for row in self._sound("sessions", sql.SESSIONS):
             for number in map(int, row[6].split()):
-                if self._db.one(sql.TAKEN, (number,)) is None:
+                if self._db.one(sql.TAKEN, (number, number)) is None:
                     self.corrupt("session", row[0], "an older tip is not there", ("sessions", row[0]))
 
     def feed(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -60,6 +60,17 @@ class MemoryWriter:
     def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
         """`put` for content that arrives in parts."""
         return self.put(b"".join(parts), policy=policy, expires=expires)
+
+    def put_many(self, contents: Iterable[bytes | Iterable[bytes]], *, like: Sequence[str] = ()) -> list[str]:
+        """`put` for many."""
+        return [self.put(data) if isinstance(data, bytes) else self.put_stream(data) for data in contents]
+
+    def commit_many(self, drafts: Sequence[Draft]) -> list[str]:
+        """`commit` for the next commits of a chain, each behind the one before."""
+        made: list[str] = []
+        for draft in drafts:
+            made.append(self.commit(msgspec.structs.replace(draft, parent=made[-1]) if made else draft).id)
+        return made
 
     def commit(self, draft: Draft) -> Commit:
         """Record a commit; the same commit twice is one commit."""

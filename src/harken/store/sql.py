@@ -180,8 +180,13 @@ ADD_COMMIT = (
     "INSERT INTO commits (n, id, seal, twin, digits, parent, artifact, time, origin, principal, messages, tokens, "
     "approximate, links, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+# Whether there is a commit whose name lies between the ends of one of the ranges in the braces.
+ANY_NEAR = (
+    "WITH near (first, last) AS (VALUES {ranges}) SELECT 1 FROM near CROSS JOIN commits c "
+    "WHERE substr(c.id, 1, 8) >= near.first AND substr(c.id, 1, 8) <= near.last LIMIT 1"
+)
 SET_LINKS = "UPDATE commits SET links = ?, sum = ? WHERE n = ?"
-TAKEN = "SELECT 1 FROM commits WHERE n = ?"
+TAKEN = "SELECT 1 FROM commits WHERE n BETWEEN ? AND ? LIMIT 1"
 CHAIN = (
     f"SELECT {COMMIT_COLUMNS}, a.frame, a.start, a.size FROM commits c LEFT JOIN artifacts a ON a.n = c.artifact "
     "WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC LIMIT ?"

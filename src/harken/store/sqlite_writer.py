@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,16 +14,118 @@ from . import sql, values
 from .arguments import STORE, checks_arguments
 from .base import Writer
 from .blob_writer import SqliteBlobWriter
+from .blobs import FRAME_SIZE
 from .commits import SESSION_WORDS, full_name
-from .db import checked, text, texts
+from .db import Row, checked, text, texts
 from .values import Commit, Draft, SessionRow
 
+if TYPE_CHECKING:
+    from .sqlite import SqliteStore
+
 _session_words = attrgetter(*SESSION_WORDS)
+_TOGETHER = 128  # artifacts or commits that are looked for and written at once
 
 
 @checks_arguments(STORE, Writer)
 class SqliteWriter(SqliteBlobWriter):
     """Everything that changes the store."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        super().__init__(store)
+        self._placed: dict[str, int] = {}  # the numbers of artifacts that were put together with others
+
+    # -- many at once, as an import has them -------------------------------------------------------------------
+
+    def put_many(self, contents: Iterable[bytes | Iterable[bytes]], *, like: Sequence[str] = ()) -> list[str]:
+        """`put` for many."""
+        names, some, held = list[str](), list[bytes](), 0
+        for data in contents:
+            at = len(names) + len(some)
+            if isinstance(data, bytes) and len(data) <= FRAME_SIZE and at >= len(like):
+                some.append(data)
+                held += len(data)
+                if len(some) < _TOGETHER and held < FRAME_SIZE:
+                    continue
+                names += self._put_some(some)
+            else:
+                names += self._put_some(some)
+                alike = like[at] if at < len(like) else ""
+                names.append(self.put(data, like=alike) if isinstance(data, bytes) else self.put_stream(data))
+            some, held = [], 0
+        return names + self._put_some(some)
+
+    def _put_some(self, contents: list[bytes]) -> list[str]:
+        """`put` for what fits into a frame; all of it is looked for at once, since most of it is new."""
+        if not contents:
+            return []
+        self.begin()
+        names = ids.artifact_ids(contents)
+        fresh = {name for name in names if name not in self._numbers}
+        fresh -= {row[1].hex() for row in self._store.artifact_rows(list(fresh))} if fresh else set()
+        for name, data in zip(names, contents, strict=True):
+            if name in fresh:
+                fresh.remove(name)
+                self._place(name, data, "", None)
+                self._placed[name] = self._numbers[name]
+                self._changes.add("artifact", self._numbers[name])
+            else:
+                self.put(data)
+        return names
+
+    def commit_many(self, drafts: Sequence[Draft]) -> list[str]:
+        """`commit` for the next commits of a chain, each behind the one before."""
+        made: list[str] = []
+        for at in range(0, len(drafts), _TOGETHER):
+            some = list(drafts[at : at + _TOGETHER])
+            if made:
+                some[0] = msgspec.structs.replace(some[0], parent=made[-1])
+            made += self._commit_new(some) or self._commit_each(some)
+        return made
+
+    def _commit_each(self, drafts: list[Draft]) -> list[str]:
+        made = [self.commit(drafts[0]).id]
+        for draft in drafts[1:]:
+            made.append(self.commit(msgspec.structs.replace(draft, parent=made[-1])).id)
+        return made
+
+    def _commit_new(self, drafts: list[Draft]) -> list[str]:
+        """The names of the commits where all of them are new and told apart by as many digits as people see; none,
+        and nothing done, where one is not."""
+        parent = drafts[0].parent
+        if len(parent) > values.FULL:
+            return []
+        self.begin()
+        numbers = [self._placed.get(draft.artifact) or self._artifact_number(draft.artifact) for draft in drafts]
+        above = self._parent(parent)
+        behind, seal = (above[0] + 1, above[1]) if above else (None, "")
+        names, seals, near = list[str](), list[str](), list[bytes]()
+        for draft in drafts:
+            draft = values.check_draft(msgspec.structs.replace(draft, parent=parent))
+            created_at = clock.format_seconds(draft.time)
+            parent, seal = values.commit_name(draft, created_at), values.seal_of(draft, created_at, seal)
+            names.append(parent)
+            seals.append(seal)
+            near += _near(parent)
+        question = sql.ANY_NEAR.format(ranges=", ".join(["(?, ?)"] * len(names)))
+        if len({*near}) < len(near) or self._db.one(question, near) is not None:
+            return []
+        fork = None
+        if behind is None or self._db.one(sql.TAKEN, (behind, behind + len(names) - 1)) is not None:
+            behind, fork = self._draw("chain") << 32, above[0] if above else None
+        rows = [
+            self._row(draft, name, seal, None, number, fork if number == behind else None)
+            for number, (draft, name, seal) in enumerate(zip(drafts, names, seals, strict=True), behind)
+        ]
+        sums = ids.row_sums("commits", rows)
+        self._db.many(
+            sql.ADD_COMMIT,
+            [(*row[:6], number, *row[7:], total) for row, number, total in zip(rows, numbers, sums, strict=True)],
+        )
+        for draft, row in zip(drafts, rows, strict=True):
+            self._note(draft, row[0])
+        for name, seal, row in list(zip(names, seals, rows, strict=True))[-2:]:  # what goes on from them comes soon
+            self._known[name] = (row[0], seal)
+        return names
 
     # -- commits -----------------------------------------------------------------------------------------------
 
@@ -33,7 +136,7 @@ class SqliteWriter(SqliteBlobWriter):
         if len(draft.parent) > values.FULL:  # a first commit may be named with its seal too
             draft = msgspec.structs.replace(draft, parent=self._store.get_commit(draft.parent).id)
         parent = self._parent(draft.parent)
-        artifact = self._numbers.get(draft.artifact) or self._artifact(draft.artifact)[0]
+        artifact = self._artifact_number(draft.artifact)
         created_at = clock.format_seconds(draft.time)
         name = values.commit_name(draft, created_at)
         seal = values.seal_of(draft, created_at, parent[1] if parent else "")
@@ -53,7 +156,11 @@ class SqliteWriter(SqliteBlobWriter):
             place, fork = self._draw("chain") << 32, parent[0] if parent else None
         else:
             place, fork = behind, None
-        self._insert(draft, full, seal, digits, place, fork, artifact)
+        shown = digits if digits != ids.COMMIT_SHORT else None
+        row = self._row(draft, full, seal, shown, place, fork)
+        self._db.do(sql.ADD_COMMIT, (*row[:6], artifact, *row[7:], ids.row_sum("commits", row)))
+        self._note(draft, place)
+        self._known[full] = (place, seal)
         short = ids.commit_ref(full, digits)
         return values.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
 
@@ -62,16 +169,17 @@ class SqliteWriter(SqliteBlobWriter):
             return None
         return self._known.get(name) or self._store.number_and_seal(name)
 
-    def _insert(
-        self, draft: Draft, full: str, seal: str, digits: int, number: int, fork: int | None, artifact: int
-    ) -> None:
-        """Write the row of a commit."""
-        row = (
+    def _artifact_number(self, artifact: str) -> int:
+        return self._numbers.get(artifact) or int(self._artifact(artifact)[0])
+
+    def _row(self, draft: Draft, full: str, seal: str, digits: int | None, number: int, fork: int | None) -> Row:
+        """The row of a commit, as its sum is made from it."""
+        return (
             number,
             bytes.fromhex(full[: values.FULL]),
             bytes.fromhex(seal),
             int(len(full) > values.FULL),
-            digits if digits != ids.COMMIT_SHORT else None,
+            digits,
             fork,
             bytes.fromhex(draft.artifact),
             draft.time,
@@ -82,9 +190,10 @@ class SqliteWriter(SqliteBlobWriter):
             int(draft.approximate),
             values.links_text(draft.spawned_from, draft.forked_from) or None,
         )
-        self._db.do(sql.ADD_COMMIT, (*row[:6], artifact, *row[7:], ids.row_sum("commits", row)))
+
+    def _note(self, draft: Draft, number: int) -> None:
+        """What follows from a commit that was written."""
         self._changes.add("commit", number)
-        self._known[full] = (number, seal)
         if draft.artifact in self._buffer:
             self._chain = number >> 32
         if draft.checkpoint == "session_end":

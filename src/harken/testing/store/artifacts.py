@@ -29,6 +29,23 @@ class ArtifactContract:
         assert len(data) == store.info(name).size
         assert {name: store.info(name)} == store.infos([name, "0" * 64, "no name"])
 
+    def test_many_artifacts_at_once_are_those_that_one_by_one_would_be(self, store: Store) -> None:
+        contents = [b"again", b"", b"again", *(bytes([n]) * 50_000 for n in range(60)), b"large" * 500_000, b"again"]
+        with store.write() as writer:
+            writer.put(b"again", policy="ephemeral", expires=1)
+            names = writer.put_many([*contents, iter([b"in ", b"parts"])])
+            assert b"again" == store.get(names[0])
+        assert [ids.artifact_id(data) for data in (*contents, b"in parts")] == names
+        assert [*contents, b"in parts"] == list(store.get_many(names))
+        assert "default" == store.info(names[0]).policy  # the stronger of the two
+        changed = store.last_change()
+        with store.write() as writer:
+            writer.evict(names[5])
+            assert names[:9] == writer.put_many(contents[:9])
+        assert contents[5] == store.get(names[5])
+        assert ["eviction", "artifact"] == [change.kind for change in store.since(changed)]
+        assert store.fsck(read_data=True).ok
+
     def test_content_that_arrives_in_parts_has_the_same_name(self, store: Store) -> None:
         parts = [random.Random(n).randbytes(700_000) for n in range(5)]  # noqa: S311
         with store.write() as writer:

@@ -16,6 +16,9 @@ from harken.store import Draft, SessionRow, Store
 
 from .chains import T0, grow
 
+NEXT = "ab" * 32
+"""An artifact that nobody has put."""
+
 
 class CommitContract:
     """What a store does with commits."""
@@ -53,6 +56,42 @@ class CommitContract:
         assert [("a", "", T0), ("b", "m", T0 + 7)] == [
             (seen.principal, seen.machine, seen.time) for seen in store.sightings(first.id)
         ]
+
+    def test_many_commits_at_once_are_those_that_one_by_one_would_make(self, store: Store) -> None:
+        one_by_one = grow(store, 300, template="t")
+        deltas = [f"delta {n}\n".encode() for n in range(300, 600)]
+        drafts = [Draft(artifact=NEXT, format="events-v1", time=T0 + n * 1_000_000, template="t") for n in range(600)]
+        with store.write() as writer:
+            names = writer.put_many(iter(deltas))
+            assert [ids.artifact_id(delta) for delta in deltas] == names
+            filled = [replace(d, artifact=a) for d, a in zip(drafts[300:], names, strict=True)]
+            filled[0] = replace(filled[0], parent=one_by_one[-1].id)
+            made = writer.commit_many(filled)
+        assert one_by_one + store.get_commits(made) == list(reversed(store.chain(made[-1])))
+        assert deltas == list(store.get_many(names))
+        expected = [f"delta {n}\n".encode() for n in range(600)]
+        with store.write() as writer:
+            both = [replace(d, artifact=ids.artifact_id(e)) for d, e in zip(drafts, expected, strict=True)]
+            assert [*(commit.id for commit in one_by_one), *made] == writer.commit_many(both)  # and none of them twice
+        assert 600 == len(store.commits())
+        assert store.fsck(read_data=True).ok
+
+    def test_many_commits_behind_one_that_others_go_on_from_are_a_chain_of_their_own(self, store: Store) -> None:
+        trunk = grow(store, 3)
+        with store.write() as writer:
+            artifact = writer.put(b"another way")
+            drafts = [Draft(artifact=artifact, format="events-v1", time=T0 + n, parent=trunk[0].id) for n in range(2)]
+            made = writer.commit_many([drafts[0], replace(drafts[1], time=T0 + 5_000_000)])
+        assert [made[1], made[0], trunk[0].id] == [commit.id for commit in store.chain(made[1])]
+        assert {trunk[1].id, made[0]} == {commit.id for commit in store.children(trunk[0].id)}
+
+    def test_many_commits_are_refused_whole_where_one_of_them_cannot_be(self, store: Store) -> None:
+        with store.write() as writer:
+            good = Draft(artifact=writer.put(b"x"), format="events-v1", time=T0)
+        for wrong, problem in ((replace(good, commit_type="no"), BadRequest), (replace(good, artifact=NEXT), NotFound)):
+            with pytest.raises(problem), store.write() as writer:
+                writer.commit_many([good, wrong])
+        assert [] == store.commits()
 
     def test_the_same_name_with_another_seal_is_a_second_commit(self, store: Store) -> None:
         first = grow(store, 1)[0]
