@@ -190,12 +190,17 @@ def steps() -> st.SearchStrategy[list[tuple[str, float]]]:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(order=steps(), together=st.booleans())
-def test_any_order_and_any_steps_give_the_same_sessions(order: list[tuple[str, float]], together: bool) -> None:
+@given(order=steps(), together=st.booleans(), late=st.integers(0, 15))
+def test_any_order_and_any_steps_give_the_same_sessions(
+    order: list[tuple[str, float]], together: bool, late: int
+) -> None:
+    """`late` is the step at which the side file comes; at the last, all that it belongs to is there already."""
     with tempfile.TemporaryDirectory() as folder, harken.open("memory:") as repo:
         files, there = Path(folder, "files"), dict.fromkeys(TRANSCRIPTS, 0)
-        write(files, "aaa/subagents/agent-x4.meta.json", FILES["aaa/subagents/agent-x4.meta.json"])
-        for name, share in order:
+        side = "aaa/subagents/agent-x4.meta.json"
+        for step, (name, share) in enumerate([*order, order[-1]]):
+            if step == min(late, len(order)):
+                write(files, side, FILES[side])
             there[name] = max(there[name], round(len(FILES[name]) * share))
             path = write(files, name, FILES[name][: there[name]])
             if not together:

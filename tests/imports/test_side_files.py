@@ -54,6 +54,25 @@ def test_a_side_file_that_comes_after_the_import_is_kept(repo: Any, take_in: Imp
     assert {"aaa/tool-results/y.txt": b"late"} == _kept(repo, "aaa")
 
 
+def test_a_side_file_that_comes_late_tells_all_the_same_which_call_started_an_agent(
+    repo: Any, take_in: Import, tmp_path: Path
+) -> None:
+    folder = tmp_path / "aaa" / "subagents"
+    folder.mkdir(parents=True)
+    (tmp_path / "aaa.jsonl").write_bytes(conversation("aaa", 1).data)
+    (folder / "agent-b1.jsonl").write_bytes(conversation("aaa", 3, agent="b1", salt="b1").data)
+    for path in (tmp_path / "aaa.jsonl", folder / "agent-b1.jsonl"):
+        age(path, 100)
+    before = take_in(tmp_path)["aaa/b1"]
+    assert "" == repo.store.chain(before.tip)[-1].spawned_from["call_id"]
+
+    (folder / "agent-b1.meta.json").write_text('{"toolUseId":"toolu_7"}')
+    after = take_in(tmp_path)["aaa/b1"]
+
+    assert ("unchanged", before.tip) == (after.status, after.tip)
+    assert "toolu_7" == repo.store.chain(after.tip)[-1].spawned_from["call_id"]
+
+
 def test_a_session_whose_side_files_are_old_is_not_read_again(repo: Any, take_in: Import, tmp_path: Path) -> None:
     (_session(tmp_path) / "x.txt").write_bytes(b"whole")
     later = clock.now() + 60_000_000

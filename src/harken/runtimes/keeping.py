@@ -87,6 +87,12 @@ class SourceImport:
             self.now, unnamed=unnamed, call_id=identity.call_id, spawned_from=origin, forked_from=""
         )
 
+    def learn_call(self, facts: FileFacts) -> None:
+        """Look again which call started a sub-agent: the side file that says so may come late."""
+        if self.identity.agent and not self.is_inside:
+            told = self.runtime.read.identify(Path(self.path), facts).call_id
+            self.now = msgspec.structs.replace(self.now, call_id=told or self.now.call_id)
+
     def start_over(self) -> None:
         """All of the source is read again. Equal bytes give equal commits, so the chain leaves the old one where they
         differ; the old tip is remembered from the first part on, since the last may never come."""
@@ -176,6 +182,7 @@ class PartKeeper:
         item.now = item.now.with_facts(part.facts)
         if part.last:
             self._compare(writer, item, sources)
+            item.learn_call(part.facts)
             item.now = msgspec.structs.replace(
                 item.now,
                 stamp=part.stamp if whole else chains.UNREAD,
