@@ -13,7 +13,7 @@ import harken
 from harken import Agent, Session, SessionViewer, load_session
 from harken.agents import AgentPool, Call, ScriptedModel
 from harken.agents.entries import INTERRUPTED
-from harken.errors import BadRequest, Locked, NotFound
+from harken.errors import BadRequest, Conflict, Locked, NotFound
 from support.stage import call, contents, lines, open_stage, say
 
 TREE = {
@@ -225,7 +225,7 @@ class TestComingBack:
 
             assert AgentPool.of(session).evict(old.agent_id)
 
-            assert root.subagents["Jill"] is not old
+            assert root.subagents["Jill"] is old
             assert before == shape(root)
             assert root.subagents["Jill"] is root.subagents["Jill"].subagents["Inner"].parent
 
@@ -325,11 +325,13 @@ def test_an_agent_is_made_again_by_hand(tmp_path: Path) -> None:
         first.harken("hello")
         size = session.path.stat().st_size
 
-        again = Agent(session, agent_id=first.agent_id)
-        given = Agent(session, init_prompt=first.transcript, agent_id=first.agent_id)
+        again = Agent(Session(session.path, readonly=True), agent_id=first.agent_id)
+        given = Agent(Session(session.path, readonly=True), init_prompt=first.transcript, agent_id=first.agent_id)
 
         assert first.transcript == again.transcript == given.transcript
         assert size == session.path.stat().st_size
+        with pytest.raises(Conflict, match="in memory already"):  # one agent, one object (#3)
+            Agent(session, agent_id=first.agent_id)
 
 
 def test_compaction_asks_for_a_finished_turn(tmp_path: Path) -> None:
@@ -365,6 +367,7 @@ class TestAnotherModel:
         root, session = load_session(folder / "log")
         with session:
             assert "scripted:new.json" == root.language_model
+        assert "scripted:new.json" in str(SessionViewer(folder / "log").agent_tree()), "#7: the model in use"
         dialog = SessionViewer(folder / "log").extract_dialog(["agent_001"])
         assert ["hi", "an old word", "again", "newer"] == [line["content"] for line in dialog]
 
@@ -384,7 +387,7 @@ class TestAnotherModel:
             ann.language_model = "scripted:new.json"
             AgentPool.of(session).evict(ann.agent_id)
 
-            assert root.subagents["Ann"] is not ann
+            assert root.subagents["Ann"] is ann
             assert "a new word" == say(root.subagents["Ann"], "hi")
 
     def test_may_be_an_object(self, folder: Path) -> None:
@@ -417,7 +420,7 @@ class TestAnotherModel:
 
 
 class TestThePool:
-    def test_an_agent_is_brought_back_once_and_again_after_it_was_evicted(self, tmp_path: Path) -> None:
+    def test_an_agent_is_brought_back_once_and_stays_the_same_when_it_was_evicted(self, tmp_path: Path) -> None:
         with Session(tmp_path / "log") as session:
             session.log_agent_created("a", role="root")
             pool = AgentPool.of(session)
@@ -428,7 +431,7 @@ class TestThePool:
             assert pool is AgentPool.of(session)
             assert pool.evict("a")
             assert not pool.evict("a")
-            assert first is not pool.get("a")
+            assert first is pool.get("a")
 
     def test_nobody_can_be_asked_for_who_does_not_exist(self, tmp_path: Path) -> None:
         with Session(tmp_path / "log") as session, pytest.raises(NotFound):

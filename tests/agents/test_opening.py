@@ -16,6 +16,11 @@ from support.stage import contents, lines, open_stage, say
 EXAMPLES = [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]
 
 
+def made_again(session: Session, agent: Agent) -> Agent:
+    """The agent as another process would make it from the log."""
+    return Agent(Session(session.path, readonly=True), agent_id=agent.agent_id)
+
+
 class TestBeforeAnythingIsLogged:
     def test_the_transcript_is_what_was_given(self, tmp_path: Path) -> None:
         with Session(tmp_path / "log") as session:
@@ -41,7 +46,7 @@ class TestBeforeAnythingIsLogged:
 
             assert ["You are Ann.", "2+2?", "4", "3+3?"] == [entry["content"] for entry in agent.transcript]
             assert ["msg_002", "msg_003", "msg_004", "msg_005"] == [entry["message_id"] for entry in agent.transcript]
-            assert agent.transcript == Agent(session, agent_id=agent.agent_id).transcript
+            assert agent.transcript == made_again(session, agent).transcript
 
     def test_a_first_message_is_answered_without_another(self, tmp_path: Path) -> None:
         model = ScriptedModel({"agents": {"root": ["yes", "more"]}}, name="scripted:mine")
@@ -57,7 +62,7 @@ class TestBeforeAnythingIsLogged:
 
             assert asyncio.run(agent.compact("sums"))
             assert ["2+2?", "sums", "2+2?"] == contents(agent, "user")
-            assert agent.transcript == Agent(session, agent_id=agent.agent_id).transcript
+            assert agent.transcript == made_again(session, agent).transcript
 
     @pytest.mark.parametrize("message", ["words", {"content": "no role"}, {"role": "nobody", "content": ""}])
     def test_what_is_no_message_is_refused_at_once(self, tmp_path: Path, message: Any) -> None:
@@ -79,7 +84,7 @@ class TestTheTranscriptOfAnother:
             assert [entry["message_id"] for entry in root.transcript] == [
                 entry["substance"] for entry in twin.transcript[:-1]
             ]
-            assert twin.transcript == Agent(session, agent_id=twin.agent_id).transcript
+            assert twin.transcript == made_again(session, twin).transcript
             dialog = SessionViewer(session.path).extract_dialog([root.agent_id, twin.agent_id])
             assert ["Who are you?", "I am Ann.", "And you?"] == [line["content"] for line in dialog]
 

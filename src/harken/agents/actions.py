@@ -94,6 +94,29 @@ async def terminate(
     return f"Terminated subagent: {name}"
 
 
+def leave(agent: Agent, cause: str | None) -> None:
+    """Take an agent and everything below it out of the tree, the deepest first; it is logged whole or not at all."""
+    if agent.is_terminated:
+        return
+    leaving = [agent]
+    for one in leaving:
+        leaving.extend(one.subagents.values())
+    leaving.reverse()
+    above = {one.agent_id: (one.parent, one.name) for one in leaving}
+    with agent.session.batch():
+        for one in leaving:
+            one.create()
+            for watcher in one.watchers:
+                one.session.log_agent_terminated(watcher.hook_id, cause=cause)
+            one.session.log_agent_terminated(one.agent_id, cause=cause)
+    for one in leaving:
+        one.watchers.clear()
+        parent, name = above[one.agent_id]
+        for names in (parent.speakers, parent.listeners) if parent is not None else ():
+            if names is not None:
+                names[:] = [other for other in names if other != name]
+
+
 def seat(agent: Agent, speakers: list[str] | None, listeners: list[str] | None) -> tuple[list[Agent], list[Agent]]:
     """Who talks and who listens: as asked for, else as last time, else everybody talks."""
     talking = speakers if speakers is not None else agent.speakers or list(agent.subagents)

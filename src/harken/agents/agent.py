@@ -6,20 +6,21 @@ so an agent can be made again from the log at any moment, and goes on where it w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harken.errors import BadRequest
 from harken.events import System
-from harken.log import LoggedString, Session
+from harken.log import AgentInfo, LoggedString, Session
+from harken.log.registry import MODEL
 
 from . import actions, compaction, turn, watching
-from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, is_pending, open_calls
-from .hooks import Hook, HookAgent, check_name, distinct
+from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, check_text, is_pending, open_calls
+from .hooks import Hook, HookAgent, distinct
 from .models import DEFAULT_MODEL, Message, Model
-from .opening import opening
-from .pool import MODEL, AgentPool, Subagents
-from .tools import Tool, ToolFunction, current_call, make_tool
+from .opening import messages, opening
+from .pool import AgentPool, Subagents, usable
+from .tools import Tool, ToolFunction, by_name, current_call
 from .watching import Watcher, attach
 
 MAX_DEPTH = 12
@@ -38,7 +39,7 @@ class Agent:
         *,
         name: str | None = None,
         language_model: str | Model | None = None,
-        tools: Iterable[ToolFunction | Tool] = (),
+        tools: Iterable[ToolFunction | Tool] | None = None,
         hooks: Iterable[Hook | HookAgent] = (),
         parent: Agent | str | None = None,
         role: str | None = None,
@@ -46,41 +47,83 @@ class Agent:
     ) -> None:
         """`init_prompt` is what it begins with: a first message, or a transcript (another agent's will do).
 
-        `parent` and `agent_id` are for bringing an agent back: `init_prompt` is then its transcript so far.
+        Without `tools` it has those of its parent. `agent_id` is for bringing an agent back: `init_prompt` is then its
+        transcript so far.
         """
-        if name is not None:
-            check_name(name)
         self.session = session
         self.pool = AgentPool.of(session)
-        self.name = name
-        self.parent_id: str | None = parent.agent_id if isinstance(parent, Agent) else parent
-        self.role = role or ("child" if parent else "root")
-        self.transcript: list[Entry] = []
-        self.subagents = Subagents(self.pool)
+        self._name = name
+        self._parent_id = parent.agent_id if isinstance(parent, Agent) else parent
+        self._role = role or ("child" if parent else "root")
         self.watchers: list[Watcher] = []
         self.speakers: list[str] | None = None
         self.listeners: list[str] | None = None
         self.turn = turn.Turn(self)
-        self.turns = 0
-        """How many messages it has produced, compacted ones included."""
-        self._language_model = self._take_model(language_model)
         self._unlogged = 0
         """How many entries at the head of the transcript are not in the log yet."""
-        if agent_id is not None and agent_id in session.agents:
-            past = session.entries(agent_id) if init_prompt is None else _messages(init_prompt)
-            self.transcript = [as_entry(entry) for entry in past]
-        else:
-            self.transcript = opening(session, system_prompt, _messages(init_prompt))
-            self._unlogged = len(self.transcript)
-        self.turns = sum(1 for entry in self.transcript if entry.get("role") == "assistant")
         self.agent_id: str = agent_id or session.allocate_agent_id()
+        self.subagents = Subagents(self.pool, self.agent_id)
+        self._transcript: list[Entry] | None
+        if self.info is not None:
+            past = session.entries(self.agent_id) if init_prompt is None else messages(init_prompt)
+            self._transcript = [as_entry(entry) for entry in past]
+        else:
+            if name is not None and role != "hook":
+                self.pool.check_name(name, below=self._parent_id)
+            self._transcript = opening(session, system_prompt, messages(init_prompt))
+            self._unlogged = len(self._transcript)
+        self.turns = sum(1 for entry in self._transcript if entry.get("role") == "assistant")
+        """How many messages it has produced, compacted ones included."""
         self.pool.add(self)
-        if given := [make_tool(tool) for tool in tools]:
-            self.pool.tools[self.agent_id] = {tool.name: tool for tool in given}
+        if language_model is not None:
+            self.pool.chosen[self.agent_id] = self._take_model(language_model)
+        elif self._parent_id in self.pool.chosen:
+            self.pool.chosen[self.agent_id] = self.pool.chosen[self._parent_id]
+        if tools is not None:
+            self.pool.give_tools(self.agent_id, by_name(tools))
         for hook in distinct(hooks):
             self.add_hook(hook)
 
-    # -- what it is ---
+    # -- what it is: as the log says, once it is in the log ---
+
+    @property
+    def info(self) -> AgentInfo | None:
+        """What the log says of it; None before it is in the log."""
+        return self.session.agents.get(self.agent_id)
+
+    @property
+    def name(self) -> str | None:
+        """What it is called, if anything."""
+        return self._name if self.info is None else usable(self.info.name)
+
+    @property
+    def parent_id(self) -> str | None:
+        """The id of the agent above."""
+        return self._parent_id if self.info is None else self.info.parent
+
+    @property
+    def role(self) -> str:
+        """`root`, `child` or `hook`."""
+        if self.info is None:
+            return self._role
+        return self.info.role or ("root" if self.agent_id == self.session.root else "child")
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether it has left the tree; it can then be looked at, and neither hears nor speaks."""
+        return self.info is not None and self.info.terminated
+
+    @property
+    def transcript(self) -> list[Entry]:
+        """What it has before it, oldest first; read from the log where it was evicted from memory."""
+        if self._transcript is None:
+            self._transcript = [as_entry(entry) for entry in self.session.entries(self.agent_id)]
+        return self._transcript
+
+    def evict(self) -> bool:
+        """Let go of its transcript, which the log has; whether there was one to let go of."""
+        held, self._transcript = self._transcript is not None, self._transcript if self._unlogged else None
+        return held and self._transcript is None
 
     @property
     def label(self) -> str:
@@ -109,8 +152,8 @@ class Agent:
             return {}
         above: Agent | None = self
         while above is not None:
-            if above.agent_id in self.pool.tools:
-                return OURS | self.pool.tools[above.agent_id]
+            if (own := self.pool.tools_of(above.agent_id)) is not None:
+                return OURS | own
             above = above.parent
         return OURS
 
@@ -122,25 +165,28 @@ class Agent:
     @property
     def language_model(self) -> str:
         """The name of its model. A change is logged, so that a load knows of it."""
-        return self._language_model
+        found = self.pool.chosen.get(self.agent_id) or self.pool.language_model
+        if found is None and self.info is not None:
+            found = self.info.language_model
+        return found or (self.parent.language_model if self.parent is not None else DEFAULT_MODEL)
 
     @language_model.setter
     def language_model(self, model: str | Model) -> None:
         name = self._take_model(model)
-        if name != self._language_model and self.agent_id in self.session.agents:
-            change = System(agent_id=self.agent_id, subtype=MODEL, message=name)
-            self.session.append([change])
-        self._language_model = name
+        self.log_model(name)
         self.pool.chosen[self.agent_id] = name
+
+    def log_model(self, name: str) -> None:
+        """Log which model speaks for it from here on, where the log says another."""
+        if self.info is not None and self.info.language_model != name:
+            self.session.append([System(agent_id=self.agent_id, subtype=MODEL, message=name)])
 
     @property
     def missing_hooks(self) -> list[str]:
         """Function hooks that the log knows and the program has not passed again."""
         return self.pool.missing
 
-    def _take_model(self, model: str | Model | None) -> str:
-        if model is None:
-            return self.parent.language_model if self.parent is not None else DEFAULT_MODEL
+    def _take_model(self, model: str | Model) -> str:
         if isinstance(model, str):
             return model
         self.pool.models[model.name] = model
@@ -162,6 +208,7 @@ class Agent:
         `hook` is the id of a hook that said it or changed its wording; `origin` says what it is, where no person
         and no agent said it; `label` is what stands before the words and is no part of them.
         """
+        check_text(input)
         substance = getattr(input, "message_id", None)
         message: Message = {"role": "user", "content": str(input)}
         if substance is not None or cause is not None or origin is not None:
@@ -172,14 +219,20 @@ class Agent:
 
     def inform(self, dst: Agent, txt: str) -> None:
         """Say something to another agent, through the hooks that need not be waited for."""
+        dst.refuse_terminated()
         watching.inform(self, dst, self.write(txt))
 
     async def deliver(self, text: str, to: Iterable[Agent], *, prefix: str = "") -> None:
         """Say something to other agents, through all hooks."""
-        await watching.deliver(self, self.write(text), to, prefix=prefix)
+        hearers = list(to)
+        for hearer in hearers:
+            hearer.refuse_terminated()
+        await watching.deliver(self, self.write(text), hearers, prefix=prefix)
 
     def write(self, text: str) -> LoggedString:
         """The text as it is in the log; new text is put there as a piece of text of this agent."""
+        self.refuse_terminated()
+        check_text(text)
         if isinstance(text, LoggedString) and text.message_id is not None:
             return text
         return LoggedString(text, self.session.log_piece_of_text(self.agent_id, str(text), self._occasion()))
@@ -232,15 +285,11 @@ class Agent:
         *,
         cause: str | None = None,
         language_model: str | Model | None = None,
-        tools: Iterable[ToolFunction | Tool] = (),
+        tools: Iterable[ToolFunction | Tool] | None = None,
     ) -> Agent:
         """Make an agent below this one; it has the same model and tools unless others are given."""
-        check_name(name)
-        if name in self.subagents:
-            raise BadRequest(
-                f"{self.label} already has a subagent {name!r}",
-                hint="choose another name, or call the one that is there",
-            )
+        self.refuse_terminated()
+        self.pool.check_name(name, below=self.agent_id)
         if len(self.path) >= MAX_DEPTH:
             raise BadRequest(
                 f"agents may not be nested more than {MAX_DEPTH} deep", hint="let an agent further up do it"
@@ -251,39 +300,23 @@ class Agent:
             child.create(cause)
             if system_prompt is not None:
                 child.instruct(system_prompt, cause=cause)
-        self.subagents.add(name, child.agent_id)
         return child
 
     def instruct(self, system_prompt: str, *, cause: str | None = None) -> None:
         """Give it a system prompt."""
+        check_text(system_prompt)
         self.log({"role": "system", "content": system_prompt}, cause=cause)
 
     def terminate(self, *, cause: str | None = None) -> None:
         """Leave the tree, with everything below; the registry remembers. It is logged whole or not at all."""
-        leaving = list(self._from_below())
-        with self.session.batch():
-            for agent in leaving:
-                agent.create()
-                for watcher in agent.watchers:
-                    self.session.log_agent_terminated(watcher.hook_id, cause=cause)
-                self.session.log_agent_terminated(agent.agent_id, cause=cause)
-        for agent in leaving:
-            agent.watchers.clear()
-            if agent.parent is not None and agent.name is not None:
-                agent.parent.forget(agent.name)
+        actions.leave(self, cause)
 
-    def _from_below(self) -> Iterator[Agent]:
-        """Everything below this agent, the deepest first, then itself."""
-        for child in self.subagents.values():
-            yield from child._from_below()
-        yield self
-
-    def forget(self, name: str) -> None:
-        """Take a subagent out of the tree and off the remembered lists."""
-        self.subagents.remove(name)
-        for names in (self.speakers, self.listeners):
-            if names is not None and name in names:
-                names[:] = [one for one in names if one != name]
+    def refuse_terminated(self) -> None:
+        """Whoever has left the tree hears and says nothing more."""
+        if self.is_terminated:
+            raise BadRequest(
+                f"{self.label} was terminated, and neither hears nor speaks", hint="make another agent with spawn()"
+            )
 
     def add_hook(self, hook: Hook | HookAgent) -> Watcher:
         """Have a hook watch this agent; it is logged, so that a load knows of it."""
@@ -295,9 +328,20 @@ class Agent:
 
     def create(self, cause: str | None = None, attributes: dict[str, Any] | None = None) -> None:
         """Log that this agent came into being, unless the log knows it; then what it began with."""
-        if self.agent_id not in self.session.agents:
+        if self.info is None:
+            above = self._parent_id
+            if (own := self.pool.tools.get(self.agent_id)) is not None and above is not None:
+                attributes = {**(attributes or {}), "tools": list(own)}
+            if cause is not None and self.session.registry.messages.get(cause) == above:
+                above = None  # it follows from the cause
             self.session.log_agent_created(
-                self.agent_id, cause, self.name, self.language_model, role=self.role, attributes=attributes
+                self.agent_id,
+                cause,
+                self._name,
+                self.language_model,
+                role=self._role,
+                parent=above,
+                attributes=attributes,
             )
         while self._unlogged:
             place = len(self.transcript) - self._unlogged
@@ -309,6 +353,7 @@ class Agent:
 
     def log(self, message: Message, *, substance: str | None = None, cause: str | list[str] | None = None) -> str:
         """Add an entry to the transcript, once it is in the log; gives back its id."""
+        self.refuse_terminated()
         self.create()
         message_id = self.session.log_transcript_entry(self.agent_id, message, substance, cause=cause)
         self._append(message, message_id, substance=substance, cause=cause)
@@ -340,12 +385,7 @@ class Agent:
     def _append(self, message: Message, message_id: str, **links: Any) -> None:
         entry = {"message_id": message_id, **message}
         entry |= {key: value for key, value in links.items() if value is not None}
-        self.transcript.append(entry)
+        if self._transcript is not None:  # where it was evicted, the log has the entry already
+            self._transcript.append(entry)
         if message.get("role") == "assistant":
             self.turns += 1
-
-
-def _messages(init_prompt: str | Sequence[Message] | None) -> Sequence[Message]:
-    if isinstance(init_prompt, str):
-        return [{"role": "user", "content": str(init_prompt), "substance": getattr(init_prompt, "message_id", None)}]
-    return init_prompt or ()

@@ -47,6 +47,7 @@ def foldable(entries: list[Entry], keep: int) -> tuple[int, int] | None:
 
 async def compact(agent: Agent, summary: str | None, *, keep: int) -> bool:
     """Fold an agent's oldest turns; whether there was anything to fold."""
+    agent.refuse_terminated()
     if is_pending(agent.transcript):
         raise BadRequest(
             f"{agent.label} is in the middle of a turn", hint="let it finish, or resume() it, then compact"

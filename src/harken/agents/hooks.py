@@ -19,6 +19,8 @@ import msgspec
 from harken.errors import BadRequest
 from harken.events.verdicts import POINTS, Verdict
 
+from .entries import check_name, likeness
+
 if TYPE_CHECKING:
     from .agent import Agent
 
@@ -95,16 +97,10 @@ def check(name: str, points: Iterable[str]) -> None:
 def distinct(hooks: Iterable[Hook | HookAgent]) -> list[Hook | HookAgent]:
     """The hooks as given; a hook is known by its name, so no two may share one."""
     given = list(hooks)
-    names = [one.name for one in given]
-    if twice := [name for name in names if names.count(name) > 1]:
+    names = [likeness(one.name) for one in given]
+    if twice := [one.name for one in given if names.count(likeness(one.name)) > 1]:
         raise BadRequest(f"two hooks are called {twice[0]!r}", hint="a hook is known by its name: give each its own")
     return given
-
-
-def check_name(name: str) -> None:
-    """A name stands in front of what is said (`[Name]: …`), so it may not look like anything else."""
-    if not name.strip() or len(name) > 80 or not name.isprintable() or "[" in name or "]" in name:
-        raise BadRequest(f"{name[:80]!r} cannot be a name", hint="one line of at most 80 characters, no brackets")
 
 
 # -- what a hook agent is asked ---

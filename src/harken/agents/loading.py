@@ -14,7 +14,7 @@ from .agent import Agent
 from .hooks import Hook, HookAgent, distinct
 from .models import Model, Retries
 from .pool import AgentPool
-from .tools import Tool, ToolFunction, make_tool
+from .tools import Tool, ToolFunction, by_name
 
 DEEPEST = 100
 """What hangs deeper in the tree of a log than this is left in the registry; no agent of ours gets so deep."""
@@ -55,7 +55,7 @@ def load_session(
             pool.chosen.clear()
         fresh = _fresh(session, given)
         pool.hooks = {hook.name: hook for hook in given if isinstance(hook, Hook)}
-        root = _root(pool, system_prompt, name, [make_tool(tool) for tool in tools])
+        root = _root(pool, system_prompt, name, by_name(tools))
         for hook in fresh:
             root.add_hook(hook)
         if pool.missing:
@@ -86,21 +86,21 @@ def _fresh(session: Session, given: list[Hook | HookAgent]) -> list[Hook | HookA
     return fresh
 
 
-def _root(pool: AgentPool, system_prompt: str | None, name: str | None, tools: list[Tool]) -> Agent:
+def _root(pool: AgentPool, system_prompt: str | None, name: str | None, tools: dict[str, Tool]) -> Agent:
     session = pool.session
     root_id = session.root
     if root_id is None or session.agents[root_id].role == "hook":
-        made = Agent(session, system_prompt, name=name, language_model=pool.language_model, tools=tools)
+        made = Agent(session, system_prompt, name=name, language_model=pool.language_model, tools=tools.values())
         made.create()
         return made
-    pool.tools[root_id] = {tool.name: tool for tool in tools}
+    pool.give_tools(root_id, tools)
     with pool.bringing_back_many(agent_id for agent_id, info in session.agents.items() if not info.terminated):
         root = pool.get(root_id)
         level = [root]
         for _ in range(DEEPEST):
             level = [child for agent in level for child in agent.subagents.values()]
         for agent in level:
-            agent.subagents.clear()
+            agent.subagents.hidden = True
     if system_prompt is not None and not root.transcript:
         root.instruct(system_prompt)
     return root

@@ -19,6 +19,13 @@ _ELSEWHERE = OF_THE_RECORD | {"message_id", "substance", "cause", "hook"}
 """Keys that mean something only where the message came from."""
 
 
+def messages(init_prompt: str | Sequence[Message] | None) -> Sequence[Message]:
+    """What an agent is to begin with, as messages."""
+    if isinstance(init_prompt, str):
+        return [{"role": "user", "content": str(init_prompt), "substance": getattr(init_prompt, "message_id", None)}]
+    return init_prompt or ()
+
+
 def opening(session: Session, system_prompt: str | None, messages: Sequence[Message]) -> list[Entry]:
     """The entries a transcript begins with; they get their ids when they are logged."""
     for message in messages:

@@ -8,18 +8,19 @@ each other by id through the pool, so there is never more than one of each.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harken.errors import BadRequest, NotFound
+from harken.errors import BadRequest, Conflict, NotFound
 from harken.events.verdicts import POINTS
 from harken.log import AgentInfo, Session
 from harken.log.transcripts import entries_of_all
 
 from .actions import DISCUSS
-from .entries import Entry, as_entry, call_arguments, call_name, calls_of
-from .hooks import Hook, HookAgent, check_name
+from .entries import Entry, as_entry, call_arguments, call_name, calls_of, check_name, is_name, likeness
+from .hooks import Hook, HookAgent
 from .models import Model, Retries, open_model
 from .tools import Tool
 from .watching import Watcher, instruct
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 
-MODEL = "model"
-"""The subtype of the `system` event that gives an agent another model; its message is the name."""
+_LIKE_AN_ID = re.compile(r"agent_[0-9]+")
 
 
 class History:
@@ -40,8 +40,6 @@ class History:
         """How many messages it has produced."""
         self.speakers: list[str] | None = None
         self.listeners: list[str] | None = None
-        self.model = ""
-        """The model it was given last; empty where it kept the one it was made with."""
         self._open: dict[str, str] = {}
 
     def take(self, data: Entry) -> None:
@@ -56,8 +54,6 @@ class History:
                     self._open[call["id"]] = call_arguments(call)
         elif role == "tool":
             self._answered(data)
-        elif data.get("event_type") == "system" and data.get("subtype") == MODEL:
-            self.model = str(data.get("message") or "")
 
     def _answered(self, data: Entry) -> None:
         call_id = data.get("tool_call_id")
@@ -83,7 +79,9 @@ class AgentPool:
         self.session = session
         self.models: dict[str, Model] = {}
         self.tools: dict[str, dict[str, Tool]] = {}
-        """The tools of each agent that is not content with those of its parent, by agent id."""
+        """The tools of each agent that was given its own in this process, by agent id."""
+        self.offered: dict[str, Tool] = {}
+        """Every tool of the program, by name: the log knows the tools of an agent by their names."""
         self.hooks: dict[str, Hook] = {}
         """The function hooks by name."""
         self.language_model: str | None = None
@@ -96,7 +94,7 @@ class AgentPool:
         self.missing: list[str] = []
         """Function hooks that the log knows and nobody has passed."""
         self._living: dict[str, Agent] = {}
-        self._relations: Relations | None = None
+        self._hooks: dict[str, list[AgentInfo]] | None = None
         self._past: dict[str, list[Entry]] = {}
         self._history: dict[str, History] = {}
 
@@ -109,20 +107,51 @@ class AgentPool:
         return pool
 
     def add(self, agent: Agent) -> None:
-        """Remember a living agent, so that `get` gives back this one."""
+        """Remember a living agent, so that `get` gives back this one; there is never a second of its id."""
+        if agent.agent_id in self._living:
+            raise Conflict(f"agent {agent.agent_id!r} is in memory already", hint="`AgentPool.get` gives it")
         self._living[agent.agent_id] = agent
+
+    def give_tools(self, agent_id: str, tools: dict[str, Tool]) -> None:
+        """Let an agent have these tools, and not those of its parent."""
+        self.tools[agent_id] = tools
+        self.offered |= tools
+
+    def tools_of(self, agent_id: str) -> dict[str, Tool] | None:
+        """The tools of its own that an agent has, given now or before a load; None: those of its parent."""
+        if agent_id in self.tools:
+            return self.tools[agent_id]
+        info = self.session.agents.get(agent_id)
+        names = info.attributes.get("tools") if info is not None else None
+        if not isinstance(names, list):
+            return None
+        return {name: self.offered[name] for name in names if isinstance(name, str) and name in self.offered}
 
     def get(self, agent_id: str) -> Agent:
         """The agent of that id: the living one, or one brought back from the log."""
         if (living := self._living.get(agent_id)) is None:
             if agent_id not in self.session.agents:
                 raise NotFound(f"no agent {agent_id!r} in {self.session.path}", hint="`session.agents` has every agent")
-            living = self._living[agent_id] = self.revive(agent_id)
+            living = self._revive(agent_id)
         return living
 
     def evict(self, agent_id: str) -> bool:
-        """Forget an agent in memory; the log has all of it. Whether there was one."""
-        return self._living.pop(agent_id, None) is not None
+        """Free the memory an agent's transcript takes; whether there was any. The agent stays the object it is: whoever
+        holds it, or asks for it again, has it as the log has it."""
+        living = self._living.get(agent_id)
+        return living is not None and living.evict()
+
+    def check_name(self, name: str, *, below: str | None) -> None:
+        """Refuse what cannot be a name, and one that a sibling has or could be taken for."""
+        check_name(name)
+        if name in self.session.agents or _LIKE_AN_ID.fullmatch(name):
+            raise BadRequest(f"{name!r} is an agent's id and cannot be a name", hint="choose another name")
+        for info in self.session.children(below) if below is not None else ():
+            if info.role != "hook" and likeness(info.name) == likeness(name):
+                raise BadRequest(
+                    f"{self.get(below or '').label} already has a subagent {info.name!r}",
+                    hint="choose another name, or call the one that is there",
+                )
 
     def model(self, name: str) -> Model:
         """A model by name, opened once."""
@@ -136,11 +165,11 @@ class AgentPool:
     def bringing_back_many(self, agent_ids: Iterable[str]) -> Iterator[None]:
         """Read the file and the registry once for all of them."""
         self.read(agent_ids)
-        self._relations = Relations(self.session)
+        self._hooks = _hooks(self.session)
         try:
             yield
         finally:
-            self._relations = None
+            self._hooks = None
             self._past.clear()
             self._history.clear()
 
@@ -152,8 +181,10 @@ class AgentPool:
             self._past[agent_id] = [as_entry(line) for line in lines]
 
     def _observed(self, wanted: set[str]) -> Iterator[Entry]:
-        """Every record, each shown to the history of its agent on the way."""
-        for data in self.session.records():
+        """Every record of these agents, each shown to the history of its agent on the way; that a subagent was
+        terminated is part of it."""
+        gone_ids = [info.agent_id for info in self.session.agents.values() if info.terminated and info.parent in wanted]
+        for data in self.session.records_of({*wanted, *gone_ids}):
             agent_id = data.get("agent_id")
             if isinstance(agent_id, str) and agent_id in wanted:
                 self._history[agent_id].take(data)
@@ -163,40 +194,25 @@ class AgentPool:
                     self._history[str(gone.parent)].forget(usable(gone.name) or gone.agent_id)
             yield data
 
-    def revive(self, agent_id: str) -> Agent:
+    def _revive(self, agent_id: str) -> Agent:
         """Any agent of the session, a terminated one too, as the log has it."""
         from .agent import Agent
 
-        info = self.session.agents[agent_id]
         if agent_id not in self._past:
             self.read([agent_id])
         history = self._history.pop(agent_id)
-        parent = info.parent if info.parent in self.session.agents else None
-        agent = Agent(
-            self.session,
-            init_prompt=self._past.pop(agent_id),
-            name=usable(info.name),
-            language_model=self._model_of(info, history),
-            parent=parent,
-            role=info.role or ("root" if agent_id == self.session.root else "child"),
-            agent_id=agent_id,
-        )
+        agent = Agent(self.session, init_prompt=self._past.pop(agent_id), agent_id=agent_id)
         agent.turns = history.spoken
-        if info.terminated or agent.role == "hook":
+        if agent.is_terminated or agent.role == "hook":
             return agent
-        relations = self._relations or Relations(self.session)
-        for child in relations.children.get(agent_id, ()):
-            agent.subagents.add(usable(child.name) or child.agent_id, child.agent_id)
         agent.speakers = history.speakers
         agent.listeners = history.listeners
         for names in (agent.speakers, agent.listeners):
             if names is not None:
                 names[:] = [name for name in names if name in agent.subagents]
-        agent.watchers.extend(self._watchers(relations.hooks.get(agent_id, ())))
+        hooks = _hooks(self.session) if self._hooks is None else self._hooks
+        agent.watchers.extend(self._watchers(hooks.get(agent_id, ())))
         return agent
-
-    def _model_of(self, info: AgentInfo, history: History) -> str | None:
-        return self.chosen.get(info.agent_id) or self.language_model or history.model or info.language_model or None
 
     def _watchers(self, hooks: Iterable[AgentInfo]) -> Iterator[Watcher]:
         for info in hooks:
@@ -229,38 +245,37 @@ class AgentPool:
         return Watcher(seen, info.agent_id, self, past=agent.transcript)
 
 
-class Relations:
-    """Who hangs below whom, and who is watched by whom; the terminated left out."""
-
-    def __init__(self, session: Session) -> None:
-        self.children: dict[str, list[AgentInfo]] = {}
-        self.hooks: dict[str, list[AgentInfo]] = {}
-        for info in session.agents.values():
-            if info.terminated:
-                continue
-            if info.role != "hook":
-                above, place = info.parent, self.children
-            else:
-                above, place = info.attributes.get("watches", info.parent), self.hooks
-            if isinstance(above, str):
-                place.setdefault(above, []).append(info)
+def _hooks(session: Session) -> dict[str, list[AgentInfo]]:
+    """Who is watched by whom; the terminated left out."""
+    found: dict[str, list[AgentInfo]] = {}
+    for info in session.agents.values():
+        watched = info.attributes.get("watches", info.parent)
+        if info.role == "hook" and not info.terminated and isinstance(watched, str):
+            found.setdefault(watched, []).append(info)
+    return found
 
 
 class Subagents(Mapping[str, "Agent"]):
-    """The agents below one agent, by name; each is looked up in the pool, which brings it back where it must."""
+    """The agents below one agent, by name, as the log has them; the pool brings each back where it must."""
 
-    def __init__(self, pool: AgentPool) -> None:
+    def __init__(self, pool: AgentPool, agent_id: str) -> None:
         self._pool = pool
-        self._ids: dict[str, str] = {}
+        self._agent_id = agent_id
+        self.hidden = False
+        """Whether they are left in the registry."""
+
+    def _ids(self) -> dict[str, str]:
+        children = () if self.hidden else self._pool.session.children(self._agent_id)
+        return {usable(info.name) or info.agent_id: info.agent_id for info in children if info.role != "hook"}
 
     def __getitem__(self, name: str) -> Agent:
-        return self._pool.get(self._ids[name])
+        return self._pool.get(self._ids()[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._ids)
+        return iter(self._ids())
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._ids())
 
     def __setitem__(self, name: str, agent: Agent) -> None:
         raise BadRequest(
@@ -271,26 +286,10 @@ class Subagents(Mapping[str, "Agent"]):
     def __delitem__(self, name: str) -> None:
         raise BadRequest("an agent is not taken away by hand", hint="`agent.subagents[name].terminate()` logs it")
 
-    def add(self, name: str, agent_id: str) -> None:
-        """Put an agent under a name."""
-        self._ids[name] = agent_id
-
-    def remove(self, name: str) -> None:
-        """Take a name away, if it is there."""
-        self._ids.pop(name, None)
-
-    def clear(self) -> None:
-        """Take all names away."""
-        self._ids.clear()
-
     def __repr__(self) -> str:
-        return f"Subagents({self._ids!r})"
+        return f"Subagents({self._ids()!r})"
 
 
 def usable(name: str) -> str | None:
     """A name from the log, if it can be one."""
-    try:
-        check_name(name)
-    except BadRequest:
-        return None
-    return name
+    return name if is_name(name) else None

@@ -148,6 +148,18 @@ def make_tool(function: ToolFunction | Tool, *, name: str | None = None) -> Tool
     )
 
 
+def by_name(tools: Iterable[ToolFunction | Tool]) -> dict[str, Tool]:
+    """The tools as given, by name; a model can tell them apart by nothing else, so no two may share one."""
+    found: dict[str, Tool] = {}
+    for tool in map(make_tool, tools):
+        if tool.name in found:
+            raise BadRequest(
+                f"two tools are called {tool.name!r}", hint="give each a name of its own: make_tool(name=…)"
+            )
+        found[tool.name] = tool
+    return found
+
+
 def parameters(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema of the arguments, without the wrapping that names the type."""
     (schema,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")

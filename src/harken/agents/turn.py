@@ -73,6 +73,7 @@ class Turn:
         `about` is a message that may have been answered while we waited for our turn; then that answer is it.
         """
         async with self._alone():
+            self.agent.refuse_terminated()
             self.agent.create()
             if about is not None and (found := answer_to(self.agent.transcript, about)) is not None:
                 return LoggedString(str(found.get("content") or ""), str(found["message_id"]))
@@ -83,6 +84,8 @@ class Turn:
 
     async def resume(self) -> LoggedString | None:
         """Finish an interrupted turn, if there is one."""
+        if self.agent.is_terminated:
+            return None
         self.agent.create()
         if is_pending(self.agent.transcript):
             return await self.take()

@@ -38,6 +38,7 @@ class AgentInfo(msgspec.Struct):
     agent_id: str
     name: str = ""
     language_model: str = ""
+    """The model in use: the one it was made with, or the last that it was given."""
     role: str = ""
     """`root`, `child` or `hook`; empty where the log does not say."""
     parent: str | None = None

@@ -35,9 +35,9 @@ SYNC_AFTER_LINES = 256
 _sync = getattr(os, "fdatasync", os.fsync)
 
 
-def chunks(fd: int, *, start: int = 0, size: int = CHUNK) -> Iterator[bytes]:
-    """The bytes of an open file, from `start` to where it ends now."""
-    while part := _read(fd, size, start):
+def chunks(fd: int, *, start: int = 0, end: int | None = None, size: int = CHUNK) -> Iterator[bytes]:
+    """The bytes of an open file, from `start` to `end` or to where it ends now."""
+    while part := _read(fd, size if end is None else min(size, end - start), start):
         yield part
         start += len(part)
 
@@ -64,11 +64,11 @@ def open_to_read(path: Path) -> int:
     return _regular(fd, path)
 
 
-def read_chunks(path: str | os.PathLike[str], *, start: int = 0) -> Iterator[bytes]:
+def read_chunks(path: str | os.PathLike[str], *, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     """The bytes of a log, with bounded memory; takes no lock."""
     fd = open_to_read(Path(path))
     try:
-        yield from chunks(fd, start=start)
+        yield from chunks(fd, start=start, end=end)
     finally:
         os.close(fd)
 
@@ -217,9 +217,9 @@ class LogWriter:
                 hint="close the other session, or open this one with readonly=True",
             ) from None
 
-    def chunks(self, start: int = 0) -> Iterator[bytes]:
+    def chunks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """What is in the file."""
-        return chunks(self._fd, start=start)
+        return chunks(self._fd, start=start, end=end)
 
     def is_torn(self) -> bool:
         """Whether the file ends in the middle of a line."""

@@ -25,6 +25,8 @@ from .base import AgentInfo, LogProblem, OpenCall
 MAX_REPORT = 1000
 """Problems are told one by one up to this many; `Registry.counts` goes on counting."""
 MAX_DETAIL = 200
+MODEL = "model"
+"""The subtype of the `system` event that gives an agent another model; its message is the name."""
 _RECENT = 64
 _ROLES = frozenset(ROLES)
 _OF_AN_AGENT = frozenset({ENTRY, "agent_created", "agent_terminated", "transcript_edit"})
@@ -46,6 +48,7 @@ class Registry:
         self.report: list[LogProblem] = []
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
+        self._below: dict[str, list[AgentInfo]] = {}
         self._open: dict[tuple[str, str], tuple[str, LogLine]] = {}
         self._answered: set[tuple[str, str]] = set()
         self._first_use: dict[str, tuple[int, int]] = {}
@@ -81,7 +84,7 @@ class Registry:
 
     def children(self, agent_id: str) -> list[AgentInfo]:
         """Agents made by this one that are still in the tree."""
-        return [info for info in self.agents.values() if info.parent == agent_id and not info.terminated]
+        return [info for info in self._below.get(agent_id, ()) if not info.terminated]
 
     def read(self, groups: Iterable[Group]) -> None:
         """Take in a whole file."""
@@ -186,6 +189,8 @@ class Registry:
         elif kind == "agent_terminated" and info is not None:
             info.terminated = True
             info.reason = _text(data.get("reason"))
+        elif kind == "system" and info is not None and data.get("subtype") == MODEL:
+            info.language_model = _text(data.get("message")) or info.language_model
         elif kind == "piece_of_text" and not self.messages[message_id]:
             # v1 does not say who made it: whoever made the call that caused it.
             self.messages[message_id] = self.messages.get(as_id(data.get("cause")) or "", "")
@@ -273,6 +278,7 @@ class Registry:
             self.note("an agent below itself", info.agent_id)
             return
         info.parent = self._meet(parent).agent_id
+        self._below.setdefault(info.parent, []).append(info)
 
     def _infer(self, info: AgentInfo) -> str | None:
         """As in v1: an agent is made between a call and its result, and its name is in the arguments."""

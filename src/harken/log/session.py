@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,26 +20,22 @@ from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Event, Recovery
 from harken.formats.session_log import (
     ENTRY,
-    LogRecord,
-    as_id,
     events_of,
-    events_of_record,
     read_groups,
-    read_records,
     writing,
 )
 from harken.formats.session_log.writing import GivenCause, encode, record_of, runs
 
-from . import transcripts
 from .base import AgentInfo, LogProblem, OpenCall
-from .disk import Ack, LogWriter, read_chunks, whole_lines
+from .disk import Ack, LogWriter, read_chunks
 from .registry import Registry
+from .transcripts import GAP, LogReader
 
 Observer = Callable[[list[Event]], object]
 """Told of events once they are acknowledged; what it raises reaches the caller, and the events stay logged."""
 
 
-class Session:
+class Session(LogReader):
     """One session log, open for writing by this process alone or for reading by anybody.
 
     A session that exists is read once: ids go on above every id in the file, and `agents` has every agent of it.
@@ -59,6 +56,8 @@ class Session:
         """What other packages keep beside a session while it is open, each under its own name (the living agents under
         `agents`); the log never looks at it."""
         self.registry = Registry()
+        self._places: dict[str, array[int]] = {}
+        self._seen = 0
         self._next_message = 0  # looked for when the first one is needed
         self._next_agent = 0
         self._clock = clock
@@ -81,12 +80,15 @@ class Session:
         return cls(session_file, **options)
 
     def _load(self) -> None:
-        self.registry.read(read_groups(self._chunks()))
+        groups = read_groups(self._chunks())
+        self.registry.read(groups if self._writer is not None and not self._writer.size else self._noting(groups))
         if self._writer is not None and self._writer.is_torn():
             self._heal(self._writer)
 
-    def _chunks(self, start: int = 0) -> Iterator[bytes]:
-        return self._writer.chunks(start) if self._writer is not None else read_chunks(self.path, start=start)
+    def _chunks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        if self._writer is not None:
+            return self._writer.chunks(start, end)
+        return read_chunks(self.path, start=start, end=end)
 
     def _heal(self, writer: LogWriter) -> None:
         """Close a torn line by appending; what is there of it stays."""
@@ -126,46 +128,6 @@ class Session:
     def children(self, agent_id: str) -> list[AgentInfo]:
         """The agents below this one that have not been terminated."""
         return self.registry.children(agent_id)
-
-    def scan(self) -> Iterator[LogRecord]:
-        """Every record of the file as it is now, oldest first, with bounded memory."""
-        return read_records(self._chunks())
-
-    def appended(self, start: int) -> Iterator[bytes]:
-        """The whole lines of the file from a byte on, in pieces that end where a line does; a torn one comes last."""
-        return whole_lines(self._chunks(start))
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Every line that could be read, with the keys of v2; lines of an open batch come last."""
-        yield from transcripts.readable(self.scan())
-        yield from list(self._batched)
-
-    def line(self, message_id: str) -> dict[str, Any]:
-        """The line of a message as it was logged, with the keys of v2; the first one, where it has several."""
-        for data in self.records():
-            if as_id(data.get("message_id")) == message_id:
-                return data
-        raise NotFound(f"no message {message_id!r} in {self.path}", hint="`session.registry.messages` has every id")
-
-    def events(self) -> Iterator[Event]:
-        """Every event, oldest first; what cannot be read is among them as `Output`."""
-        for record in self.scan():
-            yield from events_of_record(record)
-        for data in list(self._batched):
-            yield from events_of(data)
-
-    def entries(self, agent_id: str) -> list[dict[str, Any]]:
-        """The lines of an agent's transcript as it stands after every edit, ids and links included."""
-        return transcripts.entries(self.records(), agent_id)
-
-    def transcript(self, agent_id: str) -> list[dict[str, Any]]:
-        """The messages of an agent as a model is given them; several results for one call are one."""
-        return transcripts.messages(self.entries(agent_id))
-
-    def transcripts(self, agent_ids: Iterable[str] | None = None) -> dict[str, list[dict[str, Any]]]:
-        """The transcripts of several agents, or of all, for one reading of the file."""
-        found = transcripts.entries_of_all(self.records(), agent_ids)
-        return {agent_id: transcripts.messages(lines) for agent_id, lines in found.items()}
 
     # Logging
 
@@ -316,7 +278,14 @@ class Session:
         """Append, then believe. After an interruption nobody knows where the file ends, so that was the last write."""
         assert self._writer is not None
         try:
+            start = self._writer.size
             self._writer.append(lines, len(records))
+            for data in records:
+                place = self._places.setdefault(data["agent_id"], array("Q"))
+                if place and start - place[-1] < GAP:
+                    place[-1] = self._writer.size
+                else:
+                    place.extend((start, self._writer.size))
             if not believed:
                 for data in records:
                     self.registry.take(data)

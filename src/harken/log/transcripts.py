@@ -6,14 +6,149 @@ are one. The log keeps both.
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
-from harken.events import TranscriptEdit
+from harken.errors import NotFound
+from harken.events import Event, TranscriptEdit
 from harken.events.edits import SUMMARY, edit
-from harken.formats.session_log import ENTRY, ROLES, LogRecord, as_id, content_text, continues, events_of
+from harken.formats.session_log import (
+    ENTRY,
+    ROLES,
+    Group,
+    LogRecord,
+    as_id,
+    content_text,
+    continues,
+    events_of,
+    events_of_record,
+    read_about,
+    read_records,
+)
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENVELOPE
+
+from .disk import whole_lines
+from .registry import Registry
+
+GAP = 64 * 1024
+"""Stretches of the file that are closer than this are read as one."""
+_PLAIN_NAME = re.compile(r"[^\x00-\x1f\x7f\"/\\]+")
+"""A name that stands in JSON as it is, unless somebody writes escapes (`\\u`) for its letters."""
+
+
+def _owners(group: Group) -> set[str]:
+    """Whose lines these are; lines that have to be looked at more closely may be anybody's."""
+    try:
+        names = set(map(itemgetter("agent_id"), group.plain or ()))
+    except TypeError:  # an agent that is a list, say
+        return {""}
+    return names if names and {str}.issuperset(map(type, names)) else {""}
+
+
+class LogReader:
+    """What can be read from the file of a session at any time; it is never kept in memory."""
+
+    path: Path
+    registry: Registry
+    _batched: list[LogLine]
+    _places: dict[str, array[int]]
+    """Where in the file each agent's lines are: where each stretch of whole lines begins and ends, enough to pass over
+    the rest. Those of the name `""` may be anybody's."""
+    _seen: int
+    """What stands behind here in the file was not there when it was loaded."""
+
+    def _chunks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        raise NotImplementedError
+
+    @property
+    def readonly(self) -> bool:
+        """Whether this session cannot be written."""
+        raise NotImplementedError
+
+    def scan(self) -> Iterator[LogRecord]:
+        """Every record of the file as it is now, oldest first, with bounded memory."""
+        return read_records(self._chunks())
+
+    def appended(self, start: int) -> Iterator[bytes]:
+        """The whole lines of the file from a byte on, in pieces that end where a line does; a torn one comes last."""
+        return whole_lines(self._chunks(start))
+
+    def records(self) -> Iterator[LogLine]:
+        """Every line that could be read, with the keys of v2; lines of an open batch come last."""
+        yield from readable(self.scan())
+        yield from list(self._batched)
+
+    def records_of(self, agent_ids: Iterable[str]) -> Iterator[LogLine]:
+        """The lines of these agents, as `records` gives them; what lies between is not read, where that is known."""
+        wanted = set(agent_ids)
+        plain = all(_PLAIN_NAME.fullmatch(name) for name in wanted)
+        names = [name.encode("utf-8", "replace") for name in wanted] if plain else [b""]
+        stretches: list[tuple[int, int | None]] = [*_stretches(self._places, wanted)]
+        if self.readonly:  # somebody else may have written on, and a line that was torn may be whole now
+            seen = self._seen
+            stretches = [(start, min(end or 0, seen)) for start, end in stretches if start < seen] + [(seen, None)]
+        for start, end in stretches:
+            for data in readable(read_about(self._chunks(start, end), names)):
+                if (as_id(data.get("agent_id")) or "") in wanted:
+                    yield data
+        yield from [data for data in self._batched if data["agent_id"] in wanted]
+
+    def _noting(self, groups: Iterable[Group]) -> Iterator[Group]:
+        """The same groups; whose lines are where is noted on the way."""
+        for group in groups:
+            end = group.offset + sum(map(len, group.raws)) + len(group.raws) + group.longer
+            for name in _owners(group):
+                place = self._places.setdefault(name, array("Q"))
+                if place and group.offset - place[-1] < GAP:
+                    place[-1] = end
+                else:
+                    place.extend((group.offset, end))
+            self._seen = end if group.ended else self._seen
+            yield group
+
+    def line(self, message_id: str) -> LogLine:
+        """The line of a message as it was logged, with the keys of v2; the first one, where it has several."""
+        for data in self.records():
+            if as_id(data.get("message_id")) == message_id:
+                return data
+        raise NotFound(f"no message {message_id!r} in {self.path}", hint="`session.registry.messages` has every id")
+
+    def events(self) -> Iterator[Event]:
+        """Every event, oldest first; what cannot be read is among them as `Output`."""
+        for record in self.scan():
+            yield from events_of_record(record)
+        for data in list(self._batched):
+            yield from events_of(data)
+
+    def entries(self, agent_id: str) -> list[LogLine]:
+        """The lines of an agent's transcript as it stands after every edit, ids and links included."""
+        return entries(self.records_of([agent_id]), agent_id)
+
+    def transcript(self, agent_id: str) -> list[LogLine]:
+        """The messages of an agent as a model is given them; several results for one call are one."""
+        return messages(self.entries(agent_id))
+
+    def transcripts(self, agent_ids: Iterable[str] | None = None) -> dict[str, list[LogLine]]:
+        """The transcripts of several agents, or of all, for one reading of the file."""
+        found = entries_of_all(self.records(), agent_ids)
+        return {agent_id: messages(lines) for agent_id, lines in found.items()}
+
+
+def _stretches(places: dict[str, array[int]], names: Iterable[str]) -> list[tuple[int, int]]:
+    """Where lines of these agents may be, in the order of the file."""
+    found: list[tuple[int, int]] = []
+    wanted = [places[name] for name in {*names, ""} if name in places]
+    for start, end in sorted(pair for place in wanted for pair in zip(place[::2], place[1::2], strict=True)):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
 
 
 def entries(records: Iterable[LogLine], agent_id: str) -> list[LogLine]:

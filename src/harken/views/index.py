@@ -271,7 +271,6 @@ class IndexBuilder:
         info.created = position
         info.name = event.name
         info.role = event.role
-        info.language_model = event.language_model
         info.keeps_verdicts = event.role == "hook" and b'"points"' in event.attributes
 
     def _adopt(self, registry: Registry) -> None:
@@ -280,7 +279,7 @@ class IndexBuilder:
             known = registry.agents.get(info.agent_id)
             if known is None or (known.parent == PERSON and PERSON not in self.agents):
                 continue
-            info.parent = known.parent
+            info.parent, info.language_model = known.parent, known.language_model
             call = self.by_id.get(known.cause) if known.inferred and known.cause else None
             if call is not None and info.created is not None and info.created not in self.causes:
                 self.answers[info.created] = call

@@ -13,7 +13,7 @@ from harken.formats.base import Format, Written
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import HEAD, MAX_LINE, read_head
 
-from .lines import BLANK, Group, LogRecord, data_of, dialect, normalise, read_groups, read_records
+from .lines import BLANK, Group, LogRecord, data_of, dialect, normalise, read_about, read_groups, read_records
 from .reading import (
     ENTRY,
     PLAIN,
@@ -125,6 +125,7 @@ __all__ = [
     "normalise",
     "owner",
     "read",
+    "read_about",
     "read_groups",
     "read_records",
     "record_of",

@@ -137,6 +137,17 @@ def read_groups(chunks: Iterable[bytes], *, offset: int = 0, line: int = 1) -> I
         offset += sum(map(len, raws)) + len(raws) + longer
 
 
+def read_about(chunks: Iterable[bytes], names: Iterable[bytes]) -> Iterator[LogRecord]:
+    """The records that may mention one of these names, without decoding the others; lines and offsets mean nothing."""
+    wanted = tuple(names)
+    for raws, longer, wide, ended in _split(chunks):
+        # An escape may spell any letter of a name.
+        kept = [raw for raw in raws if b"\\u" in raw or any(name in raw for name in wanted)]
+        if kept:
+            plain = None if longer or wide or not ended else _decode_together(kept)
+            yield from Group(0, 0, kept, plain, longer, wide, ended).records()
+
+
 def _decode_together(raws: list[bytes]) -> list[dict[str, Any]] | None:
     """The objects on these lines, where each line is exactly one, in v2 and within the limits; else None."""
     if any(len(raw) > SHORT and refusal(raw) for raw in raws):
