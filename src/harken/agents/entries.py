@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest
+from harken.formats.session_log import as_id
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -66,11 +68,26 @@ def as_entry(line: Entry) -> Entry:
 
 
 def calls_of(entry: Entry) -> list[Entry]:
-    """The tool calls of an entry that can be answered at all."""
+    """The tool calls of an entry; one without an id has the empty one."""
     calls = entry.get("tool_calls")
     if entry.get("role") != "assistant" or not isinstance(calls, list):
         return []
-    return [call for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)]
+    return [
+        call if isinstance(call.get("id"), str) else {**call, "id": as_id(call.get("id")) or ""}
+        for call in calls
+        if isinstance(call, dict)
+    ]
+
+
+def told_apart(calls: Iterable[Entry]) -> list[Entry]:
+    """The calls of one message, each with an id of its own: some models give the same one twice, or none."""
+    found: dict[str, Entry] = {}
+    for call in calls:
+        given = as_id(call.get("id")) or "call"
+        numbered = (f"{given}_{number}" for number in count(2))
+        name = given if given not in found and call.get("id") else next(one for one in numbered if one not in found)
+        found[name] = call if call.get("id") == name else {**call, "id": name}
+    return list(found.values())
 
 
 def call_name(call: Entry) -> str:
@@ -101,10 +118,22 @@ def results_by_call(entries: Sequence[Entry]) -> dict[tuple[int, str], list[Entr
     for place, entry in enumerate(entries):
         for call in calls_of(entry):
             asked[call["id"]] = place
-        call_id = entry.get("tool_call_id")
-        if entry.get("role") == "tool" and isinstance(call_id, str) and call_id in asked:
+        call_id = as_id(entry.get("tool_call_id")) or ""
+        if entry.get("role") == "tool" and call_id in asked:
             found.setdefault((asked[call_id], call_id), []).append(entry)
     return found
+
+
+def _shares(calls: Sequence[Entry], results: dict[tuple[int, str], list[Entry]], place: int) -> list[list[Entry]]:
+    """The results of each call of one message. Calls that share an id are answered in their order, and what is left
+    over belongs to the last of them."""
+    shares: list[list[Entry]] = []
+    for number, call in enumerate(calls):
+        same = [other["id"] == call["id"] for other in calls]
+        answers = results.get((place, call["id"]), [])
+        earlier, is_last = sum(same[:number]), not any(same[number + 1 :])
+        shares.append(answers[earlier:] if is_last else answers[earlier : earlier + 1])
+    return shares
 
 
 def for_model(entries: Sequence[Entry]) -> list[Entry]:
@@ -121,9 +150,10 @@ def for_model(entries: Sequence[Entry]) -> list[Entry]:
         if role in ("system", "user") or (role == "assistant" and not calls):
             shown.append({"role": role, "content": _text(content)})
         elif role == "assistant":
-            shown.append({"role": role, "content": _text(content) or None, "tool_calls": [_call(c) for c in calls]})
-            for call in calls:
-                answers = [_text(found.get("content")) for found in results.get((place, call["id"]), ())]
+            named = told_apart(calls)
+            shown.append({"role": role, "content": _text(content) or None, "tool_calls": [_call(c) for c in named]})
+            for call, share in zip(named, _shares(calls, results, place), strict=True):
+                answers = [_text(found.get("content")) for found in share]
                 answer = "\n\n".join(answers) if answers else INTERRUPTED
                 shown.append({"role": "tool", "tool_call_id": call["id"], "name": call_name(call), "content": answer})
     return shown
@@ -134,8 +164,9 @@ def open_calls(entries: Sequence[Entry]) -> tuple[Entry, list[Entry]] | None:
     for place in range(len(entries) - 1, -1, -1):
         if entries[place].get("role") == "assistant":
             tail = entries[place:]
-            results = results_by_call(tail)
-            unanswered = [call for call in calls_of(tail[0]) if (0, call["id"]) not in results]
+            calls = calls_of(tail[0])
+            shares = _shares(calls, results_by_call(tail), 0)
+            unanswered = [call for call, share in zip(calls, shares, strict=True) if not share]
             return (tail[0], unanswered) if unanswered else None
     return None
 
@@ -183,6 +214,8 @@ def is_pending(entries: Sequence[Entry]) -> bool:
             continue
         if entry.get("origin") in (STOPPED, "compaction"):
             return False
+        if entry.get("role") == "user" and entry.get("substance") is not None and entry.get("origin") != SENT_BACK:
+            continue  # heard from another agent: whoever wants an answer asks for it
         if entry.get("role") in ("user", "tool") or calls_of(entry):
             return True
         if entry.get("role") == "assistant":
@@ -221,6 +254,10 @@ def _text(content: Any) -> str:
 def _call(call: Entry) -> Entry:
     function = {"name": call_name(call), "arguments": call_arguments(call)}
     return {"id": call["id"], "type": "function", "function": function}
+
+
+_ABOUT_THE_MODEL = frozenset({"metric", "error"})
+"""What a message cost and what failed before it: no effect of its calls."""
 
 
 class Window:
@@ -270,7 +307,8 @@ class Window:
 
     def began(self, message_id: str) -> bool:
         """Whether the call had any effect yet: if so it had been approved."""
-        return any(message_id in _causes(event) for event in self.events if event.get("role") != "user")
+        effects = (event for event in self.events if event.get("event_type") not in _ABOUT_THE_MODEL)
+        return any(message_id in _causes(event) for event in effects if event.get("role") != "user")
 
     def utterance(self, agent: Agent, after: int) -> tuple[int, Entry] | None:
         """What an agent said behind a place in the window, and where; one that was sent back does not count.

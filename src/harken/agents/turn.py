@@ -35,6 +35,7 @@ from .entries import (
     last_spoken,
     open_calls,
     times_sent_back,
+    told_apart,
     unheeded,
 )
 from .hooks import Moment
@@ -54,8 +55,17 @@ MAX_RESULT = 1_000_000
 """How many characters of a tool's result are kept."""
 
 _FATAL = (ModelFailed, Poisoned, Locked)
-# The agents that are in the middle of a turn, outermost first: one that would wait for itself is an error.
-_speaking: ContextVar[tuple[str, ...]] = ContextVar("harken_speaking", default=())
+_speaking: ContextVar[tuple[Run, ...]] = ContextVar("harken_speaking", default=())
+"""The turns in the middle of which we are, outermost first; of those that are over, a task may have stayed behind."""
+
+
+class Run:
+    """A turn under way, and whose turns it waits for."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.waits: list[Turn] = []
+        self.over = False
 
 
 class Turn:
@@ -63,6 +73,8 @@ class Turn:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
+        self.run: Run | None = None
+        """The turn that is under way, if one is."""
         self._lock = LoopLock()
         self._accepted = ""
         self._gauge = Gauge()
@@ -118,18 +130,43 @@ class Turn:
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        agent_id = self.agent.agent_id
-        if agent_id in _speaking.get():
+        asking = [run for run in _speaking.get() if not run.over]
+        self._refuse_cycle(asking)
+        if asking:
+            asking[-1].waits.append(self)
+        try:
+            async with self._lock:
+                self.run = Run(self)
+                token = _speaking.set((*asking, self.run))
+                try:
+                    yield
+                finally:
+                    _speaking.reset(token)
+                    self.run.over = True
+                    self.run = None
+        finally:
+            if asking:
+                asking[-1].waits.remove(self)
+
+    def _refuse_cycle(self, asking: list[Run]) -> None:
+        """An agent that waits, over any number of others, for whoever asks it now would wait for ever."""
+        own = {run.turn for run in asking}
+        if self in own:
             raise BadRequest(
                 f"{self.agent.label} is in the middle of a turn and cannot be asked to speak",
                 hint="wait until the turn is over",
             )
-        async with self._lock:
-            token = _speaking.set((*_speaking.get(), agent_id))
-            try:
-                yield
-            finally:
-                _speaking.reset(token)
+        waiting, seen = [self], {self}
+        for turn in waiting:
+            for other in turn.run.waits if turn.run is not None else ():
+                if other in own:
+                    raise BadRequest(
+                        f"{self.agent.label} waits for {other.agent.label} in turn, so neither could go on",
+                        hint="let one of the two finish first",
+                    )
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
 
     async def _go_on(self) -> LoggedString:
         agent = self.agent
@@ -314,5 +351,5 @@ def _message(reply: Reply) -> Message:
     if reply.content is not None or not reply.tool_calls:
         message["content"] = reply.content or ""
     if reply.tool_calls:
-        message["tool_calls"] = list(reply.tool_calls)
+        message["tool_calls"] = told_apart(reply.tool_calls)
     return message

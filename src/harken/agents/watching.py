@@ -107,7 +107,14 @@ class Watcher:
             if self._open != (moment.message_id, moment.call_id, asked):
                 agent.log(_question(moment, asked), cause=moment.message_id)
             self._open = (moment.message_id, moment.call_id, asked)
-            answer = await agent.response()
+            try:
+                answer = await agent.response()
+            except ModelFailed as problem:
+                if moment.point in GUARDED:
+                    raise  # nothing is done unwatched, and nothing refused for good: the turn can be resumed
+                agent.log({"role": "assistant", "content": f"The hook failed: {describe(problem)}"})
+                self._open = None
+                return Ruling(Approve(), self)
             self._open = None
         return Ruling(settle_verdict(read_verdict(answer), moment.point), self, answer.message_id or "")
 
@@ -116,7 +123,7 @@ class Watcher:
         try:
             found = self.hook.function(moment)
             verdict = await found if inspect.isawaitable(found) else found
-        except (ModelFailed, Poisoned):
+        except Poisoned:
             raise
         except Exception as problem:  # noqa: BLE001  somebody else's code: it may fail in any way, and is a guard
             return self._failed(moment, asked, problem)
@@ -125,6 +132,8 @@ class Watcher:
     def _failed(self, moment: Moment, asked: str, problem: Exception) -> Ruling:
         """What the failure of a function comes to: a guard that fails refuses, any other does not stand in the way."""
         why = describe(problem)
+        if moment.point in GUARDED and isinstance(problem, ModelFailed):
+            raise problem  # as where the hook is an agent
         if moment.point in GUARDED:
             return self._rule(moment, asked, Deny(f"the hook failed: {why}"))
         self._record(moment, asked, f"The hook failed: {why}")
@@ -139,7 +148,7 @@ class Watcher:
         asked = question(moment, subagent_count(moment.agent))
         try:
             verdict = self.hook.function(moment)
-        except (ModelFailed, Poisoned):
+        except Poisoned:
             raise
         except Exception as problem:  # noqa: BLE001  as above
             return self._failed(moment, asked, problem)

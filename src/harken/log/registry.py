@@ -49,7 +49,7 @@ class Registry:
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
         self._below: dict[str, list[AgentInfo]] = {}
-        self._open: dict[tuple[str, str], tuple[str, LogLine]] = {}
+        self._open: dict[tuple[str, str], tuple[tuple[str, LogLine], ...]] = {}
         self._answered: set[tuple[str, str]] = set()
         self._first_use: dict[str, tuple[int, int]] = {}
         self._dangling: list[tuple[tuple[int, int], str, str]] = []
@@ -80,7 +80,7 @@ class Registry:
     @property
     def open_calls(self) -> list[OpenCall]:
         """Calls that still wait for a result, oldest first."""
-        return [_open_call(*item) for item in self._open.items()]
+        return [_open_call(key, call) for key, calls in self._open.items() for call in calls]
 
     def children(self, agent_id: str) -> list[AgentInfo]:
         """Agents made by this one that are still in the tree."""
@@ -232,16 +232,18 @@ class Registry:
                 continue
             call_id = call.get("id")
             key = (agent_id, call_id if type(call_id) is str else as_id(call_id) or "")
-            self._open.pop(key, None)  # the same id again is a later call
-            self._open[key] = (message_id, call["function"])
+            before = self._open.pop(key, ())  # the same id in another message is a later call
+            self._open[key] = (*(one for one in before if one[0] == message_id), (message_id, call["function"]))
 
     def _result(self, agent_id: str, data: LogLine) -> None:
         call_id = data.get("tool_call_id")
         if type(call_id) is not str:
             call_id = as_id(call_id) or ""
         key = (agent_id, call_id)
-        if self._open.pop(key, None) is not None:
+        if waiting := self._open.pop(key, ()):
             self._answered.add(key)
+            if waiting[1:]:
+                self._open[key] = waiting[1:]
         elif key in self._answered:
             self.note("several results for one call", call_id)
         else:
@@ -284,7 +286,7 @@ class Registry:
         """As in v1: an agent is made between a call and its result, and its name is in the arguments."""
         if not self._open:
             return None
-        recent = [_open_call(*item) for item in islice(reversed(self._open.items()), _RECENT)]
+        recent = [_open_call(key, calls[-1]) for key, calls in islice(reversed(self._open.items()), _RECENT)]
         call = next((call for call in recent if info.name and _names(call.arguments, info.name)), None)
         call = call or next((call for call in recent if call.name == "task"), None) or recent[0]
         if call.agent_id == info.agent_id:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
@@ -217,7 +218,8 @@ _OF_AN_EDIT = frozenset({"action", "n", "start"})
 def messages(transcript: Iterable[LogLine]) -> list[LogLine]:
     """What a model is given: the messages alone, and one result for each call."""
     found: list[LogLine] = []
-    results: dict[str, LogLine] = {}
+    results: dict[str, list[LogLine]] = {}
+    calls: Counter[str] = Counter()
     for data in transcript:
         message = {key: value for key, value in data.items() if key not in ENVELOPE}
         role = message.get("role")
@@ -225,12 +227,19 @@ def messages(transcript: Iterable[LogLine]) -> list[LogLine]:
             continue
         if role == "tool":
             call_id = as_id(message.get("tool_call_id")) or ""
-            if (first := results.get(call_id)) is not None:
-                _merge(first, message)
+            answers = results.setdefault(call_id, [])
+            if answers and len(answers) >= calls[call_id]:
+                _merge(answers[-1], message)
                 continue
-            results[call_id] = message
+            answers.append(message)
         elif role == "assistant":
             results.clear()  # a later call may use the same id again
+            made = message.get("tool_calls")
+            calls = Counter(
+                as_id(call.get("id")) or ""
+                for call in (made if isinstance(made, list) else ())
+                if isinstance(call, dict)
+            )
         found.append(message)
     return found
 
