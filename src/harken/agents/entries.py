@@ -13,7 +13,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest
-from harken.formats.session_log import as_id
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -73,7 +72,7 @@ def calls_of(entry: Entry) -> list[Entry]:
     if entry.get("role") != "assistant" or not isinstance(calls, list):
         return []
     return [
-        call if isinstance(call.get("id"), str) else {**call, "id": as_id(call.get("id")) or ""}
+        call if isinstance(call.get("id"), str) else {**call, "id": _call_id(call.get("id"))}
         for call in calls
         if isinstance(call, dict)
     ]
@@ -83,11 +82,16 @@ def told_apart(calls: Iterable[Entry]) -> list[Entry]:
     """The calls of one message, each with an id of its own: some models give the same one twice, or none."""
     found: dict[str, Entry] = {}
     for call in calls:
-        given = as_id(call.get("id")) or "call"
+        given = _call_id(call.get("id")) or "call"
         numbered = (f"{given}_{number}" for number in count(2))
         name = given if given not in found and call.get("id") else next(one for one in numbered if one not in found)
         found[name] = call if call.get("id") == name else {**call, "id": name}
     return list(found.values())
+
+
+def _call_id(value: Any) -> str:
+    """An id as the log reads it: text, or a whole number as its digits; empty where there is none."""
+    return str(value) if isinstance(value, str) or type(value) is int else ""
 
 
 def call_name(call: Entry) -> str:
@@ -118,7 +122,7 @@ def results_by_call(entries: Sequence[Entry]) -> dict[tuple[int, str], list[Entr
     for place, entry in enumerate(entries):
         for call in calls_of(entry):
             asked[call["id"]] = place
-        call_id = as_id(entry.get("tool_call_id")) or ""
+        call_id = _call_id(entry.get("tool_call_id"))
         if entry.get("role") == "tool" and call_id in asked:
             found.setdefault((asked[call_id], call_id), []).append(entry)
     return found
