@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken import ids
-from harken.errors import BadRequest, Conflict, NotFound
+from harken.errors import BadRequest, NotFound
 
 from . import sql, values
 from .blobs import BULK, FRAME_SIZE, Frame, live_level, seal_frame
 from .db import Row, checked
-from .values import CHANGES
+from .values import CHANGES, SessionRow
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 LOOSE_LIMIT = 64 << 10
 """A frame below this is loose: it waits to be gathered with its neighbours."""
 _IN_ONE_ROW = 256
+_KIND = {kind: number for number, kind in enumerate(CHANGES)}
+_pack = msgspec.msgpack.Encoder().encode
+_MANY_SLOTS, _SLOTS_AHEAD = 8, 32  # who has made so many gets more of them at once, at most so many
+_SLOT = 3900  # bytes that make a row of `loose` fill its page
+_LEFT = ("artifact", "slot")  # numbers that nobody draws but a writer
+_SESSIONS_LEFT = 64
 _AHEAD = 3  # frames that may wait for the thread that compresses them
 
 
@@ -40,23 +46,25 @@ class ChangeLog:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._changes: list[list[Any]] = []
+        self.last: int | None = None
+        """The number of the newest change, where it is known."""
 
     def add(self, kind: str, subject: int | str | bytes, detail: str | bytes = "") -> None:
         """Note a change: the number of the row it is about (of the name: its text), and what of it changed."""
-        self._changes.append([CHANGES.index(kind), subject, detail] if detail else [CHANGES.index(kind), subject])
+        self._changes.append([_KIND[kind], subject, detail] if detail else [_KIND[kind], subject])
 
     def write(self) -> None:
         """Give the changes their numbers, in the transaction that made them."""
         if not self._changes:
             return
-        row = self._db.one(sql.LAST_CHANGE)
-        last = 0 if row is None else row[0] if row == self._db.newest_change else checked("changes", row)[0]
+        if self.last is None:
+            newest = self._db.one(sql.LAST_CHANGE)
+            self.last = int(checked("changes", newest)[0]) if newest else 0
         for at in range(0, len(self._changes), _IN_ONE_ROW):
             some = self._changes[at : at + _IN_ONE_ROW]
-            last += len(some)
-            row = (last, len(some), msgspec.msgpack.encode(some))
-            self._db.newest_change = (*row, ids.row_sum("changes", row))
-            self._db.do(sql.ADD_CHANGES, self._db.newest_change)
+            self.last += len(some)
+            row = (self.last, len(some), _pack(some))
+            self._db.do(sql.ADD_CHANGES, (*row, ids.row_sum("changes", row)))
         self._changes = []
 
 
@@ -72,8 +80,7 @@ class SqliteBlobWriter:
         self._next: dict[str, int] = {}
         self._known: dict[str, tuple[int, str]] = {}  # commit name -> row, seal
         self._interned: dict[tuple[str, ...], int] = {}
-        self.session_rows: dict[str | bytes, Row] = {}  # as they are now: read in this transaction, and not saved since
-        self._sessions_saved: SavedSessions = {}
+        self.session_rows: SavedSessions = {}  # as they are now: nobody else can change them before we are done
         self._bases: dict[int, int | None] = {}
         self._chain = 0
         self._changes = ChangeLog(self._db)
@@ -105,7 +112,9 @@ class SqliteBlobWriter:
     def begin(self) -> None:
         """Begin the transaction, with the first change or for one who must look before changing anything."""
         if not self._begun:
-            self._db.begin()
+            left = self._db.begin()
+            if left is not None:  # nobody has written since the writer before: what it knew last is still so
+                self._next, self._changes.last, self.session_rows = left
             self._begun = True
 
     def _draw(self, what: str) -> int:
@@ -122,9 +131,12 @@ class SqliteBlobWriter:
             self._flush()
             self.add_sealed()
             self._changes.write()
-            self._db.commit()
+            if len(self.session_rows) > _SESSIONS_LEFT:
+                self.session_rows = {}
+            numbers = {what: self._next[what] for what in _LEFT if what in self._next}
+            self._db.commit((numbers, self._changes.last, self.session_rows))
             self._begun = False
-            self._store.remember(self._known, self._interned, self._sessions_saved)
+            self._store.remember(self._known, self._interned, self.session_rows)
 
     def end(self) -> None:
         """Take back what was not finished."""
@@ -134,6 +146,11 @@ class SqliteBlobWriter:
         if self._begun:
             self._begun = False
             self._db.rollback()
+
+    def session_row(self, session: str | bytes) -> SessionRow | None:
+        """The session of this id, if this transaction knows it already."""
+        _, known = self.session_rows.get(session, ((), None))
+        return known
 
     def pending(self, artifact: str) -> bytes | None:
         """Bytes that are still in the buffer."""
@@ -151,21 +168,17 @@ class SqliteBlobWriter:
         self.begin()
         number, found = self._numbers.get(name), None
         if number is None:
-            found = self._find_or_draw(name)
+            found = self._find(name)
             if found is None or (found[2] is None and not self._store.has(name)):
                 self._place(name, data, like, found)
                 self._changes.add("artifact", self._numbers[name])
         self._keep_for(name, policy, expires, new=found is None and number is None)
         return name
 
-    def _find_or_draw(self, name: str) -> tuple[Any, ...] | None:
-        """Where an artifact is, or None; the first time, the next number is asked for in the same breath."""
-        if "artifact" in self._next:
-            return self._store.find_artifact(name)
-        id = bytes.fromhex(name)
-        *found, following = self._db.all(sql.ARTIFACT_AND_NEXT, (id[:8], id))
-        self._next["artifact"] = following[0]
-        return checked("artifacts", found[0]) if found else None
+    def _find(self, name: str) -> Row | None:
+        """Where an artifact is, or None; most often the index says that it is new."""
+        known = self._db.one(sql.ARTIFACT_ALIKE, (bytes.fromhex(name[:16]),))
+        return None if known is None else self._store.find_artifact(name)
 
     def _place(self, name: str, data: bytes, like: str, found: tuple[Any, ...] | None) -> None:
         """Put new bytes into the buffer; a full one, or one that leans on another frame, is written first."""
@@ -213,7 +226,10 @@ class SqliteBlobWriter:
                 row = (self._numbers[name], bytes.fromhex(name), number, start, len(data), None, None)
                 fresh.append((*row, ids.row_sum("artifacts", row)))
             start += len(data)
-        self._db.many(sql.ADD_ARTIFACT, fresh)
+        if len(fresh) == 1:
+            self._db.do(sql.ADD_ARTIFACT, fresh[0])
+        else:
+            self._db.many(sql.ADD_ARTIFACT, fresh)
         self._reset_buffer()
 
     def add_sealed(self, but: int = 0) -> None:
@@ -230,9 +246,21 @@ class SqliteBlobWriter:
             slot = free.pop()
             if self._db.one(sql.SLOT_IN_USE, (slot,)) is not None:  # somebody was faster
                 slot = 0
-        slot = slot or self._draw("slot")
+        slot = slot or self._new_slot(len(frame.data))
         fill_slot(self._db, slot, frame, self._chain, numbers[0], numbers[-1])
         self.loosened.append((self._chain, frame.size))
+        return slot
+
+    def _new_slot(self, size: int) -> int:
+        """A slot behind all others. Whoever goes on and on gets free ones for what comes next: to fill a slot that is
+        there changes one page, to make one changes four. Not where several frames of that size share a page."""
+        packer, slot = self._store.packer, self._draw("slot")
+        ahead = min(packer.made // 2, _SLOTS_AHEAD) if size > _SLOT // 2 and packer.made >= _MANY_SLOTS else 0
+        more = [self._draw("slot") for _ in range(ahead)]
+        for free in more:
+            fill_slot(self._db, free, Frame(bytes(32), 0, bytes(_SLOT)), 0, 0, 0)
+        packer.free = more[::-1]
+        packer.made += 1 + len(more)
         return slot
 
     def note_rows(self) -> None:
@@ -303,38 +331,6 @@ class SqliteBlobWriter:
             self._changes.add("artifact", number)
         self._keep_for(name, policy, expires, new=found is None)
         return name
-
-    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
-        """How long the artifact must stay."""
-        values.check_policy(policy, expires)
-        self.begin()
-        self._set_policy(self._artifact(artifact), policy, expires)
-
-    def evict(self, artifact: str) -> None:
-        """Let the bytes go and keep the name; the room they took is gc's to give back."""
-        self.begin()
-        self._flush()
-        row = self._artifact(artifact)
-        if row[5] == "pin":
-            raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
-        self.drop_bytes(row)
-
-    def drop_bytes(self, row: tuple[Any, ...]) -> None:
-        """Evict the artifact of this row, whatever its policy."""
-        self.begin()
-        self._db.do(sql.DROP_PARTS, (row[0],))
-        place_artifact(self._db, row, None, None)
-        self._changes.add("eviction", row[0])
-
-    def drop_artifact(self, number: int, id: bytes) -> None:
-        """Remove an artifact, its name too. Its number is not given out again: the feed has spoken of it."""
-        self.begin()
-        fact = ("artifacts", self._draw("artifact") - 1)
-        self._next.pop("artifact")
-        self._db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
-        for statement in (sql.DROP_PARTS, sql.DROP_ARTIFACT):
-            self._db.do(statement, (number,))
-        self._changes.add("eviction", id)
 
     def _artifact(self, artifact: str) -> tuple[Any, ...]:
         if artifact in self._numbers:

@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -102,6 +103,18 @@ def open_frame(frame: Frame, *, name: str, prefix: bytes | None = None) -> bytes
 
 def _raw(content: bytes) -> zstandard.ZstdCompressionDict:
     return zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
+_UNREADABLE = (TypeError, AttributeError, ValueError, OverflowError, KeyError, IndexError, msgspec.MsgspecError)
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """A block that makes values of checked rows; where they hold what cannot be, that is said."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise Corrupt(f"a row cannot be read: {error!r}", hint=FSCK) from error
 
 
 FrameRow = tuple[bytes, int, int | None, bytes]

@@ -35,6 +35,7 @@ class Cache:
         self.limit = limit
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self.forked = False
         with forking.OPENING:
             forking.USERS.add(self)
 

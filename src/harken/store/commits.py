@@ -19,8 +19,8 @@ from harken import clock, ids
 from harken.errors import Corrupt, NotFound
 
 from . import sql, values
-from .blobs import SqliteBlobs, span
-from .db import FSCK, Row, all_checked, checked, readable, text, untext
+from .blobs import SqliteBlobs, readable, span
+from .db import FSCK, Row, all_checked, checked, text, untext
 from .values import Commit, Link, SessionRow
 
 T = TypeVar("T")
@@ -380,15 +380,16 @@ class SqliteCommits(SqliteBlobs):
     def find_session(self, session: str) -> SessionRow | None:
         """The session of exactly this id."""
         key = text(session)
-        row = self.db.one(sql.SESSION, (key,))
-        if row is None:
-            return None
+        writer = self._writer() if self.db.holding else None
+        found: SessionRow | None = None if writer is None else writer.session_row(key)
+        if found is not None or (row := self.db.one(sql.SESSION, (key,))) is None:
+            return found
         # A row that is to the last byte what was saved here needs neither its sum nor its names looked at again.
         kept, found = self._sessions_kept.get(key, ((), None))
         if row != kept:
             found = self._sessions([checked("sessions", row)])[0]
-        if self.db.holding and (writer := self._writer()) is not None:
-            writer.session_rows[key] = row[:-1]  # nobody else can change it before the transaction ends
+        if writer is not None and found is not None:
+            writer.session_rows[key] = (row, found)  # nobody else can change it before the transaction ends
         return found
 
     def _sessions(self, rows: Sequence[Row]) -> list[SessionRow]:

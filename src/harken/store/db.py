@@ -6,7 +6,6 @@ Writers queue at the fair lock before they ask SQLite. A store is not carried ac
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 import sys
 import threading
@@ -14,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
-
-import msgspec
 
 from harken import clock, ids
 from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Locked
@@ -26,7 +23,6 @@ from .opening import FairLock, FairTurns, Steps, delist, enlist, upgrade
 T = TypeVar("T")
 Row = tuple[Any, ...]
 FSCK = "`harken fsck` says what is lost"
-_UNREADABLE = (TypeError, AttributeError, ValueError, OverflowError, KeyError, IndexError, msgspec.MsgspecError)
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # A damaged file can hold text that is no text; a number too large for SQLite is the caller's.
@@ -50,11 +46,6 @@ def explain(error: Exception, path: str) -> HarkenError:
 def text(value: str) -> str | bytes:
     """Text as SQLite can keep it: a transcript may hold half a surrogate pair, which is no UTF-8."""
     return value if value.isascii() or ids.is_text(value) else value.encode("utf-8", "surrogatepass")
-
-
-def texts(values: tuple[str, ...]) -> tuple[str | bytes, ...]:
-    """`text` of several."""
-    return values if "".join(values).isascii() else tuple(map(text, values))
 
 
 def untext(value: str | bytes) -> str:
@@ -86,15 +77,6 @@ def all_checked(table: str, rows: Sequence[Row], *, beside: int = 0) -> list[Row
     return [checked(table, row[:last] + row[last : last + 1]) for row in rows]  # which of them is it?
 
 
-@contextmanager
-def readable() -> Iterator[None]:
-    """A block that makes values of checked rows; where they hold what cannot be, that is said."""
-    try:
-        yield
-    except _UNREADABLE as error:
-        raise Corrupt(f"a row cannot be read: {error!r}", hint=FSCK) from error
-
-
 _CONNECTIONS = 16  # that one store has at most; who finds none free waits
 _IDLE = 4  # connections that stay open while nobody uses them
 
@@ -103,6 +85,7 @@ class _Held(threading.local):
     """What a thread holds while it is inside a transaction or a snapshot."""
 
     connection: Any = None
+    stand: tuple[Any, ...] = ()  # the connection, and how many changes of others it has seen
     writer: Any = None
 
 
@@ -119,7 +102,7 @@ class Database:
     def __init__(self, path: Path, *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
         self.path = str(path)
         self.timeout = timeout
-        self._process = os.getpid()
+        self.forked = False  # set where this process is forked off
         self.local = _Held()
         self.closed = False
         self._users = 0
@@ -128,7 +111,7 @@ class Database:
         self._free: list[sqlite3.Connection] = []
         self._connections: set[sqlite3.Connection] = set()
         self._file = (0, 0)
-        self.newest_change: Row = ()  # of the feed, as it was written here; while it is the same it needs no check
+        self._left: tuple[Any, int, Any] | None = None  # a connection, its count of changes, and what was left
         try:
             self._file = enlist(path, self, make=self.writable, newest=steps[-1][0])
             if self.writable:
@@ -147,7 +130,7 @@ class Database:
 
     def check_open(self) -> None:
         """Refuse one who comes too late, or from another process; whoever is inside a transaction is waited for."""
-        if os.getpid() != self._process:
+        if self.forked:
             raise BadRequest("a store does not survive a fork of its process", hint="start the child with `spawn`")
         if self.closed and not self.holding:
             raise Closed(f"{self.path} has been closed", hint="open it again")
@@ -174,8 +157,10 @@ class Database:
         if not self.turns.acquire(self.timeout):
             raise Locked(f"no connection to {self.path} came free", hint="try again when others are done")
         try:
-            with contextlib.suppress(IndexError):
-                return self._free.pop()
+            return self._free.pop()
+        except IndexError:
+            pass
+        try:
             return self._connect()
         except BaseException:
             self.turns.release()
@@ -196,7 +181,7 @@ class Database:
     def acquire(self) -> sqlite3.Connection:
         """The connection this thread holds, or one from the pool; `release` gives it back."""
         held: sqlite3.Connection | None = self.local.connection
-        if held is not None and os.getpid() == self._process:
+        if held is not None and not self.forked:
             return held
         self._enter()
         try:
@@ -232,7 +217,7 @@ class Database:
     def close(self) -> None:
         """Wait for whoever is inside, then close every connection and the lock. `Conflict` if they do not come out
         in time: then the store stays open. In a child of the process that opened it, nothing is touched."""
-        if os.getpid() != self._process:
+        if self.forked:
             return
         if self.holding:
             raise BadRequest("this thread is inside a transaction of this store", hint="close it after the block")
@@ -260,37 +245,41 @@ class Database:
 
     def __del__(self) -> None:
         """One that nobody closed keeps no descriptor; at the end of the program, and in a fork, it is left as it is."""
-        if not sys.is_finalizing() and os.getpid() == self._process and not self.closed:
+        if not sys.is_finalizing() and not self.forked and not self.closed:
             with contextlib.suppress(Exception):
                 self._let_go()
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def _run(self, statement: str, values: Any, answer: Callable[[Any], T], how: Any = sqlite3.Connection.execute) -> T:
-        connection = self.acquire()
+    def _run(self, answer: Callable[[sqlite3.Connection], T]) -> T:
+        held = self.local.connection
+        connection = held if held is not None and not self.forked else self.acquire()
         try:
-            return answer(how(connection, statement, values))
+            return answer(connection)
         except _ERRORS as error:
             raise explain(error, self.path) from error
         finally:
-            if connection is not self.local.connection:
+            if connection is not held:
                 self.release(connection)
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Every row of the answer."""
-        return self._run(statement, values, sqlite3.Cursor.fetchall)
+        return self._run(lambda connection: connection.execute(statement, values).fetchall())
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row, or None."""
-        return next(iter(self._run(statement, values, sqlite3.Cursor.fetchall)), None)
+        found: Row | None = self._run(lambda connection: connection.execute(statement, values).fetchone())
+        return found
 
     def do(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Change something."""
-        self._run(statement, values, sqlite3.Cursor.close)
+        if self.local.connection is None:
+            self._left = None  # outside a transaction, a writer's notes do not know of it
+        self._run(lambda connection: connection.execute(statement, values).close())
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """The same change for many rows."""
-        self._run(statement, rows, sqlite3.Cursor.close, sqlite3.Connection.executemany)
+        self._run(lambda connection: connection.executemany(statement, rows).close())
 
     def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows of the answer a few at a time, inside a snapshot or a transaction."""
@@ -303,9 +292,10 @@ class Database:
 
     # -- transactions ------------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Queue for the right to write, then take it."""
-        if self.holding and os.getpid() == self._process:
+    def begin(self) -> Any:
+        """Queue for the right to write, then take it. The answer is what was left by the `commit` before, if nobody has
+        changed the file since: not through this connection, nor through another, here or in another process."""
+        if self.holding and not self.forked:
             raise BadRequest("this thread is already inside a transaction of this store", hint="use its writer")
         self._enter()
         try:
@@ -318,17 +308,22 @@ class Database:
         except BaseException:
             self._leave()
             raise
+        before, self._left = self._left, None
+        return before[2] if before is not None and before[:2] == self.local.stand else None
 
     def _hold(self, statement: str) -> None:
         connection = self._take()
         try:
             connection.execute(statement)
+            # SQLite counts here what others have committed; what this connection commits does not change it.
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
         except BaseException as error:
-            self._give(connection)
+            self._shut(connection)
+            self.turns.release()
             if isinstance(error, sqlite3.Error):
                 raise explain(error, self.path) from error
             raise
-        self.local.connection = connection
+        self.local.connection, self.local.stand = connection, (connection, version)
 
     def _unhold(self) -> None:
         """Let this thread's connection go back to the pool, or away if it is still inside a transaction."""
@@ -344,12 +339,14 @@ class Database:
         finally:
             self._leave()
 
-    def commit(self) -> None:
-        """Make it all durable. If that fails nothing of it is there, and `rollback` is still to be called."""
+    def commit(self, leave: Any = None) -> None:
+        """Make it all durable, and leave something for the next `begin`. If that fails nothing of it is there, and
+        `rollback` is still to be called."""
         try:
             self.local.connection.execute("COMMIT")
         except _ERRORS as error:
             raise explain(error, self.path) from error
+        self._left = (*self.local.stand, leave)
         self.lock.release()
         self._unhold()
 
@@ -390,11 +387,11 @@ class Database:
     def alone(self, statement: str) -> None:
         """Run a statement that is a transaction by itself and takes many steps, with nobody else writing."""
 
-        def run(connection: sqlite3.Connection, script: str, _: object) -> sqlite3.Cursor:
+        def run(connection: sqlite3.Connection) -> None:
             self.lock.acquire()
             try:
-                return connection.executescript(script)
+                connection.executescript(statement).close()
             finally:
                 self.lock.release()
 
-        self._run(statement, (), sqlite3.Cursor.close, run)
+        self._run(run)

@@ -18,6 +18,9 @@ from typing import Protocol
 class UserOfSqlite(Protocol):
     """What has connections of its own."""
 
+    forked: bool
+    """Whether this is the copy of it in a child of the process that made it."""
+
     @property
     def used_by_others(self) -> bool:
         """Whether threads other than this one may be inside SQLite."""
@@ -52,6 +55,8 @@ def _in_child() -> None:
     OPENING = threading.RLock()
     INHERITED.update(file for file, count in IN_USE.items() if count > 0)
     IN_USE.clear()
+    for user in _ABANDONED:
+        user.forked = True
     forked_in_use = forked_in_use or any(user.used_by_others for user in _ABANDONED)
 
 

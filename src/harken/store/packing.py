@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from harken.errors import NotFound
+
 from . import sql
 from .blob_writer import LOOSE_LIMIT, add_frame, fill_slot, place_artifact
 from .blobs import FRAME_SIZE as FRAME_SIZE
@@ -62,7 +64,10 @@ def pack(store: SqliteStore, chain: int | None) -> int:
     db = store.db
     rows = db.all(sql.LOOSE_ALL) if chain is None else db.all(sql.LOOSE_OF, (chain,))
     for group in _groups([Loose.of(row) for row in rows]):
-        content, frame = _gather(store, group)
+        try:
+            content, frame = _gather(store, group)
+        except NotFound:  # others have packed it since, and closed the store, which gives the room of slots back
+            continue
         with db.transaction():
             moved = _swap(store, group, content, frame)
         gone += moved

@@ -96,8 +96,7 @@ _NEXT_ARTIFACT = (
     "max(coalesce((SELECT max(n) FROM artifacts), 0), "
     "coalesce((SELECT value FROM facts WHERE key = 'artifacts'), 0)) + 1"
 )
-# The artifact if it is there, and last the next number.
-ARTIFACT_AND_NEXT = f"{ARTIFACT} UNION ALL SELECT {_NEXT_ARTIFACT}{', NULL' * 7}"
+ARTIFACT_ALIKE = "SELECT 1 FROM artifacts WHERE substr(id, 1, 8) = ? LIMIT 1"
 ARTIFACTS_BETWEEN = f"{ARTIFACTS} WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?"
 ARTIFACTS_AT = f"{ARTIFACTS} WHERE n IN (SELECT value FROM json_each(?))"
 ADD_ARTIFACT = "INSERT INTO artifacts (n, id, frame, start, size, policy, expires, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -170,10 +169,10 @@ COMMITS = f"SELECT {COMMIT_COLUMNS} FROM commits c LEFT JOIN artifacts a ON a.n 
 COMMITS_AT = f"{COMMITS} WHERE c.n IN (SELECT value FROM json_each(?))"
 COMMITS_BETWEEN = f"{COMMITS} WHERE substr(c.id, 1, 8) >= ? AND substr(c.id, 1, 8) <= ? ORDER BY c.time DESC, c.n DESC"
 COMMITS_NEWEST = f"{COMMITS} ORDER BY c.time DESC, c.n DESC LIMIT ?"
-# The same, and last whether the row of a number is taken: what a new commit has to know, in one question.
-COMMITS_NEAR = (
-    f"{COMMITS} WHERE substr(c.id, 1, 8) >= ?1 AND substr(c.id, 1, 8) <= ?2 "
-    f"UNION ALL SELECT EXISTS (SELECT 1 FROM commits WHERE n = ?3){', NULL' * 14}"
+# Whether there are commits between two names, and whether the row of a number is taken: what a new one has to know.
+COMMIT_ALIKE = (
+    "SELECT EXISTS (SELECT 1 FROM commits WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?), "
+    "EXISTS (SELECT 1 FROM commits WHERE n = ?)"
 )
 COMMITS_CALLED = f"{COMMITS} WHERE substr(c.id, 1, 8) IN "
 ADD_COMMIT = (

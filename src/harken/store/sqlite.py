@@ -17,9 +17,10 @@ from harken.errors import BadRequest, Corrupt, HarkenError
 from . import feed, packing, sql
 from .arguments import STORE, checks_arguments
 from .base import Store
+from .blobs import readable
 from .cache import Cache
 from .commits import SqliteCommits, listed
-from .db import FSCK, Database, Row, checked, readable, text, untext
+from .db import FSCK, Database, Row, checked, text, untext
 from .opening import Steps, is_writable
 from .reports import GcReport, Report
 from .sqlite_writer import SqliteWriter
@@ -293,7 +294,7 @@ class SqliteStore(SqliteCommits):
 
 # -- what is loose: when it is gathered, and the room that leaves ---
 
-_FREE_PAGES = 64
+_FREE_PAGES = 16
 _AT_CLOSE = 4096  # pages moved when a store is closed; gc moves them all
 
 
@@ -308,6 +309,8 @@ class Packer:
         self._touching = threading.Lock()
         self.free: list[int] = []
         """Slots that were free when we last looked; whoever takes one looks again."""
+        self.made = 0
+        """How many were made here."""
 
     def after(self, writer: SqliteWriter) -> None:
         """After a transaction: pack what has become enough. The transaction is done, whatever happens here."""

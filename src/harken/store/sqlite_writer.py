@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken import clock, ids
+from harken.errors import Conflict
 
 from . import sql, values
 from .arguments import STORE, checks_arguments
 from .base import Writer
-from .blob_writer import SqliteBlobWriter
+from .blob_writer import SqliteBlobWriter, place_artifact
 from .blobs import FRAME_SIZE
 from .commits import SESSION_WORDS, full_name
-from .db import Row, checked, text, texts
+from .db import Row, checked, text
 from .values import Commit, Draft, SessionRow
 
 if TYPE_CHECKING:
@@ -127,6 +128,40 @@ class SqliteWriter(SqliteBlobWriter):
             self._known[name] = (row[0], seal)
         return names
 
+    # -- artifacts that are to stay, or to go -------------------------------------------------------------------
+
+    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
+        """How long the artifact must stay."""
+        values.check_policy(policy, expires)
+        self.begin()
+        self._set_policy(self._artifact(artifact), policy, expires)
+
+    def evict(self, artifact: str) -> None:
+        """Let the bytes go and keep the name; the room they took is gc's to give back."""
+        self.begin()
+        self._flush()
+        row = self._artifact(artifact)
+        if row[5] == "pin":
+            raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
+        self.drop_bytes(row)
+
+    def drop_bytes(self, row: tuple[Any, ...]) -> None:
+        """Evict the artifact of this row, whatever its policy."""
+        self.begin()
+        self._db.do(sql.DROP_PARTS, (row[0],))
+        place_artifact(self._db, row, None, None)
+        self._changes.add("eviction", row[0])
+
+    def drop_artifact(self, number: int, id: bytes) -> None:
+        """Remove an artifact, its name too. Its number is not given out again: the feed has spoken of it."""
+        self.begin()
+        fact = ("artifacts", self._draw("artifact") - 1)
+        self._next.pop("artifact")
+        self._db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
+        for statement in (sql.DROP_PARTS, sql.DROP_ARTIFACT):
+            self._db.do(statement, (number,))
+        self._changes.add("eviction", id)
+
     # -- commits -----------------------------------------------------------------------------------------------
 
     def commit(self, draft: Draft) -> Commit:
@@ -141,17 +176,17 @@ class SqliteWriter(SqliteBlobWriter):
         name = values.commit_name(draft, created_at)
         seal = values.seal_of(draft, created_at, parent[1] if parent else "")
         behind = parent[0] + 1 if parent else None
-        *raw, (taken, *_) = self._db.all(sql.COMMITS_NEAR, (*_near(name), behind))
-        if raw:
+        alike, taken = self._db.one(sql.COMMIT_ALIKE, (*_near(name), behind)) or (0, 0)
+        full, digits = name, ids.COMMIT_SHORT
+        if alike:
             self.note_rows()  # a sum is over the name of the artifact, whose row may not be there yet
-            raw = self._db.all(sql.COMMITS_BETWEEN, _near(name))
-        alike = [checked("commits", row) for row in raw]
-        same_name = [row for row in alike if row[1].hex() == name]
-        for row in same_name:
-            if row[2].hex() == seal:
-                return self._seen(row[0], full_name(*row[1:4]), draft)
-        full = name + seal if same_name else name
-        digits = ids.digits_needed(full, [full_name(*row[1:4]) for row in alike])
+            others = [checked("commits", row) for row in self._db.all(sql.COMMITS_BETWEEN, _near(name))]
+            same_name = [row for row in others if row[1].hex() == name]
+            for row in same_name:
+                if row[2].hex() == seal:
+                    return self._seen(row[0], full_name(*row[1:4]), draft)
+            full = name + seal if same_name else name
+            digits = ids.digits_needed(full, [full_name(*row[1:4]) for row in others])
         if behind is None or taken:  # the first of a new chain
             place, fork = self._draw("chain") << 32, parent[0] if parent else None
         else:
@@ -218,7 +253,7 @@ class SqliteWriter(SqliteBlobWriter):
         """The number of a row of repeated text, added if it is new."""
         number = self._store.interned.get(values) or self._interned.get(values)
         if number is None:
-            kept = texts(values)
+            kept = _texts(values)
             known = self._db.one(find, kept)
             number = int(checked(table, known)[0]) if known else self._draw(table)
             if known is None:
@@ -296,8 +331,8 @@ class SqliteWriter(SqliteBlobWriter):
         if max(map(len, (row.tip, row.live, *row.older))) > values.FULL:
             row = self._full_names(row)
         session = text(row.session)
-        known = self.session_rows.pop(session, None)
-        if known is None and (raw := self._db.one(sql.SESSION, (session,))):
+        known, _ = self.session_rows.get(session, ((), None))
+        if not known and (raw := self._db.one(sql.SESSION, (session,))):
             known = checked("sessions", raw)
         number, _, version, *_ = known or (self._draw("sessions"), "", 0)
         values.check_version(row.session, version, expect)
@@ -305,18 +340,18 @@ class SqliteWriter(SqliteBlobWriter):
         older = " ".join([str(self._number(commit)) for commit in row.older])
         kept = (
             *(number, session, version + 1, text(row.runtime), *ends, older),
-            *texts(_session_words(row)),
+            *_texts(_session_words(row)),
             *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state),
         )
         total = ids.row_sum("sessions", kept)
-        if known is not None and (known[7], known[10]) == (kept[7], kept[10]):
+        if known and (known[7], known[10]) == (kept[7], kept[10]):
             # No indexed column changes (the session, its parent, its source), so no index is written.
             self._db.do(sql.SET_SESSION, (*kept[2:7], *kept[8:10], *kept[11:], total, number))
         else:
             self._db.do(sql.SAVE_SESSION, (*kept, total))
         self._changes.add("session", number)
         saved = msgspec.structs.replace(row, version=version + 1, older=tuple(row.older))
-        self._sessions_saved[session] = ((*kept, total), saved)
+        self.session_rows[session] = ((*kept, total), saved)
         return saved
 
     def rename_session(self, session: str, to: str) -> SessionRow:
@@ -329,7 +364,6 @@ class SqliteWriter(SqliteBlobWriter):
         self._db.do(sql.SAVE_SESSION, (*kept, ids.row_sum("sessions", kept)))
         for key in (text(session), text(to)):
             self.session_rows.pop(key, None)
-            self._sessions_saved.pop(key, None)
         self._changes.add("session", number)
         found = self._store.find_session(to)
         assert found is not None
@@ -340,6 +374,11 @@ class SqliteWriter(SqliteBlobWriter):
         tip, live = (self._store.get_commit(name).id if name else "" for name in (row.tip, row.live))
         older = tuple(commit.id for commit in self._store.get_commits(row.older))
         return msgspec.structs.replace(row, tip=tip, live=live, older=older)
+
+
+def _texts(values: tuple[str, ...]) -> tuple[str | bytes, ...]:
+    """`text` of several."""
+    return values if "".join(values).isascii() else tuple(map(text, values))
 
 
 def _near(name: str) -> tuple[bytes, bytes]:
