@@ -119,6 +119,55 @@ def test_what_was_written_is_remembered_beside_the_source(repo: Repo, tmp_path: 
     assert repo.commit(f"resumed/{done.session}").id == commit.id
 
 
+@pytest.mark.parametrize(
+    ("settings", "provider"),
+    [
+        (None, "openai"),
+        ("not = [toml", "openai"),
+        ('model_provider = 1\nprofile = "p"', "openai"),
+        ('model_provider = "lab"', "lab"),
+        ('model_provider = "lab"\nprofile = "p"\n[profiles.p]\nmodel_provider = "other"', "other"),
+        ('model_provider = "lab"\nprofile = "p"\n[profiles.p]\nmodel = "m"', "lab"),
+    ],
+)
+@pytest.mark.parametrize("source", FORMATS)
+def test_a_thread_names_the_provider_that_codex_is_set_to_use(
+    repo: Repo, tmp_path: Path, source: str, settings: str | None, provider: str
+) -> None:
+    """#24: without it Codex says that the provider is no longer configured."""
+    if settings is not None:
+        (tmp_path / "config.toml").write_text(settings)
+    commit = repo.checkpoint(SESSIONS[source], format=FORMATS[source])
+
+    done = resume(repo, commit.short, runtime="codex", home=tmp_path, cwd=tmp_path)
+
+    first = json.loads(Path(done.path).read_bytes().splitlines()[0])
+    assert provider == first["payload"]["model_provider"]
+
+
+def test_claude_code_is_not_told_of_a_model_it_does_not_have(repo: Repo, tmp_path: Path) -> None:
+    """#36: it tried to go on with that model, and complained. It lists what a person is to go on with."""
+    said = codex_session() + codex_line("turn_context", {"model": "gpt-5"}).encode()
+    said += codex_line("response_item", json.loads(said.splitlines()[-2])["payload"]).encode()
+    commit = repo.checkpoint(said, format="codex-v1")
+
+    done = resume(repo, commit.short, runtime="claude-code", home=tmp_path, cwd=tmp_path)
+
+    lines = [json.loads(line) for line in Path(done.path).read_bytes().splitlines()]
+    assert {True, False} == {line["type"] == "assistant" for line in lines}
+    assert not [line for line in lines if "model" in line["message"]]
+
+
+def test_claude_code_lists_what_a_program_held(repo: Repo, tmp_path: Path) -> None:
+    """Sessions of `claude -p` are in no list of Claude Code's; one that a person is to go on with is."""
+    held = claude_line("u1", None, "user", "Run it.", entrypoint="sdk-cli").encode()
+    commit = repo.checkpoint(held, format="claude-code-v1")
+
+    done = resume(repo, commit.short, runtime="claude-code", home=tmp_path, cwd=tmp_path)
+
+    assert "cli" == json.loads(Path(done.path).read_bytes())["entrypoint"]
+
+
 def test_each_resume_is_a_session_of_its_own(repo: Repo, tmp_path: Path) -> None:
     commit = repo.checkpoint(SESSIONS["codex"], format="codex-v1")
     made = {resume(repo, commit.short, runtime="codex", home=tmp_path, cwd=tmp_path).session for _ in range(3)}

@@ -110,7 +110,7 @@ class Lab:
         listener = self.namespace.listen()
         self.port = listener.getsockname()[1]
         self.model.serve(listener)
-        (self.codex_home / "config.toml").write_text(CODEX_CONFIG.format(port=self.port))
+        (self.codex_home / "config.toml").write_text(CODEX_CONFIG.format(port=self.port, work=self.work))
         return self.model
 
     @property
@@ -199,8 +199,11 @@ stream_max_retries = 0
 [features]
 apps = false
 plugins = false
+daemon_auto_start = false
 [analytics]
 enabled = false
+[projects."{work}"]
+trust_level = "trusted"
 """
 
 

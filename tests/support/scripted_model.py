@@ -24,6 +24,9 @@ SUMMARY_REQUESTS = (
 )
 """What the programs say when they want a summary: Claude Code, Codex, and Codex before 0.50."""
 
+TITLE_REQUEST = "Generate a concise, single-line task title"
+"""What Codex on a screen says when it wants a name for a conversation. Claude Code then offers no tools."""
+
 
 @dataclass(frozen=True)
 class Say:
@@ -146,7 +149,7 @@ class ScriptedModel:
         last = json.dumps(items[-1]) if items else ""
         if any(words in last for words in SUMMARY_REQUESTS):
             return "summary"
-        if api == "anthropic" and not body.get("tools"):
+        if TITLE_REQUEST in last or (api == "anthropic" and not body.get("tools")):
             return "aside"
         spoken = (at for at, item in enumerate(items) if item.get("role") not in ("user", "system", "developer"))
         opening = json.dumps(items[: next(spoken, len(items))])

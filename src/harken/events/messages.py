@@ -6,6 +6,14 @@ from typing import ClassVar
 
 from .base import Event, Image
 
+SHOWN = frozenset(
+    {
+        "agent", "command", "local_command_output", "bash_input", "bash_output", "interruption", "task_notification",
+        "teammate", "plan", "ide",
+    }
+)  # fmt: skip
+"""Kinds of injected prompts that programs show to their user; the others are for the model alone."""
+
 
 class Prompt(Event, frozen=True, kw_only=True, gc=False):
     """Something was put before the model in the user's place: by a person, another agent, or the harness."""

@@ -25,7 +25,7 @@ def _write(events: Sequence[Event]) -> Written:
     instructions, rest = _lead(events)
     items, losses = to_items(rest)
     body: Record = {"instructions": instructions} if instructions else {}
-    return Written(data=encode({**body, "input": [item for _, item in items]}), losses=losses)
+    return Written(data=encode({**body, "input": [said.item for said in items]}), losses=losses)
 
 
 def _lead(events: Sequence[Event]) -> tuple[str, list[Event]]:

@@ -123,6 +123,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """The instant the session is said to begin."""
     prepare: tuple[tuple[str, ...], ...] = ()
     """Commands that have to run first, where the runtime takes sessions in by itself."""
+    provider: str = ""
+    """Whose models the runtime is set to use there, where a session has to name them."""
 
 
 def no_place_beside(place: Place, name: str) -> Path | None:

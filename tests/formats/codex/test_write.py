@@ -56,7 +56,25 @@ def test_a_session_meta_and_then_items() -> None:
             "source": "cli",
         },
     }
-    assert {"response_item"} == {line["type"] for line in rest}
+    assert {"response_item", "event_msg"} == {line["type"] for line in rest}
+
+
+def test_what_people_and_the_model_said_is_shown_on_the_screen() -> None:
+    """#24: Codex shows its events, and lists no thread in which nobody speaks."""
+    events = [
+        Prompt(content="look", images=(PNG,)),
+        Prompt(content="<environment_context>x</environment_context>", source="injected"),
+        Response(content="I look"),
+    ]
+    data = write_session(events, session_id=NEW, cwd="/work", time=NOON, provider="lab").data
+
+    first, *rest = lines(data)
+    assert "lab" == first["payload"]["model_provider"]
+    assert [("user_message", "look"), ("agent_message", "I look")] == [
+        (line["payload"]["type"], line["payload"]["message"]) for line in rest if line["type"] == "event_msg"
+    ]
+    said = [event.content for event in read(data) if isinstance(event, Prompt | Response)]
+    assert ["look", "<environment_context>x</environment_context>", "I look"] == said
 
 
 def test_what_was_said_goes_out_in_order_with_names_and_ids_as_they_were() -> None:
@@ -173,6 +191,26 @@ class TestAnotherThread:
         assert {"text": "be brief"} == payload["base_instructions"]
         assert "model_provider" not in payload
 
+    def test_events_name_the_new_thread_and_are_read_as_before(self) -> None:
+        """#24: Codex showed none of those that named another thread. Usage stays that of the thread that paid."""
+        data = Rollout(history_mode="paginated").turn("hello")
+        data.event("item_completed", thread_id=THREAD, item={"type": "AgentMessage", "id": "m"})
+        data.add("token_usage_record", thread_id=THREAD, response_id="r")
+
+        moved = lines(rewrite(data.data, session_id=NEW, provider="lab"))
+
+        assert ("paginated", "lab") == tuple(moved[0]["payload"][key] for key in ("history_mode", "model_provider"))
+        assert [NEW, THREAD] == [line["payload"]["thread_id"] for line in moved if "thread_id" in line["payload"]]
+
+    def test_what_has_no_events_gets_them(self) -> None:
+        """#24: the files of the first versions came up blank."""
+        data = Rollout()
+        data.lines = [line for line in data.turn("hello").lines if b"event_msg" not in line]
+        shown = [line["payload"] for line in lines(rewrite(data.data, session_id=NEW)) if line["type"] == "event_msg"]
+
+        assert ["hello"] == [payload["message"] for payload in shown if payload["type"] == "user_message"]
+        assert ["agent_message"] == [payload["type"] for payload in shown[1:]]
+
     def test_it_says_the_same_to_the_model(self) -> None:
         moved = rewrite(self.data.data, session_id=NEW)
 
@@ -199,7 +237,8 @@ class TestAnotherThread:
 
         moved = rewrite(old, session_id=NEW)
 
-        assert ["session_meta", "response_item", "response_item"] == [line["type"] for line in lines(moved)]
+        items = [line["type"] for line in lines(moved) if line["type"] != "event_msg"]
+        assert ["session_meta", "response_item", "response_item"] == items
         assert ["hello", "hi"] == texts_of(request_items(moved))
         assert "forked_from_id" not in lines(moved)[0]["payload"]
 

@@ -33,8 +33,6 @@ from .attachments import RENDERERS, MessageBlocks, tell
 from .branch import Node, choose, survey
 from .records import by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
 
-UNKNOWN_MODEL = "unknown"
-"""What stands where the program wants a model and nobody knows which it was."""
 API_ERROR = "api_error"
 """The subtype of a `system` record about a request that failed."""
 
@@ -142,8 +140,6 @@ def _assistant(record: Record, raw: bytes) -> Iterator[Event]:
         yield Output(raw=raw, why="an assistant record without content")
         return
     model = clean(_text(body, "model"))
-    if record.get("isUnmetered") is True and model == UNKNOWN_MODEL:
-        model = ""
     failed = record.get("isApiErrorMessage") is True
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
         event = assistant_event(block, model)

@@ -11,24 +11,17 @@ from collections.abc import Sequence
 
 from harken.clock import to_datetime
 from harken.events import Event, Response
+from harken.events.messages import SHOWN
 from harken.formats.base import Written
 from harken.formats.kit.anthropic import Said, arrange
 from harken.formats.kit.jsonl import Record, encode, lines, parse
 from harken.ids import artifact_id
 
-from .read import UNKNOWN_MODEL
 from .records import take
 
 VERSION = "2.1.325"
 """The version whose shape is written."""
 HERE = "/"
-SHOWN = frozenset(
-    {
-        "command", "local_command_output", "bash_input", "bash_output", "interruption", "task_notification",
-        "teammate", "plan", "ide",
-    }
-)  # fmt: skip
-"""Kinds of injected text that Claude Code shows to its user; the others it marks as meta."""
 NOTICES = frozenset(
     {
         # where it runs, with which model and rules
@@ -68,8 +61,14 @@ def write(events: Sequence[Event]) -> Written:
 
 def adopt(events: Sequence[Event]) -> Written:
     """What happened in another runtime as a session of Claude Code's."""
-    # Another provider's ids do not say which parts make up a message here; what tools answered since does.
-    return write([event.replace(api_id="") for event in events])
+    # Another provider's ids do not say which parts make up a message here; what tools answered since does. Nor would
+    # Claude Code find its model: it goes on with the one that the last answer names, and complains of one it lacks.
+    return write([_adopted(event) for event in events])
+
+
+def _adopted(event: Event) -> Event:
+    adopted: Event = event.replace(api_id="", **({"model": ""} if isinstance(event, Response) else {}))
+    return adopted
 
 
 class _Writer:
@@ -87,11 +86,12 @@ class _Writer:
             self._user(said)
             return
         name = "msg_" + artifact_id(encode([self._parent, said.blocks]))[:24]
-        model = next((e.model for e in said.events if isinstance(e, Response) and e.model), UNKNOWN_MODEL)
+        model = next((e.model for e in said.events if isinstance(e, Response) and e.model), "")
+        said_by: Record = {"model": model} if model else {}
         stop = "tool_use" if said.results else "end_turn"
         places: dict[str, str] = {}
         for block in said.blocks:
-            message: Record = {"id": name, "type": "message", "role": "assistant", "model": model, "content": [block]}
+            message: Record = {"id": name, "type": "message", "role": "assistant", **said_by, "content": [block]}
             message |= {"stop_reason": stop, "stop_sequence": None, "usage": _NO_USAGE}
             # Parts of the program fail where `usage` is missing. Zeros are a figure; the mark says that nobody counted.
             uuid = self._line("assistant", message, {"isUnmetered": True})
@@ -134,7 +134,8 @@ def _uuid(*parts: bytes) -> str:
 
 
 def rewrite(data: bytes, *, session_id: str, cwd: str) -> bytes:
-    """The same records under another session id, in another folder; nothing else in them changes.
+    """The same records under another session id, in another folder, for a person at a terminal: Claude Code lists no
+    session that a program held (`entrypoint`). Nothing else in them changes.
 
     A sub-agent's records become a conversation of their own: Claude Code resumes no side chain.
     """
@@ -152,6 +153,8 @@ def _moved(text: bytes, session_id: str, cwd: str, *, lift: bool) -> bytes:
         record["sessionId"] = session_id
     if "cwd" in record:
         record["cwd"] = cwd
+    if "entrypoint" in record:
+        record["entrypoint"] = "cli"
     if lift and "isSidechain" in record:
         record["isSidechain"] = False
         record.pop("agentId", None)

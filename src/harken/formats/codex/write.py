@@ -1,8 +1,11 @@
 """Events as a rollout that Codex resumes.
 
-Codex wants one `session_meta` and then items; it repairs little and refuses a foreign `model_provider`, so none is
-written. Names and ids of tools go through as they are. What a rollout cannot say is listed as losses. A rollout's own
-lines become the beginning of another thread by `rewrite`: what resuming and forking in Codex itself come to.
+Codex wants one `session_meta` and then items; it repairs little. A thread goes on only with the provider that its
+`session_meta` names and that the settings know, so whoever writes for a certain Codex says which one that is. The
+items are for the model; what a person sees on the screen, and by what the list of threads calls one, are the
+`event_msg` lines beside them. Names and ids of tools go through as they are. What a rollout cannot say is listed as
+losses. A rollout's own lines become the beginning of another thread by `rewrite`: what resuming and forking in Codex
+itself come to.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ from harken.clock import format_instant, parse_instant
 from harken.events import Event
 from harken.formats.base import Written
 from harken.formats.kit.jsonl import Record, encode
-from harken.formats.kit.openai import text_of
-from harken.formats.kit.openai_writing import Timed, to_items
+from harken.formats.kit.openai import joined_text, text_of
+from harken.formats.kit.openai_writing import SaidItem, to_items
 
-from .records import ITEM, SESSION_META, iter_lines, kind_of
+from .classify import speaks
+from .records import EVENT, ITEM, SESSION_META, iter_lines, kind_of
 from .usage import base_offset
 
 ORIGINATOR = "harken"
@@ -29,15 +33,15 @@ CLI_VERSION = "0.166.0"
 def write(events: Sequence[Event]) -> Written:
     """The events as a rollout; the thread's id follows from what they say."""
     items, losses = to_items(events)
-    body = b"".join(encode(item) for _, item in items)
-    start = next((time for time, _ in items if time is not None), 0)
+    body = b"".join(encode(said.item) for said in items)
+    start = next((said.time for said in items if said.time is not None), 0)
     return Written(data=_rollout(items, thread_id(body, start), "/", start), losses=losses)
 
 
-def write_session(events: Sequence[Event], *, session_id: str, cwd: str, time: int) -> Written:
-    """The events as the rollout of a given thread."""
+def write_session(events: Sequence[Event], *, session_id: str, cwd: str, time: int, provider: str = "") -> Written:
+    """The events as the rollout of a given thread, for a Codex that uses that provider."""
     items, losses = to_items(events)
-    return Written(data=_rollout(items, session_id, cwd, time), losses=losses)
+    return Written(data=_rollout(items, session_id, cwd, time, provider), losses=losses)
 
 
 def thread_id(content: bytes, time: int) -> str:
@@ -55,7 +59,7 @@ def line_of(time: int, kind: str, payload: Record) -> bytes:
     return encode({"timestamp": _stamp(time), "type": kind, "payload": payload}) + b"\n"
 
 
-def new_meta(session_id: str, cwd: str, time: int) -> Record:
+def new_meta(session_id: str, cwd: str, time: int, provider: str = "") -> Record:
     return {
         "id": session_id,
         "session_id": session_id,
@@ -64,37 +68,58 @@ def new_meta(session_id: str, cwd: str, time: int) -> Record:
         "originator": ORIGINATOR,
         "cli_version": CLI_VERSION,
         "source": "cli",
-    }
+    } | ({"model_provider": provider} if provider else {})
 
 
-def _rollout(items: list[Timed], session_id: str, cwd: str, time: int) -> bytes:
-    lines = [line_of(time, SESSION_META, new_meta(session_id, cwd, time))]
-    for at, item in items:
-        time = time if at is None else at
-        lines.append(line_of(time, ITEM, item))
+def _rollout(items: list[SaidItem], session_id: str, cwd: str, time: int, provider: str = "") -> bytes:
+    lines = [line_of(time, SESSION_META, new_meta(session_id, cwd, time, provider))]
+    for said in items:
+        time = time if said.time is None else said.time
+        lines.append(line_of(time, ITEM, said.item))
+        if said.shown:
+            lines.append(line_of(time, EVENT, _on_screen(said.item, said.shown)))
     return b"".join(lines)
+
+
+def _on_screen(message: Record, text: str) -> Record:
+    """The event by which Codex shows a message."""
+    if message.get("role") == "assistant":
+        return {"type": "agent_message", "message": text}
+    return {"type": "user_message", "message": text, "images": []}
+
+
+def _is_shown(kind: str, payload: Record) -> bool:
+    """Whether an item is a message that people see: the model's, or the user's that is no injected one."""
+    if kind != ITEM or payload.get("type") != "message":
+        return False
+    return payload.get("role") == "assistant" or (payload.get("role") == "user" and speaks(payload)[0] == "user")
 
 
 _THREAD = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-def rewrite(data: bytes, *, session_id: str, cwd: str = "", time: int | None = None) -> bytes:
+def rewrite(data: bytes, *, session_id: str, cwd: str = "", time: int | None = None, provider: str = "") -> bytes:
     """The rollout as the beginning of another thread, for Codex to resume.
 
-    One `session_meta` of the new thread comes first: it names the old one and keeps its instructions, but not its
-    `model_provider`, which Codex would insist on, nor what it said of the run that wrote it. The other lines follow
-    as they are; bare lines of old files are wrapped.
+    One `session_meta` of the new thread comes first: it names the old one and keeps its instructions and the way its
+    lines tell what is shown (`history_mode`), but names the provider of the Codex that goes on, and nothing of the run
+    that wrote it. The other lines follow as they are, but for the thread's id in events, by which Codex tells whether
+    they are its own; bare lines of old files are wrapped.
     """
-    old = next((payload for kind, payload in _payloads(data) if kind == SESSION_META), {})
+    metas = [payload for kind, payload in _payloads(data) if kind == SESSION_META]
+    old = metas[0] if metas else {}
     if time is None:
         time = _first_time(data)
-    meta = new_meta(session_id, cwd or text_of(old.get("cwd")) or "/", time)
+    meta = new_meta(session_id, cwd or text_of(old.get("cwd")) or "/", time, provider)
     if _THREAD.fullmatch(thread := text_of(old.get("id"))) and thread != session_id:
         meta["forked_from_id"] = thread
+    if mode := text_of(old.get("history_mode")):
+        meta["history_mode"] = mode
     base = old.get("base_instructions")
     if isinstance(base, dict) and (text := text_of(base.get("text"))):
         meta["base_instructions"] = {"text": text}
-    return line_of(time, SESSION_META, meta) + b"".join(_moved(data, time))
+    threads = {text_of(each.get("id")) for each in metas}
+    return line_of(time, SESSION_META, meta) + b"".join(_moved(data, time, threads, session_id))
 
 
 def with_base(data: bytes, base: bytes) -> bytes:
@@ -119,7 +144,13 @@ def _first_time(data: bytes) -> int:
     return next((time for time in times if time is not None), 0)
 
 
-def _moved(data: bytes, time: int) -> Iterator[bytes]:
+_SHOWING = frozenset({"user_message", "agent_message", "item_completed"})
+"""Events that put something on the screen."""
+
+
+def _moved(data: bytes, time: int, threads: set[str], thread: str) -> Iterator[bytes]:
+    # The first versions wrote none, and Codex would come up with an empty screen.
+    is_blank = not any(kind == EVENT and payload.get("type") in _SHOWING for kind, payload in _payloads(data))
     for line in iter_lines(data):
         raw = data[line.start : line.end]
         if line.record is not None:
@@ -130,5 +161,10 @@ def _moved(data: bytes, time: int) -> Iterator[bytes]:
                 raw = line_of(time, ITEM, payload) if kind == ITEM else b""
             elif kind == SESSION_META:
                 raw = b""
+            elif kind == EVENT and text_of(payload.get("thread_id")) in threads:
+                raw = encode({**line.record, "payload": {**payload, "thread_id": thread}})
         if raw:
             yield raw if raw.endswith(b"\n") else raw + b"\n"
+            if is_blank and line.record is not None and _is_shown(kind, payload):
+                time = parse_instant(line.record.get("timestamp")) or time
+                yield line_of(time, EVENT, _on_screen(payload, joined_text(payload.get("content"))))

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, split_parts
+from harken.events.messages import SHOWN
 from harken.formats.base import Loss
 
 from .jsonl import Record, parse
@@ -22,8 +23,16 @@ from .openai import SCREEN, SEALED, dump, text_of, url_of
 
 ABORTED = "aborted"
 """The output of a call that was never answered."""
-Timed = tuple[int | None, Record]
-"""An item and when it was said."""
+
+
+class SaidItem(NamedTuple):
+    """An item and when it was said."""
+
+    time: int | None
+    item: Record
+    shown: str = ""
+    """What of it a person sees who looks at the conversation."""
+
 
 _WHY = {
     "thinking": "only the provider that made it can read it",
@@ -37,7 +46,7 @@ _WHY = {
 }
 
 
-def to_items(events: Sequence[Event]) -> tuple[list[Timed], tuple[Loss, ...]]:
+def to_items(events: Sequence[Event]) -> tuple[list[SaidItem], tuple[Loss, ...]]:
     """The items of the conversation, each with its time, and what could not be said."""
     composer = _Composer(events)
     for event in events:
@@ -56,7 +65,7 @@ def _is_native(event: Event) -> bool:
 
 class _Composer:
     def __init__(self, events: Sequence[Event]) -> None:
-        self.items: list[Timed] = []
+        self.items: list[SaidItem] = []
         self.lost: dict[str, int] = {}
         self._native = any(map(_is_native, events))
         self._results = {event.id: event for event in reversed(events) if isinstance(event, ToolResult)}
@@ -88,13 +97,15 @@ class _Composer:
         if count:
             self.lost[what] = self.lost.get(what, 0) + count
 
-    def _add(self, event: Event, item: Record) -> None:
-        self.items.append((event.time, item))
+    def _add(self, event: Event, item: Record, shown: str = "") -> None:
+        self.items.append(SaidItem(event.time, item, shown))
 
     def _message(self, event: Event, role: str, text: str, images: tuple[Image, ...] = ()) -> None:
         kind = "output_text" if role == "assistant" else "input_text"
         if parts := self._parts(kind, text, images):
-            self._add(event, {"type": "message", "role": role, "content": parts})
+            is_hidden = isinstance(event, Prompt) and event.source == "injected" and event.origin not in SHOWN
+            item = {"type": "message", "role": role, "content": parts}
+            self._add(event, item, shown="" if is_hidden or isinstance(event, System) else clean(text))
 
     def _parts(self, kind: str, text: str, images: tuple[Image, ...]) -> list[Record]:
         parts: list[Record] = []

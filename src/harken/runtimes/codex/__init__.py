@@ -53,15 +53,34 @@ def _place(home: Path, cwd: Path, now: int) -> Place:
     day = clock.to_datetime(now)
     folder = home / "sessions" / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}"
     path = folder / f"rollout-{day:%Y-%m-%dT%H-%M-%S}-{thread}.jsonl"
-    return Place(session=thread, path=path, command=("codex", "resume", thread), cwd=cwd, time=now)
+    command = ("codex", "resume", thread)
+    return Place(session=thread, path=path, command=command, cwd=cwd, time=now, provider=_provider(home))
+
+
+def _provider(home: Path) -> str:
+    """The provider that Codex is set to use there: a thread that names none, or another, it does not go on with."""
+    import tomllib
+
+    try:
+        settings = tomllib.loads((home / "config.toml").read_text("utf-8"))
+    except (OSError, ValueError):
+        settings = {}
+    profiles, chosen = settings.get("profiles"), settings.get("profile")
+    profile = profiles.get(chosen) if isinstance(profiles, dict) and isinstance(chosen, str) else None
+    for each in (profile, settings):
+        if isinstance(each, dict) and isinstance(name := each.get("model_provider"), str):
+            return name
+    return "openai"
 
 
 def _native(data: bytes, place: Place) -> bytes:
-    return codex.rewrite(data, session_id=place.session, cwd=str(place.cwd), time=place.time)
+    return codex.rewrite(data, session_id=place.session, cwd=str(place.cwd), time=place.time, provider=place.provider)
 
 
 def _translated(events: Sequence[Event], place: Place) -> Written:
-    return codex.write_session(events, session_id=place.session, cwd=str(place.cwd), time=place.time)
+    return codex.write_session(
+        events, session_id=place.session, cwd=str(place.cwd), time=place.time, provider=place.provider
+    )
 
 
 RUNTIME = Runtime(
