@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 
 import harken
 from harken import runtimes
+from harken.api.sessions import SessionsRequest, sessions
+from harken.api.stats import StatsAnswer, StatsRequest, stats
+from harken.events import Prompt, Response
 from harken.formats import codex
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
@@ -43,21 +47,27 @@ def test_a_sub_agents_chain_says_which_call_started_it(tmp_path: Path) -> None:
         assert child.data == repo.materialize(CHILD).bytes, "it was told its prompt, and no more"
 
 
-def test_a_fork_that_only_points_knows_what_it_goes_on_from(tmp_path: Path) -> None:
-    files = tmp_path / "files"
-    files.mkdir()
+def write_fork(folder: Path) -> bytes:
+    """A thread of two turns, and one that goes on from its first; the bytes of the second."""
+    folder.mkdir()
     base = Rollout(id=PARENT).turn("one")
     position = {"thread_id": PARENT, "end_ordinal_exclusive": 7, "end_byte_offset": len(base.data)}
-    (files / f"rollout-2026-01-02T00-00-00-{PARENT}.jsonl").write_bytes(base.turn("two").data)
+    (folder / f"rollout-2026-01-02T00-00-00-{PARENT}.jsonl").write_bytes(base.turn("two").data)
     fork = Rollout(id=FORK, forked_from_id=PARENT, history_base=position).turn("three")
-    (files / f"rollout-2026-01-02T00-00-01-{FORK}.jsonl").write_bytes(fork.data)
+    (folder / f"rollout-2026-01-02T00-00-01-{FORK}.jsonl").write_bytes(fork.data)
+    return fork.data
+
+
+def test_a_fork_that_only_points_knows_what_it_goes_on_from(tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    own = write_fork(files)
 
     with harken.open(tmp_path / "store.db") as repo:
         import_all(repo, files)
 
         whole = repo.materialize(FORK).bytes
         assert ["one", "answer to one", "three", "answer to three"] == texts_of(codex.request_items(whole))
-        assert fork.data == repo.materialize(FORK, stop="root").bytes
+        assert own == repo.materialize(FORK, stop="root").bytes
 
 
 class TestGoingBack:
@@ -95,6 +105,19 @@ class TestGoingBack:
             taken_back = repo.materialize(f"{PARENT}~1", stop="root").bytes
             assert paths["a"].read_bytes() == taken_back
 
+    def test_messages_are_those_of_the_session_as_it_stands_and_stats_counts_all_versions(self, tmp_path: Path) -> None:
+        self.make(tmp_path / "files")
+        with harken.open(tmp_path / "store.db") as repo:
+            import_all(repo, tmp_path / "files")
+
+            (row,) = sessions(repo, SessionsRequest())
+            (counted,) = stats(repo, StatsRequest(sessions=(PARENT,)))
+            assert isinstance(counted, StatsAnswer)
+
+            assert 2 == row.messages, "what the newest file says"
+            said = counted.prompts.human + counted.prompts.injected + counted.responses
+            assert 6 == said, "one and two of the first file, three of the second"
+
     def test_the_rows_are_the_same_in_any_order(self, tmp_path: Path) -> None:
         paths = self.make(tmp_path / "files")
         seen = []
@@ -106,6 +129,62 @@ class TestGoingBack:
 
         assert seen[0] == seen[1]
         assert 2 == len(seen)
+
+
+class TestWhatCameBefore:
+    """One rule for a thread that went back or was forked: whoever looks at it sees what it goes on from."""
+
+    SAID = ("one", "answer to one", "three", "answer to three")
+
+    @pytest.fixture(params=["went back", "forked"])
+    def repo_and_session(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, str]]:
+        files = tmp_path / "files"
+        if request.param == "went back":
+            TestGoingBack().make(files)
+        else:
+            write_fork(files)
+        with harken.open(tmp_path / "store.db") as repo:
+            import_all(repo, files)
+            yield repo, PARENT if request.param == "went back" else FORK
+
+    def test_is_in_the_views(self, repo_and_session: tuple[Any, str]) -> None:
+        repo, session = repo_and_session
+        view = repo.view(session)
+
+        said = [line["content"] for line in view.extract_dialog(view.list_agents())]
+        assert list(self.SAID) == [text for text in said if text in self.SAID or "taken back" in text]
+        assert ["codex"] == list(view.list_agents())
+        assert len(set(view.index.ids)) == len(view.index.by_id)
+
+    def test_is_in_the_log(self, repo_and_session: tuple[Any, str]) -> None:
+        repo, session = repo_and_session
+
+        listed = [shown.id for shown in repo.log(session)]
+
+        assert listed == [commit.id for commit in repo.history(session)]
+        before = first_commit(repo, session)
+        assert before.id in listed[:-1], "the chain goes on behind its root"
+        assert listed[:1] == [commit.id for commit in repo.history(session, limit=1)]
+        assert listed[:-1] == [commit.id for commit in repo.history(session, limit=len(listed) - 1)]
+
+    def test_is_what_materialize_gives(self, repo_and_session: tuple[Any, str]) -> None:
+        repo, session = repo_and_session
+        whole = repo.materialize(session).bytes
+
+        assert list(self.SAID) == texts_of(codex.request_items(whole))
+
+    def test_is_found_by_the_names_that_the_views_print(self, repo_and_session: tuple[Any, str]) -> None:
+        repo, session = repo_and_session
+        listed = {shown.id for shown in repo.log(session)}
+        holding = {}
+        for event in repo.events(session):
+            if isinstance(event, Prompt | Response):
+                found = repo.commit(f"{session}@{event.message_id}")
+                holding[event.content] = found.id
+                assert found.id in listed
+                assert event.content in [getattr(one, "content", "") for one in repo.delta(found.id)]
+
+        assert set(self.SAID) <= holding.keys()
 
 
 class TestGrowing:

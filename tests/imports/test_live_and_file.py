@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harken.api.commits import ShowRequest, show
+from harken.api.sessions import SessionsRequest, sessions
 from harken.context import Tracker, TrackerSettings
 from harken.context.live import live_rest
 from harken.events import Event, Metric, Prompt, Response, System, ToolCall, ToolResult
@@ -209,6 +211,28 @@ class TestWhatTheRunSaid:
 
         assert [("claude-code:aaa", ""), ("jill", "m1")] == seen
         assert tip == repo.resolve("jill", repo.store.get_commit(tip).time).id
+
+    def test_show_says_what_the_run_said_of_itself(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        record(repo, *turn("one", 1))
+        tip = take_in(tmp_path)["aaa"].tip
+
+        shown = show(repo, ShowRequest(ref=tip))
+        (listed,) = sessions(repo, SessionsRequest())
+
+        assert ("claude-code:aaa", "") == (shown.principal, shown.ticket_id), "the commit is the file's"
+        assert FACTS == {name: getattr(shown.run, name) for name in FACTS}
+        assert FACTS == {name: getattr(listed, name) for name in FACTS}
+
+    def test_show_says_nothing_of_a_run_where_there_was_none(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        tip = take_in(tmp_path)["aaa"].tip
+
+        assert show(repo, ShowRequest(ref=tip)).run is None
 
     def test_a_run_of_a_session_that_was_imported_says_it_too(
         self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession

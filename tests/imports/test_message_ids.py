@@ -72,7 +72,7 @@ def check(repo: Any, row: SessionRow, ids: Iterator[str]) -> int:
 def test_what_show_prints(repo: Any, rows: list[SessionRow]) -> None:
     by_place = 0
     for row in rows:
-        commits = repo.history(row.session)
+        commits = repo.store.chain(repo.commit(row.session).id)  # without what a fork was handed down
         chosen = commits[:: max(1, len(commits) // 5)]
         by_place += check(repo, row, (event.message_id for commit in chosen for event in repo.delta(commit)))
 
@@ -98,9 +98,10 @@ def test_what_a_conversation_after_compaction_prints(repo: Any, rows: list[Sessi
 def test_what_the_views_print(repo: Any, rows: list[SessionRow]) -> None:
     for row in rows:
         if not row.parent:
-            ids = (id for id in repo.view(row.session).index.ids if "#created" not in id)
-            for id in some(ids):
+            ids = repo.view(row.session).index.ids
+            for id in [*some(iter(ids)), *(id for id in ids if "#created" in id)]:
                 assert repo.commit(f"{row.session}@{id}")
+                assert "#created" not in id or not repo.commit(id).parent, "an agent is made where its chain begins"
 
 
 def words(event: Event) -> str:

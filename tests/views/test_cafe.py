@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import ClassVar
 
 import pytest
 
@@ -301,6 +302,35 @@ class TestHearing:
             viewer.knows("bob", "m14", at=at)
 
         assert refused.value.hint
+
+
+class TestWhatNobodyCanTell:
+    """Unknown is not no: a record that nobody can read may have been the one that brought it."""
+
+    UNREAD: ClassVar = {"message_id": "m30", "event_type": "novelty", "agent_id": "bob"}
+
+    def test_is_neither_known_nor_unknown_to_the_agent_whose_record_it_is(self):
+        viewer = viewed([*cafe(), self.UNREAD])
+
+        assert viewer.knows("bob", "m11")["knows"] is None
+        assert viewer.knows("bob", "umbrella")["knows"] is None
+        assert viewer.knows("jack", "m21")["knows"] is False
+        assert viewer.knows("bob", "m14")["knows"] is True
+
+    def test_counts_only_by_then(self):
+        assert viewed([*cafe(), self.UNREAD]).knows("bob", "m11", at="m29")["knows"] is False
+
+
+class TestWhereAContentCameFrom:
+    def test_a_notice_of_the_runtime_is_not_somebody_outside(self):
+        notice = entry("m30", "root", "user", "The task has ended.", source="injected", origin="task_notification")
+        viewer = viewed([*cafe(), notice])
+
+        found = {one["message_id"]: (one["speaker"], one["source"]) for one in viewer.sequence()}
+        assert {"m2": (None, "user"), "m14": ("jack", None), "m30": (None, "injected")}.items() <= found.items()
+        assert {one["message_id"]: one["source"] for one in viewer.flow()} == {
+            message: source for message, (_, source) in found.items()
+        }
 
 
 def cut(message_id, agent, n, **more):

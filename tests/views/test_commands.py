@@ -53,6 +53,24 @@ def harken(capsys):
 
 
 class TestDrawing:
+    def test_what_the_runtime_put_before_an_agent_is_a_notice(self, harken, tmp_path):
+        notice = entry("m30", "root", "user", "The task has ended.", source="injected")
+        log = write_log(tmp_path / "log.jsonl", [*cafe(), notice])
+
+        for view in ("flow", "sequence"):
+            _, out, _ = harken("view", view, log)
+            (head,) = [line for line in out.splitlines() if line.endswith("m30") and not line.startswith(" ")]
+            assert head.startswith("(notice) ")
+            assert "(outside)" in out, "a person is somebody outside"
+
+    def test_what_records_that_nobody_can_read_might_say_is_unknown(self, harken, tmp_path):
+        log = write_log(tmp_path / "log.jsonl", [*cafe(), created("m30", "bob") | {"event_type": "novelty"}])
+
+        _, out, _ = harken("view", "knows", log, "Bob", "m11")
+        assert out.startswith("Bob may know it: some records cannot be read")
+        _, out, _ = harken("view", "knows", log, "Bob", "m11", "--json")
+        assert json.loads(out)["knows"] is None
+
     def test_knowing_is_told_in_a_sentence(self, harken, log):
         _, out, _ = harken("view", "knows", log, "Jill", "m14")
 

@@ -304,6 +304,7 @@ def test_the_sequence_is_the_flow_with_the_deliveries_counted_by_agent(log, want
                 "message_id": one["message_id"],
                 "time": one["time"],
                 "speaker": one["agent_id"],
+                "source": one["source"],
                 "hearers": list(dict.fromkeys(heard["agent_id"] for heard in one["heard"])),
                 "returned": list(dict.fromkeys(result["agent_id"] for result in one["results"])),
                 "content": one["content"],

@@ -96,9 +96,26 @@ class ShowRequest(ApiRequest, frozen=True, kw_only=True):
     """Whether to give what it adds to the conversation, too."""
 
 
+class RunAbout(ApiAnswer, frozen=True, kw_only=True):
+    """What a run of a session said of itself, as `sessions` has it; null where it did not say."""
+
+    template: str | None
+    """What kind of agent ran."""
+    principal: str | None
+    """Who ran it."""
+    machine: str | None
+    """Where it ran."""
+    ticket_id: str | None
+    """The ticket that was worked on."""
+    thread_id: str | None
+    """The thread it is part of."""
+
+
 class ShowAnswer(ShownCommit, frozen=True, kw_only=True):
     """A commit with everything around it."""
 
+    run: RunAbout | None
+    """What the run of its session said of itself; a sub-agent has its parent's. Null where nothing is known of one."""
     parent_short: str
     """The short name of its parent; empty for a root."""
     children: list[str]
@@ -118,12 +135,26 @@ def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
     content, unread = _content(repo, shown.id) if request.content else ([], "")
     return ShowAnswer(
         **shown_fields(shown),
+        run=_run(repo, shown.session_id),
         parent_short=repo.shorts([shown.parent])[shown.parent] if shown.parent else "",
         children=[child.id for child in children],
         children_short=[child.short for child in children],
         content=content,
         unread=unread,
     )
+
+
+def _run(repo: Repo, session: str) -> RunAbout | None:
+    """What the session's row keeps: commits of a file are made without it, so that every machine names them alike."""
+    seen: set[str] = set()
+    while session and session not in seen:
+        row = next((row for row in repo.sessions(session) if row.session == session), None)
+        facts = {name: getattr(row, name, "") or None for name in RunAbout.__struct_fields__}
+        if any(facts.values()):
+            return RunAbout(**facts)
+        seen.add(session)
+        session = row.parent if row else ""
+    return None
 
 
 def _sized(repo: Repo, shown: Shown) -> Shown:

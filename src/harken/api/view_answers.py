@@ -70,6 +70,9 @@ class FlowAnswer(ApiAnswer, frozen=True, kw_only=True):
     """What was said."""
     agent_id: str | None
     """Who said it; null for somebody outside the session."""
+    source: str | None
+    """Where it came from if no agent said it: `user` or `initial` (a person), `injected` (a notice of the runtime, the
+    question to a hook), empty where nobody knows; null where an agent said it."""
     time: str | None
     """When."""
     causes: list[str]
@@ -137,6 +140,8 @@ class SequenceAnswer(ApiAnswer, frozen=True, kw_only=True):
     """When."""
     speaker: str | None
     """Who said it; null for somebody outside the session."""
+    source: str | None
+    """Where it came from if no agent said it, as in the flow; null where one did."""
     hearers: list[str]
     """Who heard it."""
     returned: list[str]
@@ -224,8 +229,8 @@ class KnowsAnswer(ApiAnswer, frozen=True, kw_only=True):
 
     agent_id: str
     """The agent."""
-    knows: bool
-    """Whether it did."""
+    knows: bool | None
+    """Whether it did; null where nothing that can be read brought it, and records that nobody can read might have."""
     how: str | None
     """`said`, `made`, `heard`, `received`, `did`, `told` (its instructions), `reminded` (a summary of its own past)."""
     message_id: str | None

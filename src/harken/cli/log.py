@@ -29,8 +29,9 @@ PORTION = 200
 def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, everything: bool, as_json: bool) -> None:
     """Show the chain of commits behind a commit
 
-    Newest first, to the root, past every compaction. Without a REF, every commit of the store. With --graph, the
-    commits that branch off the chain are shown as well. For example, the last ten commits of a session:
+    Newest first, to the root, past every compaction; of a fork, or a session that went back, on into what it goes on
+    from. Without a REF, every commit of the store. With --graph, the commits that branch off the chain are shown as
+    well. For example, the last ten commits of a session:
 
         harken log -n 10 3f2a91bc
 

@@ -65,9 +65,10 @@ def sessions_command(repo: Repo, prefix: str, runtime: str, top: bool, since: st
     """List the sessions in the store
 
     The last active first, with the time of that in UTC; those whose id begins with PREFIX, or all. A sub-agent's
-    session stands below the one that made it. In a narrow window an id is shortened to a beginning that no other
-    session has. WHEN is `today`, `yesterday`, a day like 2026-01-31, so many hours or days like `12h` or `7d`, or an
-    instant as RFC 3339. For example:
+    session stands below the one that made it. Messages are the prompts and responses of a session as it stands; `stats`
+    counts those of its older versions as well, each record once. In a narrow window an id is shortened to a beginning
+    that no other session has. WHEN is `today`, `yesterday`, a day like 2026-01-31, so many hours or days like `12h` or
+    `7d`, or an instant as RFC 3339. For example:
 
         harken sessions --since yesterday --top
         harken sessions --runtime claude-code --match harken

@@ -62,6 +62,7 @@ def _facts(shown: ShowAnswer) -> None:
         ("content", f"{shown.artifact_ref}  {shown.format}"),
         ("size", _size(shown)),
         *((name.removesuffix("_id"), getattr(shown, name)) for name in _FACTS),
+        ("run", _run(shown)),
         ("spawned", _origin(shown)),
         ("summary", shown.summary + ("  (derived)" if shown.derived else "")),
     ]
@@ -70,6 +71,13 @@ def _facts(shown: ShowAnswer) -> None:
             ui.line(f"{name:<12}{value}")
     for note in shown.annotations:
         ui.line(f"{when(note.time)}  {_said(note)}" + (f"  ({note.who})" if note.who else ""))
+
+
+def _run(shown: ShowAnswer) -> str:
+    """What the session's run said of itself, where the commit does not say it."""
+    told = {name: getattr(shown.run, name) for name in shown.run.__struct_fields__} if shown.run else {}
+    news = {name.removesuffix("_id"): value for name, value in told.items() if value and value != getattr(shown, name)}
+    return ", ".join(f"{name} {value}" for name, value in news.items())
 
 
 def _said(note: NoteAnswer) -> str:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 OUTSIDE = "(outside)"
+NOTICE = "(notice)"
+"""What the runtime itself put before an agent."""
 UNHEARD = "no record says that anybody heard it"
 """Not that nobody did: few runtimes write down where a text went."""
 _REACHED = {"told": "was told it", "reminded": "was reminded of it"}
@@ -69,6 +71,10 @@ class Painter:
         name = " ".join(self.names.get(agent_id or "", agent_id or "").split())[:60] or OUTSIDE
         text: Text = ui.text(name, f"bold {self._colours.get(agent_id or '', '')}".strip())
         return text
+
+    def speaker(self, agent_id: str | None, source: str | None) -> Text:
+        """Who said something: an agent, the runtime, or somebody outside."""
+        return self.who(agent_id) if agent_id or source != "injected" else ui.text(NOTICE, "bold")
 
     def faint(self, words: str) -> Text:
         """A remark beside the data."""
@@ -129,7 +135,7 @@ class Painter:
 
     def flow(self, flows: Iterable[FlowAnswer]) -> Iterator[Text]:
         for one in flows:
-            yield from self.row(self.who(one.agent_id), self.faint(one.message_id))
+            yield from self.row(self.speaker(one.agent_id, one.source), self.faint(one.message_id))
             yield from self.words(one.content)
             if one.causes:
                 yield from self.row("<-", self.faint("because of " + ", ".join(one.causes[:20])), indent=4)
@@ -185,11 +191,12 @@ class Painter:
             more = len(reached) - len(hearers)
             remark = self.faint(f"and {more:,} more") if more else None
             changed = ui.text("in other words", "bold red") if arrow.changed else None
-            yield from self.row(self.who(arrow.speaker), "->", to, remark, changed, self.faint(arrow.message_id))
+            speaker = self.speaker(arrow.speaker, arrow.source)
+            yield from self.row(speaker, "->", to, remark, changed, self.faint(arrow.message_id))
             yield from self.words(arrow.content)
 
     def heard(self, flow: FlowAnswer, comparisons: Iterable[ComparisonAnswer]) -> Iterator[Text]:
-        yield from self.row(self.who(flow.agent_id), self.faint(flow.message_id))
+        yield from self.row(self.speaker(flow.agent_id, flow.source), self.faint(flow.message_id))
         yield from self.words(flow.content)
         if not flow.heard and not flow.results:
             yield from self.row(self.faint(UNHEARD), indent=4)
@@ -260,8 +267,10 @@ class Painter:
             yield self.faint(f"(and {len(one.kept_from) - 20:,} more)")
 
     def knowledge(self, found: KnowsAnswer) -> Iterator[Text]:
-        answer = "knows it:" if found.knows else "does not know it"
+        answer = "knows it:" if found.knows else "does not know it" if found.knows is False else "may know it:"
         remark = "as far as the session tells"
+        if found.knows is None:
+            remark = "some records cannot be read, and nothing else says so"
         if found.knows:
             reached = _REACHED.get(found.how or "", f"{found.how} it")
             remark = f"{reached} in {found.message_id} {found.time or ''}"

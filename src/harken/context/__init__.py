@@ -8,6 +8,7 @@ from .checkpoint import checkpoint, get_artifact, instant
 from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
+from .lineage import lineage
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_commits, get_session, whole_principal
 from .session_events import agent_name, maker_name, session_bytes, session_events
@@ -47,6 +48,7 @@ __all__ = [
     "get_commits",
     "get_session",
     "instant",
+    "lineage",
     "maker_name",
     "materialize",
     "session_bytes",

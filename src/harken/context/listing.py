@@ -12,14 +12,16 @@ from harken.store.base import Commit, Store
 
 from .describe import Shown, show
 from .family import windows
+from .lineage import lineage
 
 PORTION = 200
 """Commits described at a time."""
 
 
 def chain(store: Store, tip: Commit, *, limit: int | None = None, superseded: bool = False) -> Iterator[Shown]:
-    """The commits behind `tip`, it included; on request with the tails that hung from them until their file grew."""
-    commits = store.chain(tip.id, limit=limit)
+    """The commits behind `tip`, it included, and those it was handed down; on request with the tails that hung from
+    them until their file grew."""
+    commits = lineage(store, tip.id, limit)
     found = _with_tails(store, commits) if superseded else described(store, commits)
     return islice(found, limit)
 

@@ -17,9 +17,12 @@ from harken.formats import find as find_format
 from harken.store.base import Commit, Link, Name, SessionRow, Store
 
 from . import walk
+from .lineage import handed_down
 from .names import is_own
 
 Ref = str | Commit | Name
+CREATED = "#created"
+"""What follows a session's id in the name that a stream of events has for the making of its agent."""
 CANDIDATES = 8
 FEWEST_DIGITS = 4
 """With fewer digits a REF that was typed too short would all too easily name something."""
@@ -158,6 +161,8 @@ def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
         return _tip(store, row, row.stand)
     if found := _older(store, ref, exact=exact):
         return _by_number(store, *found)
+    if (made := _created(store, ref, exact=exact)) is not None:
+        return made
     # A session's id may hold an @ itself, so every place is tried.
     at = ref.find("@", 1)
     while at > 0:
@@ -167,6 +172,12 @@ def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
             return _in_chain(store, ref[:at], _by_number(store, *found).id, ref[at + 1 :])
         at = ref.find("@", at + 1)
     return None
+
+
+def _created(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
+    """The first commit of the session in `SESSION#created`, as the views call the making of its agent."""
+    row = _session(store, ref.removesuffix(CREATED), exact=exact) if ref.endswith(CREATED) else None
+    return store.get_commit(store.walk(row.stand)[-1].id) if row is not None and row.tip else None
 
 
 def _older(store: Store, ref: str, *, exact: bool) -> tuple[SessionRow, int] | None:
@@ -216,8 +227,16 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
     for tip in [row.stand, *(other.stand for other in agents_below(store, row)), *row.older]:
         if tip and (found := message_commit(store, tip, message)):
             return store.get_commit(found.id)
-    # A stream of several chains calls a record after its place in the chain of a session.
+    if (made := _created(store, message)) is not None:
+        return made
+    before = handed_down(store, row.stand)
     session, at, place = message.rpartition("@")
+    if place.isdecimal() and (given := before.get(session)) is not None:
+        return _in_chain(store, session, given.id, at + place)
+    for given in before.values():
+        if found := message_commit(store, given.id, message):
+            return store.get_commit(found.id)
+    # A stream of several chains calls a record after its place in the chain of a session.
     if session and place.isdecimal() and (other := find_session(store, session)) is not None and other.tip:
         return _in_chain(store, session, other.stand, at + place)
     raise NotFound(

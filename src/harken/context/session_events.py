@@ -25,8 +25,9 @@ from harken.events.base import holds
 from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
+from .lineage import handed_down
 from .materialize import Materialized, materialize
-from .refs import agents_below
+from .refs import CREATED, agents_below
 from .walk import ROOT, named
 
 _Calls = Mapping[str, tuple[str, ToolCall]]
@@ -36,14 +37,15 @@ _Calls = Mapping[str, tuple[str, ToolCall]]
 def session_events(store: Store, row: SessionRow) -> list[Event]:
     """Everything the session's agents said, heard and did."""
     whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
-    own = _all_named(whole)
     if whole.format == FORMAT.name:
-        return own
+        return _all_named(whole)
+    own = [*_handed_down(store, row), *_all_named(whole)]
     below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
     elsewhere = {each.agent for each in below if each.agent}
     streams = {row.session: _events(own, row, elsewhere - {row.agent})}
     streams |= {
-        each.session: _events(_placed(_read(store, each), each), each, elsewhere - {each.agent}) for each in below
+        each.session: _events(_placed(_read(store, each), each.session), each, elsewhere - {each.agent})
+        for each in below
     }
     calls = {
         event.id: (session, event)
@@ -79,6 +81,16 @@ def _read(store: Store, row: SessionRow) -> list[Event]:
     return _all_named(materialize(store, store.get_commit(row.stand), stop=ROOT))
 
 
+def _handed_down(store: Store, row: SessionRow) -> list[Event]:
+    """What the session goes on from and another file holds: it went back, or was forked. Agents that were asked for
+    there are told of there."""
+    found: list[Event] = []
+    for name, given in handed_down(store, row.stand).items():
+        events = _all_named(materialize(store, given, stop=ROOT))
+        found[:0] = [event for event in _placed(events, name) if not event.agent_id]
+    return found
+
+
 def _all_named(whole: Materialized) -> list[Event]:
     """What a whole chain says; it begins at its own beginning, so that places need no change."""
     format = formats.get(whole.format)
@@ -95,14 +107,14 @@ def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> li
     ]
 
 
-def _placed(events: Iterable[Event], row: SessionRow) -> Iterator[Event]:
-    """A sub-agent's events, where records are called after their places with its session before the place: other
+def _placed(events: Iterable[Event], session: str) -> Iterator[Event]:
+    """The events of another chain, where records are called after their places with its session before the place: other
     files have records in the same places."""
     for event in events:
         if event.message_id.startswith("@"):
-            event = event.replace(message_id=row.session + event.message_id)
+            event = event.replace(message_id=session + event.message_id)
         if isinstance(event.cause, str) and event.cause.startswith("@"):
-            event = event.replace(cause=row.session + event.cause)
+            event = event.replace(cause=session + event.cause)
         yield event
 
 
@@ -130,7 +142,7 @@ def _story(row: SessionRow, events: list[Event], call: ToolCall | None, parent: 
     tellers = dict.fromkeys(event.agent_id for event in events)
     agent = agent_name(row) if not tellers or agent_name(row) in tellers else next(iter(tellers))
     created = AgentCreated(
-        message_id=f"{row.session}#created",
+        message_id=row.session + CREATED,
         agent_id=agent,
         name=agent,
         role="child" if row.parent else "root",

@@ -17,6 +17,7 @@ from operator import attrgetter
 
 import msgspec
 
+from harken import ids
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events import Event
 from harken.formats import Format, Loss, find
@@ -157,12 +158,10 @@ def conversation(store: Store, tip: Commit, stop: str) -> tuple[list[Link], list
     """The commits of the conversation at `tip`, what they hold joined by format, and what belongs before it and cannot
     be found; `stop` is `compaction`, `root` or the full name of an ancestor."""
     groups, missing = _groups(store, tip, stop)
-    commits = [commit for group in groups for commit in group]
-    artifacts = store.get_many([commit.artifact for group in groups for commit in reversed(group)])
+    commits = [commit for _, group in groups for commit in group]
+    artifacts = store.get_many([commit.artifact for _, group in groups for commit in reversed(group)])
     pieces = []
-    for number, group in enumerate(groups, 1):
-        # What was handed down lies in another chain, and is called after its place there.
-        session = "" if number == len(groups) else store.get_commit(group[0].id).session_id
+    for session, group in groups:
         for part in stretches(group):
             deltas = list(islice(artifacts, len(part.commits)))
             pieces.append(_piece(store, part, deltas, session, current=stop == COMPACTION))
@@ -339,37 +338,53 @@ class _Places:
         return [places(format, data) for data in self._store.get_many([link.artifact for link in self._part.commits])]
 
 
-# -- sub-agents that were given their parent's context ---------------------------------------------------------------
+# -- contexts that were handed down: a sub-agent's, a fork's, what a session went back to ------------------------------
 
 
-def _groups(store: Store, tip: Commit, stop: str) -> tuple[list[list[Link]], tuple[Loss, ...]]:
-    """The commits of the answer, newest first; before them those of each context that was handed down.
-
-    Beside them what was handed down and cannot be found."""
-    groups = [select(store, tip, stop)]
+def _groups(store: Store, tip: Commit, stop: str) -> tuple[list[tuple[str, list[Link]]], tuple[Loss, ...]]:
+    """The commits of the answer, newest first; before them those of each context that was handed down, with what its
+    records are called after. Beside them what was handed down and cannot be found."""
+    groups = [("", select(store, tip, stop))]
+    given: Commit | str | None = None
+    names = Callers()
     seen = {tip.id}
-    while stop == COMPACTION and groups[0] and (given := _inherited(store, store.get_commit(groups[0][-1].id))):
+    while stop == COMPACTION and groups[0][1] and (given := inherited(store, groups[0][1][-1].id)):
         if isinstance(given, str):
             return groups, (Loss(what="inherited context", count=1, why=given),)
         if given.id in seen:
             break
         seen.add(given.id)
-        groups.insert(0, select(store, given, stop))
+        groups.insert(0, (names(given), select(store, given, stop)))
     return groups, ()
 
 
-def _inherited(store: Store, first: Commit) -> Commit | str | None:
-    """The commit whose context a sub-agent was given, if it was given one; a text says why it cannot be found."""
+class Callers:
+    """What the records of contexts that were handed down are called after, asked from the nearest on: the session, and
+    where a nearer one is of the same session, the commit."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def __call__(self, given: Commit) -> str:
+        if given.session_id in self._seen:
+            return ids.commit_ref(given.id)
+        self._seen.add(given.session_id)
+        return given.session_id
+
+
+def inherited(store: Store, commit: str) -> Commit | str | None:
+    """The commit whose context a chain with this root was given, if it was; a text says why it cannot be found."""
+    first = store.get_commit(commit)
     origin = None if first.parent else first.spawned_from
     if not origin or not origin.get("inherits"):
         return None
     from .spawned import spawn_points
 
     session = origin.get("session") or "a session without a name"
-    if commit := spawn_points(store, [first]).get(first.id):
+    if found := spawn_points(store, [first]).get(first.id):
         try:
-            return store.get_commit(commit)
+            return store.get_commit(found)
         except NotFound:
-            return f"{commit} of {session} is not in this store"
+            return f"{found} of {session} is not in this store"
     # What the parent knows now is more than it knew then, so nothing is said rather than too much.
     return f"nobody wrote down at which commit of {session} it was handed over"

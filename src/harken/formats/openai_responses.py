@@ -64,14 +64,17 @@ def _document(data: bytes) -> Record:
 
 
 def _join(deltas: Iterable[bytes]) -> bytes:
-    """One request with the input of all; a single one is left as it is."""
+    """One request with the items of all, those that a response gave among them; a single one is left as it is.
+
+    Settings are those of the newest that has them. What came before the first is still named by that one alone."""
     parts = list(deltas)
     if len(parts) == 1:
         return parts[0]
     documents = [_document(part) for part in parts]
-    instructions = next((text for one in documents if (text := text_of(one.get("instructions")))), "")
-    said = [item for one in documents for item in _given(one.get("input"))]
-    return encode({**({"instructions": instructions} if instructions else {}), "input": said})
+    body = {key: value for one in documents for key, value in one.items() if key in _SETTINGS and value is not None}
+    before = {key: documents[0][key] for key in _BEFORE if documents and documents[0].get(key) is not None}
+    said = [item for one in documents for item in _items(one)]
+    return encode({**body, **before, "input": said})
 
 
 def _places(data: bytes) -> int:
@@ -79,7 +82,12 @@ def _places(data: bytes) -> int:
         value = _document(data)
     except BadRecord:
         return 1
-    return len(_given(value.get("input"))) + len(_given(value.get("output")))
+    return len(_items(value))
+
+
+def _items(value: Record) -> list[Any]:
+    """What was given to the model, then what it answered: the order in which a next request gives them again."""
+    return [*_given(value.get("input")), *_given(value.get("output"))]
 
 
 def _given(value: object) -> list[Any]:
@@ -94,7 +102,7 @@ def _events(value: Record) -> Iterator[Event]:
     time = _time(value.get("created_at"))
     if instructions := text_of(value.get("instructions")):
         yield System(message_id="instructions", subtype="instructions", message=instructions, time=time)
-    for number, item in enumerate([*_given(value.get("input")), *_given(value.get("output"))]):
+    for number, item in enumerate(_items(value)):
         yield from _item(item, {"message_id": f"@{number}", "time": time}, speaker)
     yield from _usage(value, time)
 
@@ -148,6 +156,10 @@ _REQUEST = frozenset(
     }
 )  # fmt: skip
 """The fields of a request; a document with others is somebody's own."""
+_BEFORE = ("previous_response_id", "conversation")
+"""What the provider itself puts before the items of a request."""
+_SETTINGS = _REQUEST.difference(_BEFORE, {"input", "stream", "stream_options", "background"})
+"""What the next request says again, if nothing changes; how an answer is delivered is no part of a conversation."""
 
 
 def _claim(head: bytes, path: str = "") -> Claim:

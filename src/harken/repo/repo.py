@@ -132,10 +132,10 @@ class Repo(Naming, Upkeep):
         return context.show(self.store, [self.commit(ref)])[0]
 
     def history(self, ref: Ref, limit: int | None = None) -> list[Commit]:
-        """The chain behind a commit, newest first, past every compaction."""
+        """The chain behind a commit, newest first, past every compaction, and what it was handed down."""
         if limit is not None and limit < 0:
             raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")
-        return self.store.chain(self.commit(ref).id, limit=limit)
+        return context.lineage(self.store, self.commit(ref).id, limit)
 
     def describe(self, commits: Iterable[Ref]) -> list[Shown]:
         """Commits with their summaries and names, in the order asked."""

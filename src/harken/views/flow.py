@@ -8,7 +8,7 @@ from typing import TypedDict
 from harken.events.edits import is_entry
 
 from .base import ACTION, HEARD, SAID, SYSTEM, TEXT, ParentLink
-from .hearing import Compiled, Heard, compiled_into, deliveries, hearings
+from .hearing import Compiled, Heard, compiled_into, deliveries, hearings, source_of
 from .index import Index
 
 
@@ -18,6 +18,9 @@ class Flow(TypedDict):
     message_id: str
     content: str
     agent_id: str | None
+    source: str | None
+    """Where it came from if no agent said it: `user` or `initial` (a person), `injected` (a notice of the runtime, the
+    question to a hook), empty where nobody knows; None where an agent said it."""
     time: str | None
     causes: list[str]
     heard: list[Heard]
@@ -98,6 +101,7 @@ def content_flow(index: Index, root: int) -> Flow:
         message_id=index.id_of(root),
         content=wording or (heard[0]["content"] if heard else ""),
         agent_id=index.authors[root] if root >= 0 else None,
+        source=source_of(index, root),
         time=index.time_text(root),
         causes=list(index.parent_ids(root)) if root >= 0 else [],
         heard=heard,

@@ -11,7 +11,7 @@ from typing import TypedDict
 
 from harken.clock import SECOND, from_datetime, parse_instant
 from harken.errors import BadRequest
-from harken.events import Prompt, TranscriptEdit
+from harken.events import Output, Prompt, TranscriptEdit
 from harken.events.base import holds
 from harken.events.edits import continues, edit, is_entry
 
@@ -62,7 +62,8 @@ class Knowledge(TypedDict):
     """Whether something reached an agent, and how."""
 
     agent_id: str
-    knows: bool
+    knows: bool | None
+    """None where nothing that can be read brought it, and records that nobody can read might have."""
     how: str | None
     """`said`, `made`, `heard`, `received`, `did`, `told` (its instructions), `reminded` (a summary of its own past)."""
     message_id: str | None
@@ -125,6 +126,14 @@ def _notices(index: Index, root: int) -> Iterator[tuple[int, str]]:
             injected = isinstance(told, Prompt) and told.source == "injected"
             if injected and holder is not None and _carries(index, at, member):
                 yield at, holder
+
+
+def source_of(index: Index, root: int) -> str | None:
+    """Where a content came from that no agent said; None where one did."""
+    if root < 0:
+        return ""
+    told = index.records[root][0]
+    return None if index.authors[root] is not None else told.source if isinstance(told, Prompt) else ""
 
 
 def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
@@ -225,7 +234,7 @@ def knows_message(index: Index, agent_id: str, position: int, until: int) -> Kno
     ]
     reached = sorted(pair for pair in [*((at, at) for at in own), *results] if pair[0] < until)
     if not reached:
-        return _unknown(agent_id)
+        return _not_known(index, agent_id, until)
     at, member = reached[0]
     way = _way(index, member)
     changed = is_changed(index, at) if member == at else not holds(index.texts[at], index.texts[member].strip())
@@ -240,7 +249,7 @@ def knows_text(index: Index, agent_id: str, text: str, until: int) -> Knowledge:
     places = merge(index.transcripts.get(agent_id, ()), index.edits.get(agent_id, ()))
     reached = [at for at in places if at < until and index.kinds[at] in _HOW and wanted in index.texts[at].casefold()]
     if not reached:
-        return _unknown(agent_id)
+        return _not_known(index, agent_id, until)
     at = reached[0]
     gathered = [one for one in index.parents(at) if wanted in index.texts[one].casefold()]
     before = _way(index, gathered[0]) if gathered and index.source[at] == at else []
@@ -311,10 +320,10 @@ def _step(index: Index, at: int) -> PathStep:
     )
 
 
-def _unknown(agent_id: str) -> Knowledge:
+def _not_known(index: Index, agent_id: str, until: int) -> Knowledge:
     return Knowledge(
         agent_id=agent_id,
-        knows=False,
+        knows=None if any(_is_unread(index, at, agent_id) for at in range(until)) else False,
         how=None,
         message_id=None,
         time=None,
@@ -322,6 +331,12 @@ def _unknown(agent_id: str) -> Knowledge:
         forgotten=False,
         path=[],
     )
+
+
+def _is_unread(index: Index, at: int, agent_id: str) -> bool:
+    """Whether nobody could read the record, and it may have been this agent's."""
+    event = index.records[at][0]
+    return isinstance(event, Output) and bool(event.why) and index.holders[at] in (None, agent_id)
 
 
 def events_until(index: Index, moment: When) -> int:

@@ -12,7 +12,7 @@ from harken.events.edits import is_entry
 
 from .base import ACTION, CREATED, OTHER
 from .flow import contents
-from .hearing import compilations, hearings, is_changed
+from .hearing import compilations, hearings, is_changed, source_of
 from .index import Index
 from .perspective import actions
 
@@ -36,6 +36,8 @@ class Arrow(TypedDict):
     message_id: str
     time: str | None
     speaker: str | None
+    source: str | None
+    """Where it came from if no agent said it, as in the flow; None where one did."""
     hearers: list[str]
     returned: list[str]
     """Agents that got it in a tool result."""
@@ -100,12 +102,13 @@ def sequence(index: Index, agent_ids: Collection[str] | None = None) -> list[Arr
 
 
 def _arrow(index: Index, root: int) -> Arrow:
-    heard = list(hearings(index, root))
+    heard = sorted(hearings(index, root))
     wording = index.texts[root] if root >= 0 else ""
     return Arrow(
         message_id=index.id_of(root),
         time=index.time_text(root),
         speaker=index.authors[root] if root >= 0 else None,
+        source=source_of(index, root),
         hearers=list(dict.fromkeys(agent for _, agent in heard)),
         returned=list(dict.fromkeys(index.holders[at] or "" for at in compilations(index, root))),
         content=wording or (index.texts[heard[0][0]] if heard else ""),

@@ -88,3 +88,20 @@ def test_requests_are_joined_by_their_input() -> None:
     assert ["a", "one", "two"] == [
         event.message if isinstance(event, System) else event.content for event in FORMAT.read(joined)
     ]
+
+
+def test_joining_keeps_what_a_response_gave_and_what_the_newest_request_set() -> None:
+    asked = b'{"model":"m1","previous_response_id":"r0","tools":[{"name":"f"}],"stream":true,"input":"one"}'
+    answered = b"""{"object":"response","id":"r1","model":"m2","instructions":null,"output":[
+        {"type":"function_call","name":"f","arguments":"{}","call_id":"c"}]}"""
+    result = b"""{"instructions":"be brief","previous_response_id":"r1","input":[
+        {"type":"function_call_output","call_id":"c","output":"x"}]}"""
+
+    joined = FORMAT.join([asked, answered, result])
+
+    assert [Prompt, ToolCall, ToolResult] == [type(event) for event in FORMAT.read(joined)[1:]]
+    document = json.loads(joined)
+    assert ("m2", "be brief", "r0") == tuple(document[key] for key in ("model", "instructions", "previous_response_id"))
+    assert [{"name": "f"}] == document["tools"]
+    assert {"model", "instructions", "previous_response_id", "tools", "input"} == document.keys()
+    assert joined == FORMAT.join([FORMAT.join([asked, answered]), result])
