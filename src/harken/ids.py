@@ -93,7 +93,7 @@ class ContentHasher:
     def __init__(self) -> None:
         self._hash = blake3(key=_SOURCE)
 
-    def update(self, part: bytes) -> None:
+    def update(self, part: bytes | bytearray | memoryview) -> None:
         """Take in the next part."""
         self._hash.update(part)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .linking import Linker
     from .workers import WorkerPool
 
-BATCH = 16 << 20
+BATCH = 8 << 20
 """How many bytes go into one transaction."""
 WORTH_WORKERS = 24 << 20
 """How many bytes there must be to read for other processes to be worth their start."""

@@ -24,7 +24,7 @@ from harken.store import Draft, SessionRow, Store, Writer
 from . import memory
 from .base import Identity, Runtime, path_name
 from .memory import ImportResult
-from .sources import Part, whole_part
+from .sources import Part
 
 SIDE_CHAINS_LIMIT = 128 << 20
 """The agents inside a larger file get no chains of their own: all of it would have to be in memory."""
@@ -354,6 +354,8 @@ class PartKeeper:
         """The agents inside the file: each gets a chain of its own, made of the same lines."""
         if part.size > SIDE_CHAINS_LIMIT:
             return
+        from .documents import whole_part  # few files have agents inside
+
         reader = item.runtime.read
         for agent, lines in reader.side_chains(self._content(item, part)).items():
             above = item.identity.name

@@ -22,16 +22,14 @@ from harken.formats.kit.jsonl import MAX_LINE
 
 from . import claim_of, get, names
 from .base import Runtime
-from .files import HEAD, OpenFile, Unfit, database_stamp, open_snapshot
+from .files import HEAD, OpenFile, Unfit
 
-PART = 8 << 20
+PART = 4 << 20
 """How much of a file is scanned at once; more only where no cut falls."""
 LINE_LIMIT = MAX_LINE + 1
 """A longer line, its newline among it, is kept as bytes and never looked at."""
 UNCUT_LIMIT = 128 << 20
 """How much of a file may stand between two cuts, overlong lines aside."""
-DOCUMENT_LIMIT = 64 << 20
-"""A document is read as a whole, so it must not be larger than this."""
 
 
 class SourceChanged(HarkenError):
@@ -125,7 +123,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, tag=True):
                     raise SourceChanged(f"{path}: was written to while it was read", hint="import it again")
 
 
-class _Stream:
+class SourceStream:
     """The content from `offset` on, as far as it has been read; from the beginning on everything is hashed."""
 
     def __init__(self, file: OpenFile, offset: int, kept: int, digest: str) -> None:
@@ -133,18 +131,23 @@ class _Stream:
         self._file = file
         self._chunks = file.chunks()
         self._confirmed = file.stamp
-        self._hasher, self._closed = ids.ContentHasher(), ids.ContentHasher()
-        """Over all that was read, and over what lies before `offset`."""
+        self._hasher, self._hashed = ids.ContentHasher(), 0
+        """Over all that was read, and how far it has come: what is held waits until a cut falls."""
+        self._closed = ids.ContentHasher()
+        """Over what lies before `offset`."""
         self._kept, self._digest = kept, digest
         self.offset = offset
         self.position = 0
         self.ended = False
-        self._segments: list[tuple[int, bytearray]] = [(0, bytearray())]
+        self._segments: list[tuple[int, bytes | bytearray]] = [(0, b"")]
+        """What is held, each with its place behind `offset`; bytes as long as they came in one piece."""
         self._gaps: list[Gap] = []
         self._line = 0
         """Where the line that is being read begins, behind `offset`."""
         self._long: ids.ContentHasher | None = None
         self._long_size = 0
+        self._cut = (offset, self._closed)
+        """Where the last cut fell, and the hash of what lies before it."""
 
     @property
     def held(self) -> int:
@@ -158,8 +161,11 @@ class _Stream:
             self.ended = not chunk
             if self.position < self._kept:
                 self._compare(chunk)
-            else:
+                self._hashed += len(chunk)
+            elif self._long is not None or self._gaps:
+                self._catch_up()
                 self._hasher.update(chunk)
+                self._hashed += len(chunk)
             before = max(0, min(len(chunk), self.offset - self.position))
             self.position += len(chunk)
             if len(chunk) > before:
@@ -182,6 +188,12 @@ class _Stream:
                     raise PrefixChanged(f"{self._file.path}: does not begin with what was kept of it")
         self._hasher.update(chunk[at:])
 
+    def _catch_up(self) -> None:
+        """Hash what waits for it; only while all that is held is one segment does anything wait."""
+        if self._hashed < self.position:
+            self._hasher.update(memoryview(self._segments[0][1])[self._hashed - self.offset :])
+            self._hashed = self.position
+
     def _hold(self, chunk: bytes) -> None:
         if self._long is not None:
             end = chunk.find(b"\n") + 1
@@ -192,43 +204,51 @@ class _Stream:
             self._close_gap(ended=True)
             chunk = chunk[end:]
         at, data = self._segments[-1]
-        data += chunk
+        if not data:
+            data = chunk
+        else:
+            data = data if isinstance(data, bytearray) else bytearray(data)
+            data += chunk
+        self._segments[-1] = (at, data)
         if (newline := chunk.rfind(b"\n")) >= 0:
             self._line = at + len(data) - len(chunk) + newline + 1
         elif at + len(data) - self._line > LINE_LIMIT:
+            self._catch_up()
             self._long = ids.ContentHasher()
-            self._long.update(bytes(data[self._line - at :]))
+            self._long.update(data[self._line - at :])
             self._long_size = at + len(data) - self._line
-            del data[self._line - at :]
+            self._segments[-1] = (at, data[: self._line - at])
 
     def _close_gap(self, *, ended: bool) -> None:
         assert self._long is not None
         self._gaps.append(Gap(self._line, self._long_size, self._long.hexdigest(), ended))
         self._line += self._long_size
-        self._segments.append((self._line, bytearray()))
+        self._segments.append((self._line, b""))
         self._long = None
 
     def content(self) -> tuple[tuple[tuple[int, bytes], ...], tuple[Gap, ...]]:
         """What is held, and the lines between."""
-        return tuple((at, bytes(data)) for at, data in self._segments), tuple(self._gaps)
+        whole = [(at, bytes(data)) for at, data in self._segments]  # no second copy: it is held like this now
+        self._segments = [*whole]
+        return tuple(whole), tuple(self._gaps)
 
-    def digests(self, closed: int) -> tuple[str, str]:
-        """The hash of all that was read, and of what lies before a cut."""
-        return self._hasher.hexdigest(), self._over_to(closed).hexdigest()
-
-    def _over_to(self, offset: int) -> ids.ContentHasher:
-        """The hash of what lies before an offset."""
+    def close(self, offset: int) -> tuple[str, str]:
+        """A cut falls here, behind `offset`: the hash of all that was read, and of what lies before the cut."""
         end, hasher = offset - self.offset, self._closed.copy()
         if any(gap.start < end for gap in self._gaps):
             for chunk in self._file.chunks(self.offset, end):
                 hasher.update(chunk)
         else:
-            hasher.update(bytes(self._segments[0][1][:end]))
-        return hasher
+            hasher.update(memoryview(self._segments[0][1])[:end])
+            if self._hashed <= offset <= self.position:  # so that every byte is hashed once
+                self._hasher, self._hashed = hasher.copy(), offset
+        self._catch_up()
+        self._cut = (offset, hasher)
+        return self._hasher.hexdigest(), hasher.hexdigest()
 
-    def drop(self, offset: int) -> None:
-        """Forget what lies before a cut."""
-        self._closed = self._over_to(offset)
+    def drop(self) -> None:
+        """Forget what lies before the last cut."""
+        offset, self._closed = self._cut
         by = offset - self.offset
         held = ((at - by, data) for at, data in self._segments if at + len(data) >= by)
         self._segments = [(max(0, at), data[max(0, -at) :]) for at, data in held]
@@ -242,6 +262,7 @@ class _Stream:
         stamp = self._file.stamp_now()
         if stamp == self._confirmed and not (self.ended and stamp.is_recent(now)):
             return
+        self._catch_up()
         again = ids.ContentHasher()
         for chunk in self._file.chunks(0, self.position):
             again.update(chunk)
@@ -262,7 +283,7 @@ class Resumption(msgspec.Struct, frozen=True, kw_only=True):
 def read_parts(file: OpenFile, scan: Scan, since: Resumption, now: clock.Clock = clock.now) -> Iterator[Part]:
     """What there is of a file that grows, behind the last closed cut. `PrefixChanged` where it does not begin with
     what was kept, `SourceChanged` where it is rewritten meanwhile."""
-    stream = _Stream(file, since.offset, since.size, since.digest)
+    stream = SourceStream(file, since.offset, since.size, since.digest)
     state, size = since.scan.encode(), PART
     while True:
         stream.fill(size)
@@ -276,7 +297,7 @@ def read_parts(file: OpenFile, scan: Scan, since: Resumption, now: clock.Clock =
             size = 2 * stream.held
             continue
         stream.confirm(now())
-        whole, closed = stream.digests(facts.offset)
+        whole, closed = stream.close(facts.offset)
         yield Part(
             offset=stream.offset,
             segments=segments,
@@ -290,35 +311,8 @@ def read_parts(file: OpenFile, scan: Scan, since: Resumption, now: clock.Clock =
         )
         if stream.ended:
             return
-        stream.drop(facts.offset)
+        stream.drop()
         state, size = facts.state, PART
-
-
-def whole_part(data: bytes, scan: Scan, stamp: FileStamp) -> Part:
-    """Content that is scanned as a whole: a document, the rows of a session, the lines of one agent."""
-    hasher = ids.ContentHasher()
-    hasher.update(data)
-    facts, digest = scan(data, b""), hasher.hexdigest()
-    return Part(
-        offset=0,
-        segments=((0, data),),
-        facts=facts,
-        last=True,
-        size=len(data),
-        digest=digest,
-        closed_digest=digest,
-        stamp=stamp,
-    )
-
-
-def read_document(file: OpenFile, scan: Scan, now: clock.Clock = clock.now) -> Part:
-    """A document as it stands; `SourceChanged` where it is rewritten meanwhile."""
-    stream = _Stream(file, 0, 0, "")
-    stream.fill(DOCUMENT_LIMIT + 1)
-    if not stream.ended or stream.content()[1]:
-        raise Unfit(f"{file.path}: a document of more than {DOCUMENT_LIMIT >> 20} MiB")
-    stream.confirm(now())
-    return whole_part(stream.content()[0][0][1], scan, file.stamp)
 
 
 # -- one source, of whatever kind ------------------------------------------------------------------------------------
@@ -373,26 +367,13 @@ def read_source(
         runtime = found[0]
         yield Claimed(runtime=runtime.name)
         scan = runtime.read.scan
-        if runtime.source == "document":
-            yield read_document(file, scan, now)
-        elif runtime.source == "database":
-            yield from read_database(path, runtime)
+        if runtime.source != "file":
+            from . import documents  # most sources are files that grow
+
+            yield from documents.read_parts(file, runtime, now)
         else:
             try:
                 yield from read_parts(file, scan, since or Resumption(), now)
             except PrefixChanged:
                 yield Restarted()
                 yield from read_parts(file, scan, Resumption(), now)
-
-
-def read_database(path: Path, runtime: Runtime) -> Iterator[Part]:
-    """Every session of a database, in one snapshot."""
-    stamp = database_stamp(path)
-    with open_snapshot(path) as connection:
-        for session, data in runtime.read.sessions(connection):
-            if len(data) > DOCUMENT_LIMIT:
-                raise HarkenError(
-                    f"{path}: the rows of {session} are more than {DOCUMENT_LIMIT >> 20} MiB",
-                    hint="it is too large to be one conversation; the others are imported",
-                )
-            yield msgspec.structs.replace(whole_part(data, runtime.read.scan, stamp), key=session)

@@ -329,7 +329,7 @@ class TestBeginnings:
         assert {"a": value} == parse_beginning(whole)
 
     def test_lines_are_objects_and_the_last_one_may_be_cut(self) -> None:
-        assert [{"a": 1}, {"b": {"c": [1]}}] == read_head(b'{"a":1}\n[1]\n{"b":{"c":[1,"x')
+        assert [{"a": 1}, {"b": {"c": [1]}}] == list(read_head(b'{"a":1}\n[1]\n{"b":{"c":[1,"x'))
 
 
 def within(part: Any, whole: Any) -> bool:

@@ -16,16 +16,19 @@ that is not on a side chain has come; until then they are the main line, as in a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from harken.formats.base import Delta
 
-from .records import ClaudeRecord
+from .records import CONVERSATION, ClaudeRecord
 
 SOFT = 256 * 1024
 """A delta that is this long is cut at the next line where nothing forbids it."""
 HARD = 16 * 1024 * 1024
 """A call that has waited this long is not waited for any more."""
+NOTHING: Sequence[Delta] = ()
 REFUSALS = 4
 """How many cuts an unanswered call may refuse before it is given up."""
 
@@ -79,19 +82,23 @@ class Splitter:
         """Whether a record that is not on a side chain has been seen."""
         return self._now.main
 
-    def feed(self, line: ClaudeRecord | None, size: int, *, time: int | None = None, records: int = 1) -> list[Delta]:
+    def feed(
+        self, line: ClaudeRecord | None, size: int, *, time: int | None = None, records: int = 1
+    ) -> Sequence[Delta]:
         """Take in the next line, and hand out what closed because of it.
 
         `line` is its record, or None where the line is not exactly one JSON object or has no newline yet: such a
         line never cuts. `size` is its length with the newline, `time` the instant it names, `records` how many
         records are on it.
         """
-        now = self._now
-        closed: list[Delta] = []
+        now, closed = self._now, NOTHING
+        boundary = False
         if line is None:
             self._at_boundary = False
-        elif now.offset > self._start and self._cuts_before(line):
-            closed.append(self._close("turn_boundary"))
+        else:
+            boundary = line.type == "system" and line.subtype == "compact_boundary" and self._on_main_line(line)
+            if now.offset > self._start and (boundary or self._cuts_before(line)):
+                closed = [self._close("turn_boundary")]
         now.offset += size
         self._records += records
         if time is not None:
@@ -104,9 +111,9 @@ class Splitter:
         elif kind == "user":
             self._remember_user(line)
         if (line.isCompactSummary is True and self._on_main_line(line)) or (kind == "summary" and self._at_boundary):
-            closed += self._compact(now.offset - size, records)
-        self._at_boundary = self._is_boundary(line)
-        if self._at_boundary:
+            closed = [*closed, *self._compact(now.offset - size, records)]
+        self._at_boundary = boundary
+        if boundary:
             self._boundary = now.offset - size
             self._before_boundary = self._records - records
         return closed
@@ -120,8 +127,6 @@ class Splitter:
     def _cuts_before(self, line: ClaudeRecord) -> bool:
         now = self._now
         length = now.offset - self._start
-        if self._is_boundary(line):
-            return True
         opens = self._opens_a_turn(line)
         # A boundary and its summary stay together, and what the program writes between them too.
         if not opens and length < (SOFT if self._boundary < 0 else HARD):
@@ -134,15 +139,13 @@ class Splitter:
     def _on_main_line(self, line: ClaudeRecord) -> bool:
         return line.isSidechain is not True or not self._now.main
 
-    def _is_boundary(self, line: ClaudeRecord) -> bool:
-        return line.type == "system" and line.subtype == "compact_boundary" and self._on_main_line(line)
-
     def _opens_a_turn(self, line: ClaudeRecord) -> bool:
-        if not self._on_main_line(line):
+        kind = line.type
+        if kind not in CONVERSATION or not self._on_main_line(line):
             return False
-        if line.type == "assistant":
+        if kind == "assistant":
             return line.message is None or line.message.id != self._now.last_id
-        if line.type != "user" or line.isMeta is True or line.isCompactSummary is True:
+        if line.isMeta is True or line.isCompactSummary is True:
             return False
         return not any(block.type == "tool_result" for block in line.blocks())
 

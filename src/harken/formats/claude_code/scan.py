@@ -7,7 +7,7 @@ has grown, is never in the state and never counts twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -113,13 +113,16 @@ class _ClaudeScanner:
         instant = parse_instant(line.timestamp) if line.timestamp is not None else None
         whole = line if text.endswith(b"\n") else None
         deltas = self.splitter.feed(whole, len(text), time=instant)
-        # What closed before the line is without it, what closed behind it holds it.
-        before = [delta for delta in deltas if delta.end < self.splitter.offset]
-        if before:
-            self._close(before)
-        self.waiting.append((line, instant, text))
-        if len(before) < len(deltas):
-            self._close(deltas[len(before) :])
+        if deltas:
+            # What closed before the line is without it, what closed behind it holds it.
+            before = [delta for delta in deltas if delta.end < self.splitter.offset]
+            if before:
+                self._close(before)
+            self.waiting.append((line, instant, text))
+            if len(before) < len(deltas):
+                self._close(deltas[len(before) :])
+        else:
+            self.waiting.append((line, instant, text))
 
     def facts(self) -> FileFacts:
         # Encoded before the tail is counted: the state is that of the last closed cut.
@@ -162,7 +165,7 @@ class _ClaudeScanner:
         self.waiting.append((None, None, b""))
         self.splitter.feed(None, size)
 
-    def _close(self, deltas: list[Delta]) -> None:
+    def _close(self, deltas: Sequence[Delta]) -> None:
         counts, tally = self.counts, self.tally
         before = tally.messages
         for line, _, text in self.waiting:

@@ -103,8 +103,12 @@ def refusal(line: bytes) -> str:
         return ""
     if size > MAX_LINE and size - line.endswith(b"\n") > MAX_LINE:
         return _overlong(size)
-    opened = line.count(b"[") + line.count(b"{")
-    crowded = size > LARGE and opened + line.count(b",") > MAX_VALUES
+    if size <= LARGE:
+        # In text, where brackets are few, to leave them out is three times as quick as to count them.
+        opened, crowded = 2 * size - len(line.replace(b"[", b"")) - len(line.replace(b"{", b"")), False
+    else:
+        opened = line.count(b"[") + line.count(b"{")
+        crowded = opened + line.count(b",") > MAX_VALUES
     if opened <= MAX_DEPTH and not crowded:
         return ""
     # Larger and larger beginnings, so that a hostile line is told by its first bytes, at twice the work for the others.
@@ -224,25 +228,25 @@ def take_apart(data: bytes, start: int, end: int) -> tuple[list[Placed], Unread 
     return objects, Unread(start + behind, rest, why)
 
 
-def read_head(head: bytes, most: int = 40) -> list[Object]:
-    """The objects that the first lines of a file begin with, or that its first array holds.
+def read_head(head: bytes, most: int = 40) -> Iterator[Object]:
+    """The objects that the first lines of a file begin with, or that its first array holds, as they are asked for.
 
     The last line may be cut anywhere: of its object everything is there that stands before the cut.
     """
     if head.lstrip(SPACE + BOM)[:1] == b"[":
         items = parse_beginning(head)
-        return [item for item in items[:most] if isinstance(item, dict)] if isinstance(items, list) else []
-    found: list[Object] = []
+        yield from [item for item in items[:most] if isinstance(item, dict)] if isinstance(items, list) else []
+        return
     for start, end in lines(head):
         line = head[start:end]
         value = parse(line)
         if value is None and not line.endswith(b"\n"):
             value = parse_beginning(line)
         if isinstance(value, dict):
-            found.append(value)
-        if len(found) == most:
-            break
-    return found
+            yield value
+            most -= 1
+        if not most:
+            return
 
 
 def parse_beginning(data: bytes) -> Any:

@@ -1,0 +1,68 @@
+"""Sources that are read as a whole: a document that is rewritten, sessions of a database, the lines of one agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from harken import clock, ids
+from harken.context.chains import FileStamp
+from harken.errors import HarkenError
+from harken.formats.facts import Scan
+
+from .base import Runtime
+from .files import OpenFile, Unfit, database_stamp, open_snapshot
+from .sources import Part, SourceStream
+
+DOCUMENT_LIMIT = 64 << 20
+"""A document is read as a whole, so it must not be larger than this."""
+
+
+def read_parts(file: OpenFile, runtime: Runtime, now: clock.Clock = clock.now) -> Iterator[Part]:
+    """What there is of a document or of a database."""
+    if runtime.source == "document":
+        yield read_document(file, runtime.read.scan, now)
+    else:
+        yield from read_database(file.path, runtime)
+
+
+def whole_part(data: bytes, scan: Scan, stamp: FileStamp) -> Part:
+    """Content that is scanned as a whole: a document, the rows of a session, the lines of one agent."""
+    hasher = ids.ContentHasher()
+    hasher.update(data)
+    facts, digest = scan(data, b""), hasher.hexdigest()
+    return Part(
+        offset=0,
+        segments=((0, data),),
+        facts=facts,
+        last=True,
+        size=len(data),
+        digest=digest,
+        closed_digest=digest,
+        stamp=stamp,
+    )
+
+
+def read_document(file: OpenFile, scan: Scan, now: clock.Clock = clock.now) -> Part:
+    """A document as it stands; `SourceChanged` where it is rewritten meanwhile."""
+    stream = SourceStream(file, 0, 0, "")
+    stream.fill(DOCUMENT_LIMIT + 1)
+    if not stream.ended or stream.content()[1]:
+        raise Unfit(f"{file.path}: a document of more than {DOCUMENT_LIMIT >> 20} MiB")
+    stream.confirm(now())
+    return whole_part(stream.content()[0][0][1], scan, file.stamp)
+
+
+def read_database(path: Path, runtime: Runtime) -> Iterator[Part]:
+    """Every session of a database, in one snapshot."""
+    stamp = database_stamp(path)
+    with open_snapshot(path) as connection:
+        for session, data in runtime.read.sessions(connection):
+            if len(data) > DOCUMENT_LIMIT:
+                raise HarkenError(
+                    f"{path}: the rows of {session} are more than {DOCUMENT_LIMIT >> 20} MiB",
+                    hint="it is too large to be one conversation; the others are imported",
+                )
+            yield msgspec.structs.replace(whole_part(data, runtime.read.scan, stamp), key=session)
