@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,16 +76,20 @@ class Bench:
         found: dict[str, Any] = json.loads((self.folder / "notes.json").read_text())
         return found
 
-    def events(self, ref: str, **how: Any) -> list[Event]:
+    def events(self, ref: str, *, store: str = "store.db", **how: Any) -> list[Event]:
         """The conversation at a commit or branch."""
-        with harken.open(self.store) as repo:
+        with harken.open(self.folder / store) as repo:
             return decode_events(repo.materialize(ref, format="events-v1", **how).bytes)
 
     def wait_for(self, name: str) -> None:
         """Wait until the runtime has made a file of that name."""
+        self.wait_until((self.folder / name).exists)
+
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait until something has come about."""
         end = time.monotonic() + 30
-        while not (self.folder / name).exists():
-            assert time.monotonic() < end, f"the runtime never came to {name}"
+        while not condition():
+            assert time.monotonic() < end, "it never came about"
             time.sleep(0.02)
 
 

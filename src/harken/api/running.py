@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from harken.repo import Repo
 from harken.runtimes.run import RunOutput
 from harken.runtimes.socket import ask
@@ -47,6 +49,10 @@ class RunAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The session it held; empty where it never said."""
     context_id: str
     """The short name of the commit that holds what it knew at the end; empty where there is none."""
+    is_stored: bool = True
+    """Whether everything is in the store."""
+    spool: str = ""
+    """The file that holds what could not be stored yet; the next command that writes stores it."""
 
 
 def run(repo: Repo, request: RunRequest, *, output: RunOutput | None = None) -> RunAnswer:
@@ -66,7 +72,7 @@ def run(repo: Repo, request: RunRequest, *, output: RunOutput | None = None) -> 
         template_folder=request.template_folder,
         socket_folder=request.socket_folder,
     )
-    return RunAnswer(status=ended.status, session=ended.session, context_id=ended.context_id)
+    return RunAnswer(**msgspec.structs.asdict(ended))
 
 
 class CurrentContextRequest(ApiRequest, frozen=True, kw_only=True):

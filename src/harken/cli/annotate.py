@@ -9,7 +9,7 @@ import click
 
 from . import completing, ui
 from .commits import me
-from .options import REF, json_option, pass_repo
+from .options import REF, change_repo, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("text")
 @click.option("--key", default="summary", show_default=True, help="What kind of remark it is")
 @json_option
-@pass_repo
+@change_repo
 def annotate_command(repo: Repo, ref: str, text: str, key: str, as_json: bool) -> None:
     """Add a remark to a commit
 

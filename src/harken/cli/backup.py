@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .options import json_option, pass_repo
+from .options import change_repo, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("backup")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @json_option
-@pass_repo
+@change_repo
 def backup_command(repo: Repo, file: Path, as_json: bool) -> None:
     """Copy the store while it is in use
 
@@ -27,7 +27,7 @@ def backup_command(repo: Repo, file: Path, as_json: bool) -> None:
         harken backup /mnt/usb/harken-monday.db
 
     To put it back, stop whatever uses the store, remove the files that end in -wal and -shm beside it, and copy the
-    backup over it.
+    backup over it. What runs have not stored yet is copied too, as FILE-spool-ID.
     """
     from harken.api.upkeep import BackupRequest, backup
 

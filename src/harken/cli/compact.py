@@ -10,7 +10,7 @@ import click
 
 from . import completing, ui
 from .commits import me, print_made
-from .options import REF, json_option, pass_repo
+from .options import REF, change_repo, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("--model", metavar="M", help="Ask this model for the summary")
 @json_option
-@pass_repo
+@change_repo
 def compact_command(repo: Repo, ref: str, summary: str | None, model: str | None, as_json: bool) -> None:
     """Fold a chain into a summary, and keep what it hides
 

@@ -8,7 +8,7 @@ import click
 
 from . import completing, ui
 from .commits import me
-from .options import REF, json_option, pass_repo
+from .options import REF, change_repo, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--name", required=True, help="What the branch is called")
 @click.option("--why", default="", metavar="TEXT", help="The reason, for `harken moves`")
 @json_option
-@pass_repo
+@change_repo
 def fork_command(repo: Repo, ref: str, name: str, why: str, as_json: bool) -> None:
     """Start a branch from any commit
 

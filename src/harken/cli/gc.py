@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import ui
-from .options import json_option, pass_repo
+from .options import change_repo, json_option
 
 if TYPE_CHECKING:
     from harken.api.upkeep import GcAnswer
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing")
 @click.option("--keep-cache", is_flag=True, help="Leave the cache alone")
 @json_option
-@pass_repo
+@change_repo
 def gc_command(repo: Repo, dry_run: bool, keep_cache: bool, as_json: bool) -> None:
     """Remove what nothing needs
 

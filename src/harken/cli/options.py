@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
+from . import ui
+
 if TYPE_CHECKING:
     from harken.repo import Repo
 
@@ -49,7 +51,17 @@ def pass_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
 
 def make_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
     """Give the command its store, made where it is not there: for commands that put something into it."""
+    return _passing(function, lambda ctx: _open_to_write(ctx, create=True))
+
+
+def make_repo_for_run(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+    """The same for a run, which does not wait until spools are stored before it begins."""
     return _passing(function, lambda ctx: _open(ctx, create=True))
+
+
+def change_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+    """Give the command its store, which has to be there, to change something in it."""
+    return _passing(function, lambda ctx: _open_to_write(ctx, create=False))
 
 
 def pass_repo_or_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
@@ -76,6 +88,24 @@ def _open(ctx: click.Context, *, create: bool) -> Repo:
     import harken
 
     return harken.open(ctx.find_root().obj, create=create)
+
+
+def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
+    repo = _open(ctx, create=create)
+    report_spools(repo)
+    return repo
+
+
+def report_spools(repo: Repo) -> None:
+    """Store what earlier runs could not, and say so; what is wrong with a spool stops nothing."""
+    place = Path(repo.store.location)
+    if not any(path.name.startswith(f"{place.name}-spool-") for path in place.parent.glob("*-spool-*")):
+        return
+    for spool in repo.store_spools():
+        if spool.problem:
+            ui.warn(f"{spool.problem}; {spool.hint}" if spool.hint else spool.problem)
+        else:
+            ui.note(f"stored what a run had left in {spool.path}")
 
 
 def _open_beside_files(ctx: click.Context) -> Repo:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .options import REF, json_option, pass_repo
+from .options import REF, change_repo, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--off", is_flag=True, help="Stop keeping them for ever")
 @click.option("--only", is_flag=True, help="This commit's bytes alone, not those of the chain behind it")
 @json_option
-@pass_repo
+@change_repo
 def pin_command(repo: Repo, ref: str, off: bool, only: bool, as_json: bool) -> None:
     """Keep a commit's bytes for ever, or stop doing so
 

@@ -12,7 +12,7 @@ import click
 from harken.errors import HarkenError, NotFound
 
 from . import completing, ui
-from .options import REF, json_option, pass_repo
+from .options import REF, change_repo, json_option
 from .runtimes import RuntimeName, environment
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option("--exec", "execute", is_flag=True, help="Start the runtime at once")
 @json_option
-@pass_repo
+@change_repo
 def resume_command(
     repo: Repo, ref: str, runtime: str, home: Path | None, cwd: Path | None, execute: bool, as_json: bool
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .options import REF, make_repo
+from .options import REF, make_repo_for_run, report_spools
 from .resume import show_losses
 from .runtimes import RuntimeName, environment
 
@@ -48,7 +48,7 @@ class RunCommand(click.Command):
 @click.option(
     "--every", default="turn", metavar="WHEN", help="When to commit: turn (default), tool, end, or a number of turns"
 )
-@make_repo
+@make_repo_for_run
 def run_command(
     repo: Repo,
     runtime: str,
@@ -93,7 +93,11 @@ def run_command(
         resumed=lambda done: show_losses(done.losses),
         stdin=None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno(),
     )
-    sys.exit(run(repo, request, output=output).status)
+    ended = run(repo, request, output=output)
+    if not ended.is_stored:
+        ui.leave_at_once(ended.status)
+    report_spools(repo)
+    sys.exit(ended.status)
 
 
 def _environment() -> dict[str, str]:

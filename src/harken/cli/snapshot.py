@@ -8,7 +8,7 @@ import click
 
 from . import completing
 from .commits import me, print_made
-from .options import REF, json_option, pass_repo
+from .options import REF, change_repo, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("snapshot")
 @click.argument("ref", type=REF, shell_complete=completing.refs)
 @json_option
-@pass_repo
+@change_repo
 def snapshot_command(repo: Repo, ref: str, as_json: bool) -> None:
     """Store a commit's whole conversation, so that the walk is short
 

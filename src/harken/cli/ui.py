@@ -16,8 +16,8 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 import orjson
@@ -273,3 +273,11 @@ def progress(what: str, *, disable: bool = False) -> Iterator[ProgressBar]:
 def detach_stdout() -> None:
     """Stop writing to a pipe whose reader has gone, without a traceback at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def leave_at_once(status: int) -> NoReturn:
+    """End the program without waiting for threads that wait for somebody else."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)

@@ -8,7 +8,7 @@ import click
 
 from . import completing, ui
 from .commits import me
-from .options import NAME, json_option, pass_repo
+from .options import NAME, change_repo, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "--move", "number", type=click.IntRange(min=1), help="The move to take back, as `harken moves` numbers it"
 )
 @json_option
-@pass_repo
+@change_repo
 def undo_command(repo: Repo, name: str | None, number: int | None, as_json: bool) -> None:
     """Take back the last move of a branch or tag
 

@@ -57,10 +57,12 @@ def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> 
     name = store.find_name(LIVE_BRANCH + session)
     if name is None or name.target == tip.id:
         return "", False
-    events, start = _recorded(store, name.target)
+    events, start = recorded_events(store, name.target)
     # A run that hangs from the source has heard what that held then: it is compared with what came later.
-    kept = _kept(store, tip)
-    before = _common(list(map(_key, kept)), list(map(_key, _kept(store, store.get_commit(start))))) if start else 0
+    kept = kept_events(store, tip)
+    before = (
+        _common(list(map(_key, kept)), list(map(_key, kept_events(store, store.get_commit(start))))) if start else 0
+    )
     rest = live_rest(events, kept[before:])
     if rest.gone_on or not rest.events:
         return "", rest.gone_on
@@ -138,7 +140,7 @@ def _key(event: Event) -> EventKey:
     return None
 
 
-def _recorded(store: Store, tip: str) -> tuple[list[Event], str]:
+def recorded_events(store: Store, tip: str) -> tuple[list[Event], str]:
     """The events of a live chain, down to where it goes on from something else, and that commit."""
     artifacts: list[str] = []
     start = ""
@@ -151,7 +153,8 @@ def _recorded(store: Store, tip: str) -> tuple[list[Event], str]:
     return [event for data in store.get_many(artifacts[::-1]) for event in decode_events(data)], start
 
 
-def _kept(store: Store, tip: Commit) -> list[Event]:
+def kept_events(store: Store, tip: Commit) -> list[Event]:
+    """The events of a chain that was made from a source."""
     known = find_format(tip.format)
     links = [link for link in reversed(store.walk(tip.id)) if link.commit_type == DELTA]
     if known is None or "read" not in known.can:

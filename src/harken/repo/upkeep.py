@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harken import clock as clocks
 from harken.context.materialize import keeping_recipes
+from harken.runtimes.spool import copy_spools, spools
 from harken.store import Change, GcReport, Report, Store, backup, fsck, gc
+
+if TYPE_CHECKING:
+    from harken.runtimes.spooled import SpoolResult
 
 
 class Upkeep:
@@ -49,5 +55,16 @@ class Upkeep:
         return fsck(self.store, read_data=read_data, repair=repair, now=self.clock())
 
     def backup(self, path: str | os.PathLike[str]) -> int:
-        """Copy the store into a new file while others use it; the answer is the size in bytes."""
-        return backup(self.store, path)
+        """Copy the store into a new file while others use it, and the spools beside it; the answer is the size of the
+        file in bytes."""
+        size = backup(self.store, path)
+        copy_spools(self.store, Path(path).absolute())
+        return size
+
+    def store_spools(self) -> list[SpoolResult]:
+        """Store what runs have left in spools beside the store, since it could not be written; what became of each."""
+        if not spools(self.store):
+            return []
+        from harken.runtimes.spooled import store_spools  # seldom is there one
+
+        return store_spools(self.store)

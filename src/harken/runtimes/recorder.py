@@ -42,6 +42,11 @@ class ChainTracker(Protocol):
         """The commit that holds everything so far; empty before the first."""
         ...
 
+    @property
+    def pending(self) -> int:
+        """Events that are in no commit yet."""
+        ...
+
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of an agent when its chain begins."""
@@ -69,13 +74,18 @@ class Recorder:
         warn: Callable[[str], None],
         *,
         now: clock.Clock = clock.now,
+        unnamed: str = "",
     ) -> None:
+        """`unnamed` is what a session is called that the runtime never names."""
         self._launch = launch
+        self._unnamed = unnamed or str(uuid.uuid4())
         self._reader = launch.reader(now())
         self._open = open_tracker
         self._warn = warn
         self._waiting: list[Event] = []
         self._trackers: dict[str, ChainTracker] = {}
+        self._all: list[ChainTracker] = []
+        """Those of every session of the run."""
         self._told: dict[str, str] = {}
         self._calls: dict[str, str] = {}
         self._unsettled: dict[str, bool] = {}
@@ -141,13 +151,19 @@ class Recorder:
     def end(self) -> None:
         """The run is over: what waited for a session gets one of its own, and the rest is committed."""
         if not self._trackers and self._waiting:
-            self._begin(str(uuid.uuid4()))
+            self._begin(self._unnamed)
         for agent in self._trackers:
             self.checkpoint("session_end", agent)
+
+    @property
+    def has_kept_all(self) -> bool:
+        """Whether everything that was recorded so far is in the store."""
+        return not (self._broken or self._waiting or any(tracker.pending for tracker in self._all))
 
     def _begin(self, session: str) -> None:
         with self._never_raising():
             tracker = self._open(Opening(session=session))
+            self._all.append(tracker)
             self.session = session
             self._trackers = {MAIN: tracker}
             self._unsettled.clear()
@@ -165,6 +181,7 @@ class Recorder:
             place = self.checkpoint("tool_call")
             opening = Opening(session=self.session, agent=agent, call_id=call, context_id=place)
             self._trackers[agent] = self._open(opening)
+            self._all.append(self._trackers[agent])
             told = self._told.pop(call, "")
             if told and not any(isinstance(event, Prompt) for event in events):
                 self._trackers[agent].feed([Prompt(content=told, source="initial", time=events[0].time)])

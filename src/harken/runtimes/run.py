@@ -1,10 +1,10 @@
 """`harken run`: start a runtime, listen to it, and keep what it knows while it works.
 
-One loop in one thread does everything: it reads the runtime's output, feeds the events to the checkpoint tracker,
-shows the user what the runtime would have shown, and answers the context socket. Because the same loop reads and
-answers, a question about the present context first takes in whatever the runtime has already written.
+One loop does everything but the recording: it reads the runtime's output, shows the user what the runtime would have
+shown, and answers the context socket. Because the same loop reads and answers, a question about the present context
+first takes in whatever the runtime has already written.
 
-Recording never gets in the way of the run: if it fails, the user is told once and the runtime goes on.
+Recording never gets in the way of the run: it has a thread of its own, and what cannot be stored stays in a spool.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import selectors
 import shutil
-import signal
 import subprocess
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +22,6 @@ import msgspec
 from harken import clock
 from harken.context import Tracker, turns
 from harken.errors import BadRequest, HarkenError, NotFound
-from harken.events import Error, Event, Prompt, System
 from harken.store import Commit, Store
 
 from .base import Environment, Launcher, Plan, Runtime, Template
@@ -30,11 +29,11 @@ from .display import Display, WriteBytes, parse
 from .live import RunFacts, track
 from .process import CHUNK, PipedInput, SignalForwarder, end_of
 from .recorder import MAIN, Opening, Recorder
+from .recording import Recording
 from .resume import Destination, Resumed, resume
 from .socket import ContextSocket
+from .spool import MAX_LINE, SpoolFile, SpoolNote, new_header
 
-MAX_LINE = 64 * 1024 * 1024
-"""An output line longer than this is recorded in pieces, so that memory has a bound."""
 LOOK = 0.5
 """Seconds after which the loop looks round even if nothing happened."""
 GRACE = 0.1
@@ -81,6 +80,10 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """The runtime's exit status, or 128 and the signal's number, as a shell says it."""
     session: str
     context_id: str
+    is_stored: bool = True
+    """Whether everything is in the store; a thread may still be waiting for it otherwise."""
+    spool: str = ""
+    """The file that holds what could not be stored yet; the next command that writes stores it."""
 
 
 def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock = clock.now) -> Ended:
@@ -110,8 +113,10 @@ def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock =
     def open_tracker(opening: Opening) -> Tracker:
         return track(store, opening, facts, warn=output.warn, now=now)
 
-    recorder = Recorder(launch, open_tracker, output.warn, now=now)
-    return _Run(request, plan, recorder, output, now).go(program)
+    started, unnamed = now(), str(uuid.uuid4())
+    recorder = Recorder(launch, open_tracker, output.warn, now=lambda: started, unnamed=unnamed)
+    spool = SpoolFile(store, new_header(request.runtime.name, facts, started=started, session=unnamed))
+    return _Run(request, plan, Recording(recorder, spool), output, now).go(program)
 
 
 def _launcher(runtime: Runtime) -> Launcher:
@@ -133,11 +138,12 @@ def _find_program(request: RunPlan) -> str:
 class _Run:
     """One run of a runtime."""
 
-    def __init__(self, request: RunPlan, plan: Plan, recorder: Recorder, output: RunOutput, now: clock.Clock) -> None:
+    def __init__(self, request: RunPlan, plan: Plan, recording: Recording, output: RunOutput, now: clock.Clock) -> None:
         self._request = request
         self._launch = _launcher(request.runtime)
         self._plan = plan
-        self._recorder = recorder
+        self._recording = recording
+        self._warn = output.warn
         self._display = Display(self._launch.shown, plan.show, out=output.show, note=output.note)
         self._is_more = self._launch.more_lines()
         self._hides_more = not plan.wants_more and not self._launch.more.keys() & request.environ.keys()
@@ -160,11 +166,19 @@ class _Run:
                 signals.forward_to(child.pid)
                 self._attend(child, server)
                 status = child.wait()
+        except BaseException:
+            self._recording.end()
+            raise
         finally:
             server.close()
-        self._finish(status)
-        code = status if status >= 0 else 128 - status
-        return Ended(status=code, session=self._recorder.session, context_id=self._recorder.checkpoint("session_end"))
+        is_stored = self._finish(status)
+        return Ended(
+            status=status if status >= 0 else 128 - status,
+            session=self._recording.session,
+            context_id=self._recording.context_id,
+            is_stored=is_stored,
+            spool="" if is_stored else self._recording.spool,
+        )
 
     def _start(self, program: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
         try:
@@ -200,13 +214,9 @@ class _Run:
         self._drain()
 
     def _turn(self, selector: selectors.BaseSelector, server: ContextSocket) -> bool:
-        """Do what is ready, or find that the runtime is silent; the answer is whether it goes on."""
+        """Do what is ready; the answer is whether the runtime goes on."""
         going = True
-        settles = self._recorder.settles_after()
-        ready = selector.select(LOOK if settles is None else settles)
-        if not ready and settles is not None:
-            self._recorder.settle()
-        for key, _ in ready:
+        for key, _ in selector.select(LOOK):
             if key.data == "output":
                 # Not all at once: a runtime that writes without a pause must not keep a caller waiting.
                 self._drain(limit=64)
@@ -253,7 +263,7 @@ class _Run:
         self._prompt()
         self._typed()
         if line.strip():
-            self._recorder.line(line, found)
+            self._recording.line(line, found)
         if not (self._is_more(found) and self._hides_more):
             self._display.line(line, found)
 
@@ -274,34 +284,36 @@ class _Run:
 
     def _record_prompt(self, text: str) -> None:
         if text:
-            self._recorder.add([Prompt(content=text, source="user", time=self._now())])
+            self._recording.note(SpoolNote(prompt=text, time=self._now()))
 
     def _answer(self, what: str) -> str:
-        """The commit that holds what the runtime has written up to now."""
+        """The commit that holds what the runtime has written up to now; empty where it cannot be stored now."""
         self._drain()
         child = self._child
-        if self._recorder.asking() is None and self._open and child is not None and child.stdout is not None:
+        asking = self._recording.ask(Recorder.asking)
+        if asking is None and self._open and child is not None and child.stdout is not None:
             # The tool that asks may be quicker than the line that says it was called.
             with selectors.DefaultSelector() as output:
                 output.register(child.stdout, selectors.EVENT_READ)
                 if output.select(GRACE):
                     self._drain()
         reason = "explicit" if what == "checkpoint" else "tool_call"
-        return self._recorder.checkpoint(reason, self._recorder.asking() or MAIN)
+        found = self._recording.ask(lambda recorder: recorder.checkpoint(reason, recorder.asking() or MAIN))
+        return found or ""
 
-    def _finish(self, status: int) -> None:
+    def _finish(self, status: int) -> bool:
+        """Record the end; the answer is whether everything is in the store."""
         if self._buffer:
             self._line(bytes(self._buffer))
             self._buffer.clear()
         self._prompt()
         self._typed()
         self._display.end()
-        name = "" if status >= 0 else signal.Signals(-status).name
-        said = f"exit status {status}" if status >= 0 else f"killed by {name}"
-        facts = {"exit_status": status if status >= 0 else None, "signal": name or None}
-        events: list[Event] = []
-        if status:
-            events.append(Error(message=f"{self._request.runtime.name} ended with {said}", time=self._now()))
-        end = System(subtype="shutdown", message=said, metadata=msgspec.json.encode(facts), time=self._now())
-        self._recorder.add([*events, end])
-        self._recorder.end()
+        self._recording.note(SpoolNote(status=status, time=self._now()))
+        if self._recording.end():
+            return True
+        if left := self._recording.spool:
+            self._warn(f"the store could not be written; the next command that writes to it stores {left}")
+        else:
+            self._warn("the store could not be written, and what was not stored of this run is lost")
+        return False

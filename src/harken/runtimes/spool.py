@@ -1,0 +1,194 @@
+"""The spool: what a run has heard, in a file beside the store until all of it is in the store.
+
+A file `STORE-spool-ID` for its owner alone: a header line, then the runtime's own bytes. What the runtime does not
+print (prompts, and how it ended) stands between them on lines of ours, which begin with the mark in the header.
+Whoever writes a spool, or stores one, holds a lock on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harken.errors import BadRecord
+from harken.events import Error, Event, Prompt, System
+from harken.files import sync_folder, write_whole
+from harken.store import Store
+
+from .live import RunFacts
+
+MAX_LINE = 64 * 1024 * 1024
+"""A line longer than this is recorded in pieces, so that memory has a bound."""
+
+
+class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line: what is known of a run before it says anything."""
+
+    harken_spool: Literal[1] = 1
+    mark: str
+    """Lines that begin with it are ours."""
+    runtime: str
+    started: int
+    """When the run began; readers that number its lines take it."""
+    session: str
+    """What the session is called if the runtime never names one."""
+    facts: RunFacts
+
+
+class SpoolNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What stands on a line of ours, behind the mark."""
+
+    time: int
+    prompt: str = ""
+    """A prompt that the runtime was given."""
+    status: int | None = None
+    """How the runtime ended: its exit status, or the number of a signal below zero."""
+
+
+def note_events(runtime: str, note: SpoolNote) -> list[Event]:
+    """What a line of ours says: a prompt, or how the run ended."""
+    if note.prompt:
+        return [Prompt(content=note.prompt, source="user", time=note.time)]
+    if (status := note.status) is None:
+        return []
+    name = "" if status >= 0 else signal.Signals(-status).name
+    said = f"exit status {status}" if status >= 0 else f"killed by {name}"
+    facts = {"exit_status": status if status >= 0 else None, "signal": name or None}
+    end = System(subtype="shutdown", message=said, metadata=msgspec.json.encode(facts), time=note.time)
+    failed = Error(message=f"{runtime} ended with {said}", time=note.time)
+    return [failed, end] if status else [end]
+
+
+class SpoolFile:
+    """A spool that is being written. Nothing here ever raises: it is asked for only when the store fails."""
+
+    def __init__(self, store: Store, header: SpoolHeader) -> None:
+        place = _place(store)
+        self.path = place and place.with_name(f"{place.name}-spool-{secrets.token_hex(6)}")
+        self.whole = place is not None
+        """Whether everything that it was given is in it."""
+        self._header = header
+        self._handle = -1
+
+    def events(self, note: SpoolNote) -> list[Event]:
+        """What a line of ours says."""
+        return note_events(self._header.runtime, note)
+
+    def line(self, data: bytes) -> None:
+        """Append a line of the runtime's output. The file is made with the first."""
+        try:
+            if self.whole and self._handle < 0:
+                self._begin()
+            left = memoryview(data + b"\n")
+            while self.whole and left:
+                left = left[os.write(self._handle, left) :]
+        except OSError:
+            self.whole = False
+
+    def _begin(self) -> None:
+        assert self.path is not None
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._handle = os.open(self.path, flags, 0o600)
+        fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.line(msgspec.json.encode(self._header))
+
+    def note(self, note: SpoolNote) -> None:
+        """Append a line of ours."""
+        self.line(self._header.mark.encode() + b" " + msgspec.json.encode(note))
+
+    def keep(self) -> None:
+        """Leave it for whoever writes to the store next."""
+        self.sync()
+        if self._handle >= 0:
+            os.close(self._handle)
+
+    def sync(self) -> None:
+        """Put it on the disk."""
+        if self._handle >= 0 and self.path is not None:
+            with contextlib.suppress(OSError):
+                os.fsync(self._handle)
+                sync_folder(self.path.parent)
+
+    def discard(self) -> None:
+        """Take it away: everything in it is in the store."""
+        if self._handle >= 0 and self.path is not None:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+            os.close(self._handle)
+
+
+def new_header(runtime: str, facts: RunFacts, *, started: int, session: str) -> SpoolHeader:
+    """The header of a new spool."""
+    return SpoolHeader(mark=secrets.token_hex(8), runtime=runtime, started=started, session=session, facts=facts)
+
+
+def spools(store: Store) -> list[Path]:
+    """The spools beside a store, in the order of their names."""
+    place = _place(store)
+    if place is None:
+        return []
+    begins = f"{place.name}-spool-"
+    return sorted(path for path in place.parent.iterdir() if path.name.startswith(begins))
+
+
+def copy_spools(store: Store, target: Path) -> None:
+    """Put copies of the spools beside a copy of the store."""
+    for path in spools(store):
+        copy = target.with_name(target.name + path.name.removeprefix(Path(store.location).name))
+        with contextlib.suppress(FileNotFoundError):  # its run has stored it meanwhile
+            write_whole(copy, path.read_bytes())
+
+
+def _place(store: Store) -> Path | None:
+    """The file of the store; None for one that is in no file."""
+    path = Path(store.location)
+    return path.absolute() if path.is_file() else None
+
+
+@contextlib.contextmanager
+def taken(path: Path) -> Iterator[int | None]:
+    """The spool, open for reading and locked; None while its run goes on, or somebody else is storing it."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        yield None
+        return
+    try:
+        # Whoever had it a moment ago may have stored it meanwhile, and taken it away.
+        yield handle if os.fstat(handle).st_nlink else None
+    finally:
+        os.close(handle)
+
+
+def read_spool(handle: int, path: Path) -> tuple[SpoolHeader, Iterator[bytes | SpoolNote]]:
+    """The header, and the lines behind it, each the runtime's or ours."""
+    file = os.fdopen(os.dup(handle), "rb")
+    try:
+        header = msgspec.json.decode(file.readline(MAX_LINE), type=SpoolHeader)
+    except (msgspec.MsgspecError, ValueError) as problem:
+        file.close()
+        hint = "move it away if nobody needs it; what it holds are the lines that a program printed"
+        raise BadRecord(f"{path} does not begin as a spool does: {problem}", hint=hint) from problem
+    return header, _lines(file, header.mark.encode() + b" ")
+
+
+def _lines(file: Any, mark: bytes) -> Iterator[bytes | SpoolNote]:
+    with file:
+        while line := file.readline(MAX_LINE):
+            line = line.removesuffix(b"\n")
+            if line.startswith(mark):
+                # One that was cut off in a crash says nothing.
+                with contextlib.suppress(msgspec.MsgspecError, ValueError):
+                    yield msgspec.json.decode(line[len(mark) :], type=SpoolNote)
+            elif line:
+                yield bytes(line)

@@ -1,0 +1,227 @@
+"""A run whose store nobody can write to: it goes on, and what it said is stored by whoever writes next. #46"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import harken
+from harken.events import Event, Prompt, Response, System, ToolCall, ToolResult
+from support.stream_lines import SESSION, THREAD, answers, calls, init, item, result, says, thread, turn_completed
+
+from .conftest import Bench
+
+LIVE = f"live/{SESSION}"
+ASK = {"tool": ["harken", "current-context"]}
+RUN = ("claude-code", "--ticket", "T-7", "--", "-p", "Say hello")
+STEPS = [
+    init(),
+    says("Let me look."),
+    calls("Bash", "t1"),
+    ASK,
+    answers("t1", "fine"),
+    says("Hello.", 2),
+    result("Hello."),
+]
+
+
+def said(events: list[Event]) -> list[str]:
+    spoken = [event for event in events if isinstance(event, (Prompt, Response, ToolCall, ToolResult))]
+    return [
+        getattr(event, "content", "") or getattr(event, "output", "") or getattr(event, "name", "") for event in spoken
+    ]
+
+
+@contextmanager
+def locked(bench: Bench) -> Iterator[None]:
+    """The store, while somebody else is in the middle of a transaction."""
+    with harken.open(bench.store) as repo, repo.store.write() as writer:
+        writer.put(b"something")
+        yield
+
+
+def spools(bench: Bench) -> list[Path]:
+    return sorted(bench.folder.glob("store.db-spool-*"))
+
+
+def command(bench: Bench, *words: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-m", "harken", *words]
+    return subprocess.run(program, env=bench.environment, cwd=bench.folder, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def store(bench: Bench) -> Path:
+    harken.open(bench.store).close()
+    return bench.store
+
+
+@pytest.mark.usefixtures("store")
+class TestAStoreThatIsLockedForTheWholeRun:
+    def test_holds_up_nothing(self, bench: Bench) -> None:
+        with locked(bench):
+            start = time.monotonic()
+            done = bench.run(STEPS, *RUN)
+            took = time.monotonic() - start
+
+        assert (0, "Hello.\n") == (done.returncode, done.stdout)
+        assert took < 20, "nobody waited for the store, which gives up after a minute"
+        assert [[0, "", ""]] == bench.notes["tools"], "a commit that is not there has no name"
+        [spool] = spools(bench)
+        assert f"the next command that writes to it stores {spool}" in done.stderr
+
+    def test_leaves_a_file_for_its_owner_with_a_header_and_the_programs_own_lines(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+
+        [spool] = spools(bench)
+        assert 0o600 == stat.S_IMODE(spool.stat().st_mode)
+        header, *lines = spool.read_bytes().splitlines()
+        told = json.loads(header)
+        assert (1, "claude-code", "T-7") == (told["harken_spool"], told["runtime"], told["facts"]["ticket_id"])
+        printed = [line for line in lines if not line.startswith(told["mark"].encode())]
+        assert [step["line"] for step in STEPS if "line" in step] == [json.loads(line) for line in printed]
+
+    @pytest.mark.parametrize("words", [("gc",), ("backup", "copy.db")], ids=lambda words: words[0])
+    def test_is_stored_by_the_next_command_that_writes(self, bench: Bench, words: tuple[str, ...]) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+
+        done = command(bench, *words)
+
+        assert 0 == done.returncode, done.stderr
+        assert [] == spools(bench)
+        events = bench.events(LIVE)
+        assert ["Say hello", "Let me look.", "Bash", "fine", "Hello."] == said(events)
+        assert isinstance(events[-1], System)
+        assert {"exit_status": 0, "signal": None} == json.loads(events[-1].metadata)
+        with harken.open(bench.store) as repo:
+            assert {"T-7"} == {commit.ticket_id for commit in repo.history(LIVE)}
+
+    def test_is_stored_by_the_next_run(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+
+        again = bench.run(
+            [thread(), item("agent_message", 1, text="Hi."), turn_completed()], "codex", "--", "exec", "x"
+        )
+
+        assert (0, []) == (again.returncode, spools(bench))
+        assert ["x", "Hi."] == said(bench.events(f"live/{THREAD}"))
+        assert "Hello." == said(bench.events(LIVE))[-1]
+
+    def test_is_looked_at_by_nobody_who_only_looks(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+
+        assert 0 == command(bench, "sessions").returncode
+        assert 1 == len(spools(bench))
+
+    def test_may_see_the_run_killed(self, bench: Bench) -> None:
+        steps = [*STEPS[:3], {"touch": "ready"}, {"await": "SIGTERM"}]
+        with locked(bench):
+            child = bench.start(steps, *RUN)
+            bench.wait_for("ready")
+            child.kill()
+            child.wait(30)
+        [spool] = spools(bench)
+        bench.wait_until(lambda: b"Bash" in spool.read_bytes())
+
+        command(bench, "gc")
+
+        assert (["Say hello", "Let me look.", "Bash"], []) == (said(bench.events(LIVE)), spools(bench))
+
+    def test_may_see_two_runs(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+            bench.run([thread(), item("agent_message", 1, text="Hi."), turn_completed()], "codex", "--", "exec", "x")
+        assert 2 == len(spools(bench))
+
+        command(bench, "gc")
+
+        assert [] == spools(bench)
+        assert ("Hello.", ["x", "Hi."]) == (said(bench.events(LIVE))[-1], said(bench.events(f"live/{THREAD}")))
+
+
+@pytest.mark.usefixtures("store")
+class TestASpool:
+    def test_is_gone_when_the_run_is_stored(self, bench: Bench) -> None:
+        bench.run(STEPS, *RUN)
+
+        assert [] == spools(bench)
+
+    def test_of_a_run_that_goes_on_is_left_to_it(self, bench: Bench) -> None:
+        child = bench.start([*STEPS[:3], {"touch": "ready"}, {"await": "SIGTERM"}, result("Hello.")], *RUN)
+        bench.wait_for("ready")
+        [spool] = spools(bench)
+
+        done = command(bench, "gc")
+
+        assert (0, [spool]) == (done.returncode, spools(bench))
+        child.terminate()
+        child.wait(30)
+        assert [] == spools(bench)
+        assert ["Say hello", "Let me look.", "Bash"] == said(bench.events(LIVE))
+
+    def test_adds_nothing_that_the_run_had_stored(self, bench: Bench) -> None:
+        """The store was locked in the middle of the run."""
+        steps = [*STEPS[:3], ASK, {"touch": "ready"}, {"await": "SIGUSR1"}, *STEPS[4:]]
+        child = bench.start(steps, *RUN)
+        bench.wait_for("ready")
+        with locked(bench):
+            child.send_signal(10)
+            child.wait(30)
+        assert 1 == len(spools(bench))
+
+        command(bench, "gc")
+
+        assert ["Say hello", "Let me look.", "Bash", "fine", "Hello."] == said(bench.events(LIVE))
+        with harken.open(bench.store) as repo:
+            assert bench.notes["tools"][0][1].strip() in [commit.short for commit in repo.history(LIVE)]
+
+    def test_that_is_damaged_is_told_and_stops_nothing(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+        damaged = bench.folder / "store.db-spool-000000000000"
+        damaged.write_bytes(b"\x00\xff no header\n")
+
+        done = command(bench, "gc")
+
+        assert 0 == done.returncode
+        assert f"{damaged} does not begin as a spool does" in done.stderr
+        assert [damaged] == spools(bench), "it is still there, and the other is stored"
+        assert "Hello." == said(bench.events(LIVE))[-1]
+
+    def test_that_was_cut_off_is_stored_as_far_as_it_goes(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+        [spool] = spools(bench)
+        data = spool.read_bytes()
+        os.truncate(spool, data.index(b'"fine"') + 3)
+
+        command(bench, "gc")
+
+        assert (["Say hello", "Let me look.", "Bash"], []) == (said(bench.events(LIVE)), spools(bench))
+
+    def test_is_in_a_backup(self, bench: Bench) -> None:
+        """One whose run goes on: any other is stored before."""
+        child = bench.start([*STEPS[:3], {"touch": "ready"}, {"await": "SIGTERM"}], *RUN)
+        bench.wait_for("ready")
+        bench.wait_until(lambda: b"Bash" in spools(bench)[0].read_bytes())
+        with harken.open(bench.store) as repo:
+            repo.backup(bench.folder / "copy.db")
+        child.terminate()
+        child.wait(30)
+
+        with harken.open(bench.folder / "copy.db") as repo:
+            [stored] = repo.store_spools()
+            assert ("", (SESSION,)) == (stored.problem, stored.sessions)
+        assert ["Say hello", "Let me look.", "Bash"] == said(bench.events(LIVE, store="copy.db"))
