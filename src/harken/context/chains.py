@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 import zstandard
 
-from harken.events.tally import Tally, merge_requests
+from harken import ids
+from harken.events.tally import Requests, Tally, merge_requests
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 from harken.store.base import Annotation, Draft, SessionRow, Store, Writer
@@ -219,7 +220,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def with_facts(self, facts: FileFacts) -> SourceMemory:
         """The memory with the totals of a scan that goes to the present end of the source."""
         requests = dict(self.tally.requests)
-        merge_requests(requests, facts.tally.requests)
+        merge_requests(requests, _shortened(facts.tally.requests))
         return msgspec.structs.replace(
             self,
             offset=facts.offset,
@@ -246,6 +247,14 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def with_links(self, other: SourceMemory) -> SourceMemory:
         """The memory with the links of another one."""
         return msgspec.structs.replace(self, forked_from=other.forked_from, spawned_from=other.spawned_from)
+
+
+def _shortened(requests: Requests) -> Requests:
+    """Requests under short names: their ids are long and random, half of what a copy of a session costs."""
+    pairs = [key.partition(" ") for key in requests]
+    first = ids.request_names(pair[0] for pair in pairs)
+    second = ids.request_names(pair[2] for pair in pairs)
+    return {f"{one} {other}": usage for one, other, usage in zip(first, second, requests.values(), strict=True)}
 
 
 Sources = dict[str, SourceMemory]
