@@ -40,7 +40,6 @@ _FRAME = _key("harken.store.frame")
 _SEAL = _key("harken.commit.seal")
 _ROW = _key("harken.store.row")
 _SOURCE = _key("harken.source.content")
-_REQUEST = _key("harken.source.request")
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -107,17 +106,6 @@ class ContentHasher:
     def hexdigest(self) -> str:
         """The hash of everything so far, 32 hex digits."""
         return self._hash.hexdigest(16)
-
-
-def request_names(texts: Iterable[str]) -> list[str]:
-    """Twelve hex digits for each id of a request, which a session's row keeps in place of it; none for an empty one."""
-    hasher = blake3(key=_REQUEST)
-    names = []
-    for text in texts:
-        hasher.reset()
-        hasher.update(text.encode())
-        names.append(hasher.hexdigest(6) if text else "")
-    return names
 
 
 def artifact_id(content: bytes) -> str:

@@ -15,8 +15,8 @@ from harken import runtimes
 from harken.errors import HarkenError
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
-from harken.runtimes.sources import Claimed, Part
-from harken.runtimes.workers import WorkerPool
+from harken.runtimes.sources import Claimed, Part, Reading, Resumption, read_source
+from harken.runtimes.workers import WorkerPool, packed
 from harken.store import SessionRow
 from support.sessions import ClaudeSession, conversation
 
@@ -59,6 +59,52 @@ def test_the_names_are_the_same_for_any_number_of_jobs(
     assert seen[0] == seen[1]
     statuses = [result[1] for result in seen[0][0]]
     assert {"new": 14, "skipped": 1, "failed": 1} == {status: statuses.count(status) for status in statuses}
+
+
+def test_what_a_worker_has_compressed_is_kept_as_if_it_had_not(tmp_path: Path) -> None:
+    session = ClaudeSession("large")
+    for number in range(40):
+        session.prompt(f"{number} " + "".join(map(chr, range(97, 123))) * 5_000)
+        session.answer("x" * 60_000 + str(number))
+    whole, copy = tmp_path / "large.jsonl", tmp_path / "copy.jsonl"
+    whole.write_bytes(session.data)
+    copy.write_bytes(session.data.replace(b'"large"', b'"copy"', 3))
+    asked = [runtimes.get(name) for name in NAMES]
+
+    def read(path: Path, since: Resumption | None) -> Reading:
+        for said in read_source(path, asked, since):
+            yield packed(said) if isinstance(said, Part) else said
+
+    parts = [said for said in read(whole, None) if isinstance(said, Part)]
+    assert [4, 3] == [len(part.frames) for part in parts]
+    seen = []
+    for name, reader in (("plain", None), ("packed", read), ("known", read)):
+        with harken.open(tmp_path / f"{name}.db") as repo:
+            if name == "known":  # some of what is packed is in the store already
+                with repo.store.write() as writer:
+                    data = session.data
+                    deltas = asked[0].read.scan(data, b"").deltas
+                    writer.put_many([data[each.start : each.end] for each in deltas[5:7]])
+            importer = Importer(repo.store, asked, read=reader)
+            results = [(r.source, r.status, r.tip, r.records, r.error) for r in importer.run([whole, copy])]
+            content = b"".join(repo.store.get_many([link.artifact for link in repo.store.walk(results[0][2])][::-1]))
+            assert session.data == content
+            assert repo.fsck(read_data=True).ok
+            seen.append((results, rows(repo)))
+
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_whoever_keeps_what_is_read_does_not_wait_for_a_worker_that_has_not_begun(files: Path) -> None:
+    with WorkerPool(NAMES, 1) as pool:
+        pool.submit(files / "s1.jsonl", None)
+        assert [Claimed, Part] == [type(each) for each in pool.read(files / "s1.jsonl", None) or ()]  # it runs
+        pool.submit(files / "s2.jsonl", None)
+        reading = pool.read(files / "s2.jsonl", None)
+        assert reading is not None
+        next(reading)
+        assert not pool.take(files / "s2.jsonl")  # the worker has
+        assert pool.take(files / "s3.jsonl")  # nobody was asked
 
 
 FAULTY = """

@@ -16,11 +16,10 @@ from typing import Any
 import msgspec
 import zstandard
 
-from harken import ids
-from harken.events.tally import Requests, Tally, merge_requests
+from harken.events.tally import Tally, merge_requests
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
-from harken.store.base import Annotation, Draft, SessionRow, Store, Writer
+from harken.store.base import Annotation, Content, Draft, SessionRow, Store, Writer
 
 SUPERSEDED_BY = "superseded_by"
 """The annotation of a tail that is on no chain any more. Its value is the full name of the new chain's tip, or empty
@@ -67,7 +66,7 @@ class Extended(msgspec.Struct, frozen=True, kw_only=True):
 def extend(
     writer: Writer,
     state: ChainState,
-    deltas: Iterable[tuple[Delta, bytes | Iterable[bytes]]],
+    deltas: Iterable[tuple[Delta, Content | None]],
     facts: Draft,
     *,
     now: int,
@@ -76,8 +75,8 @@ def extend(
     alike: Sequence[str] = (),
     seen_by: tuple[str, str] | None = None,
 ) -> Extended:
-    """Commit the deltas behind the last closed commit, each with its bytes (in pieces, where they are many), in the
-    writer's transaction.
+    """Commit the deltas behind the last closed commit, each with its bytes (in pieces, where they are many; None where
+    they are in the frame that came with one before), in the writer's transaction.
 
     `facts` is what every commit says (format, template, principal, session); where it comes from (`spawned_from`,
     `forked_from`) stands on the first alone. Without `keep_tail` a tail waits, and the old one stays as long as nothing
@@ -87,11 +86,12 @@ def extend(
     """
     before, kept = state, list[Delta]()
 
-    def contents() -> Iterator[bytes | Iterable[bytes]]:
+    def contents() -> Iterator[Content]:
         for delta, data in deltas:
             if delta.closed or keep_tail:
                 kept.append(delta)
-                yield data
+                if data is not None:
+                    yield data
 
     artifacts = writer.put_many(contents(), like=alike[state.commits :])
     drafts, time = list[Draft](), state.closed_time
@@ -220,7 +220,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def with_facts(self, facts: FileFacts) -> SourceMemory:
         """The memory with the totals of a scan that goes to the present end of the source."""
         requests = dict(self.tally.requests)
-        merge_requests(requests, _shortened(facts.tally.requests))
+        merge_requests(requests, facts.tally.requests)
         return msgspec.structs.replace(
             self,
             offset=facts.offset,
@@ -247,14 +247,6 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def with_links(self, other: SourceMemory) -> SourceMemory:
         """The memory with the links of another one."""
         return msgspec.structs.replace(self, forked_from=other.forked_from, spawned_from=other.spawned_from)
-
-
-def _shortened(requests: Requests) -> Requests:
-    """Requests under short names: their ids are long and random, half of what a copy of a session costs."""
-    pairs = [key.partition(" ") for key in requests]
-    first = ids.request_names(pair[0] for pair in pairs)
-    second = ids.request_names(pair[2] for pair in pairs)
-    return {f"{one} {other}": usage for one, other, usage in zip(first, second, requests.values(), strict=True)}
 
 
 Sources = dict[str, SourceMemory]

@@ -186,7 +186,7 @@ class Importer:
         return Resumption(offset=known.offset, scan=known.scan, size=known.size, digest=known.digest)
 
     def _reading(self, path: Path, since: Resumption | None) -> Reading:
-        reading = self._pool.read(path, since) if self._pool is not None else None
+        reading = self._pool.read(path, since) if self._pool is not None and not self._pool.take(path) else None
         return reading if reading is not None else self._read(path, since)
 
     def _parts_of(self, path: Path, named: bool) -> Iterator[bool]:
@@ -231,7 +231,7 @@ class Importer:
                 elif item.now.unnamed and said.facts.session:
                     item.identity = runtime.read.identify(path, said.facts)
                 self._pending.append((item, said))
-                self._pending_size += sum(len(data) for _, data in said.segments)
+                self._pending_size += said.length
                 yield self._pending_size >= BATCH
 
     def _source_of(self, path: Path) -> str:

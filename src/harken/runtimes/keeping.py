@@ -6,7 +6,7 @@ said when the source was read, and what it says of other sources of the same ses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from harken.context.live import with_live_rest
 from harken.context.names import LIVE_BRANCH
 from harken.formats import Delta
 from harken.formats.facts import FileFacts
-from harken.store import Draft, SessionRow, Store, Writer
+from harken.store import Content, Draft, SessionRow, Store, Writer
 
 from . import memory
 from .base import Identity, Runtime, path_name
@@ -374,12 +374,16 @@ class PartKeeper:
 
     def _content(self, item: SourceImport, part: Part) -> bytes:
         """All of the file: the part, where it is the only one, or what its commits hold."""
-        if not part.offset and not part.gaps:
+        if not part.offset and not part.gaps and not part.frames:
             return part.segments[0][1]
         links = [link for link in self._store.walk(item.now.chain.tip) if link.commit_type == "delta"]
         return b"".join(self._store.get_many([link.artifact for link in reversed(links)]))
 
 
-def _contents(part: Part, path: Path) -> Iterator[tuple[Delta, bytes | Iterable[bytes]]]:
-    for delta in part.facts.deltas:
+def _contents(part: Part, path: Path) -> Iterator[tuple[Delta, Content | None]]:
+    packed: list[Content | None] = []
+    for frame in part.frames:
+        packed += [frame, *[None] * (len(frame.names) - 1)]
+    yield from zip(part.facts.deltas, packed, strict=False)
+    for delta in part.facts.deltas[len(packed) :]:
         yield delta, part.bytes_of(delta.start, delta.end, path) if delta.content is None else delta.content

@@ -19,6 +19,7 @@ from harken.errors import HarkenError
 from harken.formats.facts import FileFacts, Scan
 from harken.formats.kit.claims import best
 from harken.formats.kit.jsonl import MAX_LINE
+from harken.store import PackedFrame
 
 from . import claim_of, get, names
 from .base import Runtime
@@ -85,6 +86,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     segments: tuple[tuple[int, bytes], ...]
     """The bytes that are held, each with its place behind `offset`."""
     gaps: tuple[Gap, ...] = ()
+    frames: tuple[PackedFrame, ...] = ()
+    """The first deltas, compressed; their bytes are not in the segments then."""
     facts: FileFacts
     last: bool
     size: int
@@ -97,12 +100,18 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     key: str = ""
     """Which session of a database it is."""
 
+    @property
+    def length(self) -> int:
+        """How many bytes it brings, packed or not."""
+        return sum(len(data) for _, data in self.segments) + sum(frame.size for frame in self.frames)
+
     def bytes_of(self, start: int, end: int, path: Path) -> bytes | Iterable[bytes]:
         """The bytes from one offset of the content to another; in pieces where overlong lines are among them, which
         are read again and must be what they were."""
         first, last = start - self.offset, end - self.offset
         if not self.gaps:
-            return self.segments[0][1][first:last]
+            at, data = self.segments[0]
+            return data[first - at : last - at]
         if not any(gap.start < last and first < gap.start + gap.size for gap in self.gaps):
             return b"".join(data[max(0, first - at) : max(0, last - at)] for at, data in self.segments)
         return self._pieces(first, last, path)

@@ -22,15 +22,17 @@ from typing import IO
 import msgspec
 
 from harken.errors import HarkenError
+from harken.store import PackedFrame
+from harken.store.blobs import FRAME_SIZE
 
 from . import PluginProblem, failures, note_problem
 from .base import Runtime
 from .files import Unfit, Unreadable
 from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
 
-AHEAD = 2
-"""How many messages of a file may wait for whoever keeps them."""
-FILES_AHEAD = 3
+AHEAD = 4
+"""How many messages of a file may wait for whoever keeps them: all of a file that is one part."""
+FILES_AHEAD = 6
 """How many files are handed to workers ahead of the one that is being kept, for each process."""
 PIPE = 1 << 20
 """How many bytes a pipe holds: a part is handed over in few pieces."""
@@ -97,6 +99,28 @@ def _runtimes(names: Sequence[str]) -> list[Runtime]:
     return [runtimes.get(name) for name in names]
 
 
+def packed(part: Part) -> Part:
+    """The part with its closed deltas compressed, as far as they fill frames: whoever keeps it then has less to do,
+    and less is handed over. What is left fills a frame together with others."""
+    if part.gaps or part.facts.side_chains:
+        return part
+    frames, some, size = list[PackedFrame](), list[bytes](), 0
+    whole = part.segments[0][1]
+    for delta in part.facts.deltas:
+        if not delta.closed or delta.content is not None or delta.end - delta.start > FRAME_SIZE:
+            break
+        if size + delta.end - delta.start > FRAME_SIZE:
+            frames.append(PackedFrame.of(some))
+            some, size = [], 0
+        some.append(whole[delta.start - part.offset : delta.end - part.offset])
+        size += len(some[-1])
+    if not frames:
+        return part
+    rest = part.facts.deltas[sum(len(frame.names) for frame in frames) :]  # that which did not fit begins it
+    start = min(delta.start for delta in rest) - part.offset
+    return msgspec.structs.replace(part, frames=tuple(frames), segments=((start, whole[start:]),))
+
+
 def main(names: Sequence[str]) -> None:
     """Read files until nobody asks any more."""
     known = _runtimes(names)
@@ -105,7 +129,7 @@ def main(names: Sequence[str]) -> None:
             task = _decode_task(data)
             try:
                 for said in read_source(Path(task.path), known, task.since):
-                    _send(sys.stdout.buffer, said)
+                    _send(sys.stdout.buffer, packed(said) if isinstance(said, Part) else said)
                 _send(sys.stdout.buffer, ReadEnded(failures()))
             except BrokenPipeError:
                 return
@@ -127,6 +151,11 @@ class _Pending:
         self.task = task
         self.said: queue.Queue[WorkerMessage] = queue.Queue(AHEAD)
         self.dropped = threading.Event()
+        self._begun = threading.Lock()
+
+    def begin(self) -> bool:
+        """Whether nobody has begun to read it: who asks has now."""
+        return self._begun.acquire(blocking=False)
 
     def put(self, message: WorkerMessage) -> None:
         """Hand a message over, unless nobody wants it any more."""
@@ -193,6 +222,11 @@ class WorkerPool:
         if (pending := self._pending.pop(str(path), None)) is not None:
             pending.dropped.set()
 
+    def take(self, path: Path) -> bool:
+        """Whether no worker has begun to read the file, nor will: whoever asks reads it, rather than wait."""
+        pending = self._pending.get(str(path))
+        return pending is None or pending.begin()
+
     def read(self, path: Path, since: Resumption | None) -> Reading | None:
         """What a worker says of the file; None where it was not given to one, or as something else."""
         pending = self._pending.get(str(path))
@@ -236,7 +270,7 @@ class WorkerPool:
                 return
             with self._ending(process):
                 while (pending := self._tasks.get()) is not None and not self._closed.is_set():
-                    if not self._ask(process, pending):
+                    if pending.begin() and not self._ask(process, pending):
                         break
                 if pending is None:
                     return

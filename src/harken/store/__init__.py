@@ -15,6 +15,7 @@ from .base import (
     Commit,
     CommitReader,
     CommitWriter,
+    Content,
     Draft,
     Feed,
     Link,
@@ -30,6 +31,7 @@ from .maintenance import backup, fsck, gc
 from .memory import MemoryStore
 from .moves import undo
 from .opening import open_store
+from .packed import PackedFrame
 from .reports import Finding, GcReport, Report
 from .sqlite import SqliteStore
 
@@ -46,6 +48,7 @@ __all__ = [
     "Commit",
     "CommitReader",
     "CommitWriter",
+    "Content",
     "Draft",
     "Feed",
     "Finding",
@@ -55,6 +58,7 @@ __all__ = [
     "MemoryStore",
     "Move",
     "Name",
+    "PackedFrame",
     "Report",
     "SessionRow",
     "Sighting",

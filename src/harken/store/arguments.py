@@ -12,12 +12,14 @@ from collections.abc import Callable, Collection, Iterable
 from types import FunctionType, NoneType
 from typing import TypeVar
 
+import msgspec
+
 from .values import ArgumentKind, Draft, SessionRow, guarded
 
 C = TypeVar("C", bound=type)
 TEXT = ArgumentKind("give text", (str,))
 BYTES = ArgumentKind("give bytes", (bytes,))
-PARTS = ArgumentKind("give bytes, or the parts of them", (bytes, Iterable))
+CONTENT = ArgumentKind("give bytes, or the parts of them", (bytes, Iterable, msgspec.Struct))
 PATH = ArgumentKind("give a path", (str, os.PathLike), (str, os.PathLike))
 PLAIN = {
     "str": TEXT,
@@ -36,7 +38,7 @@ STORE = PLAIN | {
     "Sequence[str]": ArgumentKind("give a list of text", (list, tuple, Collection), each=TEXT),
     "Iterable[str]": ArgumentKind("give a list of text", (Iterable,), each=TEXT),
     "Iterable[bytes]": ArgumentKind("give the parts, each of them bytes", (Iterable,), each=BYTES, lazy=True),
-    "Iterable[bytes | Iterable[bytes]]": ArgumentKind("give bytes, or their parts", (Iterable,), each=PARTS, lazy=True),
+    "Iterable[Content]": ArgumentKind("give bytes, or their parts", (Iterable,), each=CONTENT, lazy=True),
     "Sequence[Draft]": ArgumentKind("give a list of Drafts", (list, tuple), each=ArgumentKind("give Drafts", (Draft,))),
     "Callable[[str], bool] | None": ArgumentKind("give a function, or None", (Callable, NoneType)),
 }

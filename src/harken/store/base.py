@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .reports import GcReport, Report
 from .values import (
@@ -36,6 +36,9 @@ from .values import (
     Sighting,
 )
 
+if TYPE_CHECKING:
+    from .packed import PackedFrame
+
 __all__ = [
     "CHECKPOINTS",
     "COMMIT_TYPES",
@@ -49,6 +52,7 @@ __all__ = [
     "Commit",
     "CommitReader",
     "CommitWriter",
+    "Content",
     "Draft",
     "Feed",
     "Link",
@@ -60,6 +64,10 @@ __all__ = [
     "Store",
     "Writer",
 ]
+
+
+Content: TypeAlias = "bytes | Iterable[bytes] | PackedFrame"
+"""What can be put: bytes, bytes in parts, or artifacts that are compressed already."""
 
 
 class BlobReader(Protocol):
@@ -113,9 +121,9 @@ class BlobWriter(Protocol):
         """`put` for content that need not fit into memory: it arrives, and is kept, in parts."""
         ...
 
-    def put_many(self, contents: Iterable[bytes | Iterable[bytes]], *, like: Sequence[str] = ()) -> list[str]:
-        """`put` for many, or `put_stream` where one comes in parts; they are taken a few at a time. `like` is what the
-        first of them nearly repeat, in order."""
+    def put_many(self, contents: Iterable[Content], *, like: Sequence[str] = ()) -> list[str]:
+        """`put` for many, or `put_stream` where one comes in parts; they are taken a few at a time. A `PackedFrame`
+        stands for all that is in it. `like` is what the first of them nearly repeat, in order."""
         ...
 
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:

@@ -12,7 +12,8 @@ from harken.errors import Conflict
 
 from . import values
 from .arguments import STORE, checks_arguments
-from .base import Writer
+from .base import Content, Writer
+from .packed import PackedFrame
 from .values import Annotation, Change, Commit, Draft, Move, Name, SessionRow, Sighting
 
 if TYPE_CHECKING:
@@ -61,9 +62,15 @@ class MemoryWriter:
         """`put` for content that arrives in parts."""
         return self.put(b"".join(parts), policy=policy, expires=expires)
 
-    def put_many(self, contents: Iterable[bytes | Iterable[bytes]], *, like: Sequence[str] = ()) -> list[str]:
+    def put_many(self, contents: Iterable[Content], *, like: Sequence[str] = ()) -> list[str]:
         """`put` for many."""
-        return [self.put(data) if isinstance(data, bytes) else self.put_stream(data) for data in contents]
+        names: list[str] = []
+        for data in contents:
+            if isinstance(data, PackedFrame):
+                names += map(self.put, data.contents())
+            else:
+                names.append(self.put(data) if isinstance(data, bytes) else self.put_stream(data))
+        return names
 
     def commit_many(self, drafts: Sequence[Draft]) -> list[str]:
         """`commit` for the next commits of a chain, each behind the one before."""

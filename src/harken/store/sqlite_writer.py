@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken import clock, ids
-from harken.errors import Conflict
 
 from . import sql, values
 from .arguments import STORE, checks_arguments
-from .base import Writer
-from .blob_writer import SqliteBlobWriter, place_artifact
-from .blobs import FRAME_SIZE
+from .base import Content, Writer
+from .blob_writer import add_frame
+from .blobs import FRAME_SIZE, Frame
 from .commits import SESSION_WORDS, full_name
 from .db import Row, checked, text
+from .evicting import SqliteEvictor
+from .packed import PackedFrame
 from .values import Commit, Draft, SessionRow
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _TOGETHER = 128  # artifacts or commits that are looked for and written at once
 
 
 @checks_arguments(STORE, Writer)
-class SqliteWriter(SqliteBlobWriter):
+class SqliteWriter(SqliteEvictor):
     """Everything that changes the store."""
 
     def __init__(self, store: SqliteStore) -> None:
@@ -37,7 +38,7 @@ class SqliteWriter(SqliteBlobWriter):
 
     # -- many at once, as an import has them -------------------------------------------------------------------
 
-    def put_many(self, contents: Iterable[bytes | Iterable[bytes]], *, like: Sequence[str] = ()) -> list[str]:
+    def put_many(self, contents: Iterable[Content], *, like: Sequence[str] = ()) -> list[str]:
         """`put` for many."""
         names, some, held = list[str](), list[bytes](), 0
         for data in contents:
@@ -50,10 +51,37 @@ class SqliteWriter(SqliteBlobWriter):
                 names += self._put_some(some)
             else:
                 names += self._put_some(some)
-                alike = like[at] if at < len(like) else ""
-                names.append(self.put(data, like=alike) if isinstance(data, bytes) else self.put_stream(data))
+                names += self._put_odd(data, like[at:])
             some, held = [], 0
         return names + self._put_some(some)
+
+    def _put_odd(self, data: Content, like: Sequence[str]) -> list[str]:
+        """`put` for what is packed, comes in parts, is large or nearly repeats another."""
+        if isinstance(data, bytes):
+            return [self.put(data, like=like[0] if like else "")]
+        if not isinstance(data, PackedFrame):
+            return [self.put_stream(data)]
+        if like or not self._put_packed(data):
+            return self.put_many(data.contents(), like=like)
+        return list(data.names)
+
+    def _put_packed(self, packed: PackedFrame) -> bool:
+        """Keep a frame as it is; False, and nothing done, where the store has a part of it."""
+        self.begin()
+        names = {*packed.names}
+        known = not names.isdisjoint(self._numbers) or self._store.artifact_rows(packed.names)
+        if known or len(names) < len(packed.names):
+            return False
+        frame, start, rows = self._draw("frame"), 0, list[Row]()
+        add_frame(self._db, frame, Frame(packed.hash, packed.size, packed.data))
+        for name, size in zip(packed.names, packed.sizes, strict=True):
+            number = self._placed[name] = self._draw("artifact")
+            rows.append((number, bytes.fromhex(name), frame, start, size, None, None))
+            self._changes.add("artifact", number)
+            start += size
+        sums = ids.row_sums("artifacts", rows)
+        self._db.many(sql.ADD_ARTIFACT, [(*row, total) for row, total in zip(rows, sums, strict=True)])
+        return True
 
     def _put_some(self, contents: list[bytes]) -> list[str]:
         """`put` for what fits into a frame; all of it is looked for at once, since most of it is new."""
@@ -127,40 +155,6 @@ class SqliteWriter(SqliteBlobWriter):
         for name, seal, row in list(zip(names, seals, rows, strict=True))[-2:]:  # what goes on from them comes soon
             self._known[name] = (row[0], seal)
         return names
-
-    # -- artifacts that are to stay, or to go -------------------------------------------------------------------
-
-    def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
-        """How long the artifact must stay."""
-        values.check_policy(policy, expires)
-        self.begin()
-        self._set_policy(self._artifact(artifact), policy, expires)
-
-    def evict(self, artifact: str) -> None:
-        """Let the bytes go and keep the name; the room they took is gc's to give back."""
-        self.begin()
-        self._flush()
-        row = self._artifact(artifact)
-        if row[5] == "pin":
-            raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
-        self.drop_bytes(row)
-
-    def drop_bytes(self, row: tuple[Any, ...]) -> None:
-        """Evict the artifact of this row, whatever its policy."""
-        self.begin()
-        self._db.do(sql.DROP_PARTS, (row[0],))
-        place_artifact(self._db, row, None, None)
-        self._changes.add("eviction", row[0])
-
-    def drop_artifact(self, number: int, id: bytes) -> None:
-        """Remove an artifact, its name too. Its number is not given out again: the feed has spoken of it."""
-        self.begin()
-        fact = ("artifacts", self._draw("artifact") - 1)
-        self._next.pop("artifact")
-        self._db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
-        for statement in (sql.DROP_PARTS, sql.DROP_ARTIFACT):
-            self._db.do(statement, (number,))
-        self._changes.add("eviction", id)
 
     # -- commits -----------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import pytest
 
 from harken import ids
 from harken.errors import BadRequest, Conflict, Evicted, NotFound
-from harken.store import Store
+from harken.store import PackedFrame, Store
 
 from .chains import grow
 
@@ -44,6 +44,20 @@ class ArtifactContract:
             assert names[:9] == writer.put_many(contents[:9])
         assert contents[5] == store.get(names[5])
         assert ["eviction", "artifact"] == [change.kind for change in store.since(changed)]
+        assert store.fsck(read_data=True).ok
+
+    def test_artifacts_that_were_compressed_together_are_those_that_one_by_one_would_be(self, store: Store) -> None:
+        contents = [f"delta {n}".encode() * 5_000 for n in range(9)]
+        packed = PackedFrame.of(contents[:6])
+        with store.write() as writer:
+            names = writer.put_many([packed, contents[6]])
+            assert contents[3] == store.get(names[3])
+        assert [ids.artifact_id(data) for data in contents[:7]] == names
+        with store.write() as writer:
+            again = writer.put_many([PackedFrame.of(contents[5:]), PackedFrame.of([b"x", b"x"])], like=names[:1])
+        assert [ids.artifact_id(data) for data in (*contents[5:], b"x", b"x")] == again
+        assert [*contents, b"x"] == list(store.get_many([*names[:5], *again[:5]]))
+        assert 10 == store.last_change()
         assert store.fsck(read_data=True).ok
 
     def test_content_that_arrives_in_parts_has_the_same_name(self, store: Store) -> None:
