@@ -15,6 +15,7 @@ from harken.events.cbor import decode_events
 from support.conversations import heard, plain
 from support.harken_cli import take_in
 from support.lab import Lab, Run
+from support.scenarios import waiting
 from support.scripted_model import Call, Say
 from support.wire import Item, anthropic_items
 
@@ -149,6 +150,37 @@ def figures(lab: Lab, session: str) -> tuple[Any, ...]:
     [found] = lab.run("harken", "stats", "--json", session).lines
     both = (found, found["with_agents"] or {})
     return tuple((one.get("usage"), one.get("cost_usd_micros"), one.get("responses")) for one in both)
+
+
+def test_parallel_sub_agents_of_claude_code_are_each_answered_for_themselves(lab: Lab) -> None:
+    """#28: each runs a command of its own, which is how they are told apart."""
+    ask_for = {"description": "look", "subagent_type": "general-purpose", "run_in_background": False}
+    for name in ("SUB-ONE", "SUB-TWO"):
+        call = Call("Bash", {"command": f"{ASK}; sleep 2; echo 'it is \"{name}\"'", "description": "ask"})
+        lab.model.play([call], [Say(f"The report of {name}.")], to=name)
+    both = [Call("Agent", ask_for | {"prompt": f"{name}: look"}) for name in ("SUB-ONE", "SUB-TWO")]
+    lab.model.play(both, [Say("Done.")])
+    assert wrapped(lab, "claude-code", "Delegate.").code == 0
+    for name in ("SUB-ONE", "SUB-TWO"):
+        [answer] = [item for item in anthropic_items(lab.model.asked(name)[-1]) if item.kind == "result"]
+        found = re.search(r"ctx-[0-9a-f]{8,}", answer.text)
+        assert found is not None, answer.text
+        prompt, call = conversation(lab, found[0])
+        assert isinstance(prompt, Prompt)
+        assert (prompt.content, type(call)) == (f"{name}: look", ToolCall)
+
+
+def test_a_sub_agent_of_codex_is_answered_for_itself(lab: Lab) -> None:
+    """#28: the stream tells nothing of it; its own file does."""
+    lab.model.play([Say("Looking."), ask("codex")], [Say("The report of SUB-ONE.")], to="SUB-ONE")
+    lab.model.play([Call("spawn_agent", {"message": "SUB-ONE: look"}, namespace="multi_agent_v1")], *[waiting] * 2)
+    assert wrapped(lab, "codex", "Delegate.").code == 0
+    [answer] = [item["output"] for item in lab.model.asked("SUB-ONE")[-1]["input"] if "output" in item]
+    found = re.search(r"ctx-[0-9a-f]{8,}", answer)
+    assert found is not None, answer
+    told = conversation(lab, found[0])
+    assert [e.content for e in told if isinstance(e, Prompt)][-1] == "SUB-ONE: look"
+    assert [type(event) for event in told][-2:] == [Response, ToolCall]
 
 
 def test_the_program_dies_and_what_it_knew_stays(lab: Lab) -> None:

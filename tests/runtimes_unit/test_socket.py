@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harken.runtimes.socket import CALLER_TIME, ContextSocket, ask
+from harken.runtimes.socket import CALLER_TIME, NO_ANSWER, ContextAnswer, ContextSocket, ask
 
 
 class Server:
@@ -20,14 +20,16 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.asked: list[str] = []
+        self.processes: list[int] = []
         self.door = ContextSocket(folder, self._answer)
         self._going = True
         self._thread = threading.Thread(target=self._loop)
         self._thread.start()
 
-    def _answer(self, what: str) -> str:
+    def _answer(self, what: str, process: int) -> ContextAnswer:
         self.asked.append(what)
-        return f"ctx-{len(self.asked):08x}"
+        self.processes.append(process)
+        return ContextAnswer(context_id=f"ctx-{len(self.asked):08x}")
 
     def _loop(self) -> None:
         with selectors.DefaultSelector() as selector:
@@ -65,9 +67,10 @@ def speak(server: Server, words: bytes) -> bytes:
 
 
 def test_the_current_context_is_answered(server: Server) -> None:
-    assert ask(str(server.door.path)) == "ctx-00000001"
-    assert ask(str(server.door.path), "checkpoint") == "ctx-00000002"
+    assert ask(str(server.door.path)).context_id == "ctx-00000001"
+    assert ask(str(server.door.path), "checkpoint").context_id == "ctx-00000002"
     assert server.asked == ["current-context", "checkpoint"]
+    assert server.processes == [os.getpid()] * 2, "the system tells who asks"
 
 
 def test_plain_http_is_enough(server: Server) -> None:
@@ -116,7 +119,7 @@ def test_another_user_is_turned_away(server: Server, monkeypatch: pytest.MonkeyP
 def test_a_caller_that_says_nothing_is_let_go_and_holds_up_nobody(server: Server) -> None:
     with socket.socket(socket.AF_UNIX) as silent:
         silent.connect(str(server.door.path))
-        assert ask(str(server.door.path)) == "ctx-00000001"
+        assert ask(str(server.door.path)).context_id == "ctx-00000001"
         silent.settimeout(CALLER_TIME + 5)
         assert silent.recv(1) == b""
 
@@ -127,13 +130,13 @@ def test_asking_never_takes_longer_than_it_may(tmp_path: Path) -> None:
         mute.bind(str(tmp_path / "mute.sock"))
         mute.listen(1)
         start = time.monotonic()
-        assert ask(str(tmp_path / "mute.sock")) == ""
+        assert ask(str(tmp_path / "mute.sock")) == NO_ANSWER
         assert time.monotonic() - start < 2
 
 
 def test_a_folder_too_long_for_an_address_is_replaced(tmp_path: Path) -> None:
     long = tmp_path / ("x" * 120)
-    made = ContextSocket(long, lambda _: "")
+    made = ContextSocket(long, lambda *_: NO_ANSWER)
     try:
         assert len(os.fsencode(made.path)) < 108
         assert os.stat(made.path.parent).st_mode & 0o777 == 0o700
@@ -144,14 +147,14 @@ def test_a_folder_too_long_for_an_address_is_replaced(tmp_path: Path) -> None:
 
 def test_what_a_killed_run_left_behind_is_taken_away_by_the_next(tmp_path: Path, server: Server) -> None:
     """#39: and nothing else is, least of all the socket of a run that goes on."""
-    killed = ContextSocket(tmp_path, lambda _: "")
+    killed = ContextSocket(tmp_path, lambda *_: NO_ANSWER)
     killed.listener.close()  # as the kernel does for a process that was killed
     for name in ("harken-mine", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "context.sock").touch()
 
-    ContextSocket(tmp_path, lambda _: "").close()
+    ContextSocket(tmp_path, lambda *_: NO_ANSWER).close()
 
     left = sorted(path.name for path in tmp_path.iterdir())
     assert sorted(["harken-mine", "other", server.door.path.parent.name]) == left
-    assert "ctx-00000001" == ask(str(server.door.path))
+    assert "ctx-00000001" == ask(str(server.door.path)).context_id

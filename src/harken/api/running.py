@@ -6,7 +6,7 @@ import msgspec
 
 from harken.repo import Repo
 from harken.runtimes.run import RunOutput
-from harken.runtimes.socket import ask
+from harken.runtimes.socket import NO_ANSWER, ask
 
 from .base import ApiAnswer, ApiRequest
 
@@ -87,8 +87,11 @@ class CurrentContextAnswer(ApiAnswer, frozen=True, kw_only=True):
 
     context_id: str
     """The short name of the commit that holds what it knows; empty outside a run, or where nothing is kept yet."""
+    reason: str = ""
+    """Why no commit can be named: it cannot be told which of several agents asks, or the store cannot be written."""
 
 
 def current_context(repo: None, request: CurrentContextRequest) -> CurrentContextAnswer:
     """The commit that the running agent stands on. Asks the run and not a store: `repo` is None. Never fails."""
-    return CurrentContextAnswer(context_id=ask(request.socket) if request.socket else "")
+    found = ask(request.socket) if request.socket else NO_ANSWER
+    return CurrentContextAnswer(context_id=found.context_id, reason=found.reason)

@@ -15,9 +15,10 @@ from .options import json_option
 def current_context_command(as_json: bool) -> None:
     """Print the commit that the running agent stands on
 
-    Asks the context socket of the `harken run` that this was called from. Outside a run, or when nothing has been
-    committed yet, it prints nothing; it never fails and never takes more than two seconds, so that a tool can put
-    the answer onto a ticket without further thought:
+    Asks the context socket of the `harken run` that this was called from, and is answered for the agent whose tool
+    it is. Outside a run, or when nothing has been committed yet, it prints nothing, and where it cannot be told which
+    of several agents asks, it says so beside the answer. It never fails and never takes more than two seconds, so
+    that a tool can put the answer onto a ticket without further thought:
 
         issue comment --context "$(harken current-context)"
     """
@@ -29,3 +30,5 @@ def current_context_command(as_json: bool) -> None:
         ui.json_line(found)
     elif found.context_id:
         ui.line(found.context_id)
+    elif found.reason:
+        ui.note(f"no commit can be named: {found.reason}")

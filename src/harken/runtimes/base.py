@@ -240,6 +240,13 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     """The prompt on a line of stdin, where stdin is a stream of JSON lines."""
     told: Callable[[ToolCall], str] = lambda call: ""
     """What a call tells the sub-agent that it starts; empty where it starts none."""
+    command: Callable[[ToolCall], str] = lambda call: ""
+    """The command that a call runs in a shell; empty where it runs none."""
+    asking_session: Callable[[Environment], str] = lambda environ: ""
+    """The session of the agent that runs a tool, as the tool's environment tells; empty where it does not."""
+    session_files: Callable[[Path, str], Iterable[Path]] = lambda home, session: ()
+    """The files of such a session below the runtime's folder, where its agent has one of its own and says nothing on
+    the stream."""
 
 
 # -- the whole -------------------------------------------------------------------------------------------------------

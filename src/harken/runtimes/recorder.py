@@ -9,15 +9,17 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from harken import clock
+from harken.errors import Conflict
 from harken.events import Event, Metric, Prompt, ToolCall, ToolResult
 from harken.ids import is_safe_name
 
 from .base import Launcher, LineOwner
+from .callers import Caller
 
 MAX_AGENTS = 1000
 AFTER_CALL = 0.05
@@ -46,6 +48,13 @@ class ChainTracker(Protocol):
     def pending(self) -> int:
         """Events that are in no commit yet."""
         ...
+
+
+class _PendingCall(NamedTuple):
+    """A call whose result has not come."""
+
+    agent: str
+    command: str
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +96,7 @@ class Recorder:
         self._all: list[ChainTracker] = []
         """Those of every session of the run."""
         self._told: dict[str, str] = {}
-        self._calls: dict[str, str] = {}
+        self._calls: dict[str, _PendingCall] = {}
         self._unsettled: dict[str, bool] = {}
         self._broken = False
         self.session = ""
@@ -109,7 +118,7 @@ class Recorder:
         """Record events of an agent; until the session is known they wait."""
         for event in events:
             if isinstance(event, ToolCall):
-                self._calls[event.id] = agent
+                self._calls[event.id] = _PendingCall(agent, self._launch.command(event))
                 if told := self._launch.told(event):
                     self._told[event.id] = told
             elif isinstance(event, ToolResult):
@@ -143,10 +152,27 @@ class Recorder:
                 self._trackers[agent].feed((), more=False)
         self._unsettled.clear()
 
-    def asking(self) -> str | None:
-        """The agent whose tool is running, where only one can be meant; None where none is known to run one."""
-        agents = set(self._calls.values())
-        return None if not agents else agents.pop() if len(agents) == 1 else MAIN
+    def asking(self, caller: Caller) -> str | None:
+        """The agent whose tool asks; None where none is known to run one. `Conflict` where it may be several: those
+        whose calls run the caller's command, or all where no call's command is known to be the caller's."""
+        pending = list(self._calls.values())
+        meant = [call for call in pending if call.command and caller.runs(call.command)]
+        if meant:
+            # A command that is part of another one is not the one that asks.
+            longest = max(len(call.command) for call in meant)
+            meant = [call for call in meant if len(call.command) == longest]
+        agents = {call.agent for call in meant or pending}
+        if len(agents) > 1:
+            what = "the same command" if meant else "tools"
+            raise Conflict(
+                f"{len(agents)} agents are running {what}, and which of them asks cannot be told",
+                hint="let each of them run a command of its own",
+            )
+        return agents.pop() if agents else None
+
+    def is_from_stream(self, session: str) -> bool:
+        """Whether the agents of a session say what they do on the stream."""
+        return not session or session == self.session
 
     def end(self) -> None:
         """The run is over: what waited for a session gets one of its own, and the rest is committed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from harken import clock
@@ -80,7 +81,12 @@ class Recording:
         if self._given_up or (self._stuck_at == self._finished and self._stuck_at >= 0):
             return None
         answers: queue.SimpleQueue[T] = queue.SimpleQueue()
-        self._tasks.put(lambda: answers.put(question(self._recorder)))
+
+        def answer() -> None:
+            with suppress(Exception):  # whoever asks gets no answer; the recording goes on
+                answers.put(question(self._recorder))
+
+        self._tasks.put(answer)
         try:
             return answers.get(timeout=ANSWER_TIME)
         except queue.Empty:

@@ -22,16 +22,18 @@ import msgspec
 from harken import clock
 from harken.context import Tracker, turns
 from harken.errors import BadRequest, HarkenError, NotFound
+from harken.ids import is_safe_name
 from harken.store import Commit, Store
 
 from .base import Environment, Launcher, Plan, Runtime, Template
+from .callers import Caller, find_caller
 from .display import Display, WriteBytes, parse
 from .live import RunFacts, track
 from .process import CHUNK, PipedInput, SignalForwarder, end_of
 from .recorder import MAIN, Opening, Recorder
 from .recording import Recording
 from .resume import Destination, Resumed, resume
-from .socket import ContextSocket
+from .socket import ContextAnswer, ContextSocket
 from .spool import MAX_LINE, SpoolFile, SpoolNote, new_header
 
 LOOK = 0.5
@@ -116,7 +118,7 @@ def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock =
     started, unnamed = now(), str(uuid.uuid4())
     recorder = Recorder(launch, open_tracker, output.warn, now=lambda: started, unnamed=unnamed)
     spool = SpoolFile(store, new_header(request.runtime.name, facts, started=started, session=unnamed))
-    return _Run(request, plan, Recording(recorder, spool), output, now).go(program)
+    return _Run(store, request, plan, Recording(recorder, spool), output, now).go(program)
 
 
 def _launcher(runtime: Runtime) -> Launcher:
@@ -138,7 +140,10 @@ def _find_program(request: RunPlan) -> str:
 class _Run:
     """One run of a runtime."""
 
-    def __init__(self, request: RunPlan, plan: Plan, recording: Recording, output: RunOutput, now: clock.Clock) -> None:
+    def __init__(
+        self, store: Store, request: RunPlan, plan: Plan, recording: Recording, output: RunOutput, now: clock.Clock
+    ) -> None:
+        self._store = store
         self._request = request
         self._launch = _launcher(request.runtime)
         self._plan = plan
@@ -286,20 +291,52 @@ class _Run:
         if text:
             self._recording.note(SpoolNote(prompt=text, time=self._now()))
 
-    def _answer(self, what: str) -> str:
-        """The commit that holds what the runtime has written up to now; empty where it cannot be stored now."""
+    def _answer(self, what: str, process: int) -> ContextAnswer:
+        """The commit that holds what the asking agent has said and heard up to now."""
         self._drain()
         child = self._child
-        asking = self._recording.ask(Recorder.asking)
-        if asking is None and self._open and child is not None and child.stdout is not None:
+        caller = find_caller(process, child.pid) if child is not None and process else Caller()
+        reason = "explicit" if what == "checkpoint" else "tool_call"
+
+        def answer(recorder: Recorder) -> ContextAnswer | None:
+            return self._name_commit(recorder, caller, reason)
+
+        found = self._recording.ask(answer)
+        if found is None and self._open and child is not None and child.stdout is not None:
             # The tool that asks may be quicker than the line that says it was called.
             with selectors.DefaultSelector() as output:
                 output.register(child.stdout, selectors.EVENT_READ)
                 if output.select(GRACE):
                     self._drain()
-        reason = "explicit" if what == "checkpoint" else "tool_call"
-        found = self._recording.ask(lambda recorder: recorder.checkpoint(reason, recorder.asking() or MAIN))
-        return found or ""
+            found = self._recording.ask(answer)
+        if found is None:
+            found = self._recording.ask(lambda recorder: ContextAnswer(context_id=recorder.checkpoint(reason)))
+        return found or ContextAnswer(context_id="", reason="the store cannot be written at the moment")
+
+    def _name_commit(self, recorder: Recorder, caller: Caller, reason: str) -> ContextAnswer | None:
+        """The commit of the agent whose tool asks; None where no agent is known to run one."""
+        session = self._launch.asking_session(caller.environ)
+        try:
+            if not recorder.is_from_stream(session):
+                return ContextAnswer(context_id=self._read_session(session))
+            agent = MAIN if session else recorder.asking(caller)
+            return None if agent is None else ContextAnswer(context_id=recorder.checkpoint(reason, agent))
+        except HarkenError as problem:
+            return ContextAnswer(context_id="", reason=str(problem))
+
+    def _read_session(self, session: str) -> str:
+        """The tip of a sub-agent that has a session of its own, which its file tells and the stream does not."""
+        from .importer import Importer  # few runs have such an agent
+
+        runtime = self._request.runtime
+        files = (
+            self._launch.session_files(runtime.home(self._request.environ), session) if is_safe_name(session) else ()
+        )
+        for _ in Importer(self._store, [runtime], now=self._now).run(files):
+            pass
+        if (row := self._store.find_session(session)) is None or not row.tip:
+            raise NotFound(f"the agent that asks is {session!r}, of which nothing is kept yet", hint="ask again later")
+        return self._store.get_commit(row.stand).short
 
     def _finish(self, status: int) -> bool:
         """Record the end; the answer is whether everything is in the store."""

@@ -5,6 +5,8 @@ HTTP over a Unix socket, mode 0600 in a folder of mode 0700; a caller of another
     GET  /current-context   {"context_id": "ctx-…"}, empty before the first checkpoint
     POST /checkpoint        the same, after everything heard so far has been committed
 
+Where it cannot be said, `context_id` is empty and `reason` says why.
+
 The server has no thread of its own: the loop that reads the runtime's output also calls `accept` and `serve`, so an
 answer is made between two reads and never in the middle of one.
 """
@@ -21,7 +23,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-import orjson
+import msgspec
 
 from harken import clock
 
@@ -37,8 +39,18 @@ _PATH_LIMIT = 107
 
 _LENGTH = re.compile(rb"(?im)^content-length: *(\d{1,9}) *\r?$")
 
-AnswerRequest = Callable[[str], str]
-"""Takes `current-context` or `checkpoint` and gives the id of a commit, or an empty text."""
+
+class ContextAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the socket answers."""
+
+    context_id: str
+    """The id of a commit; empty where there is none, or none can be named."""
+    reason: str = ""
+    """Why none can be named."""
+
+
+AnswerRequest = Callable[[str, int], ContextAnswer]
+"""Takes `current-context` or `checkpoint` and the process that asks (0 where the system does not tell)."""
 
 
 class ContextSocket:
@@ -47,7 +59,7 @@ class ContextSocket:
     def __init__(self, folder: Path, answer: AnswerRequest) -> None:
         self.path = _free_path(folder)
         self._answer = answer
-        self._callers: dict[socket.socket, tuple[bytearray, float]] = {}
+        self._callers: dict[socket.socket, tuple[bytearray, float, int]] = {}
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         starting = self.path.with_suffix(".new")
         before = os.umask(0o177)
@@ -67,18 +79,19 @@ class ContextSocket:
         except OSError:
             return
         caller.setblocking(False)
-        if _peer(caller) != os.getuid():
+        process, user = _peer(caller)
+        if user != os.getuid():
             self._reply(caller, 403, {"error": "this socket belongs to another user"})
             caller.close()
         elif len(self._callers) >= MAX_CALLERS:
             caller.close()
         else:
-            self._callers[caller] = (bytearray(), clock.monotonic() + CALLER_TIME)
+            self._callers[caller] = (bytearray(), clock.monotonic() + CALLER_TIME, process)
             selector.register(caller, selectors.EVENT_READ, self.serve)
 
     def serve(self, caller: socket.socket, selector: selectors.BaseSelector) -> None:
         """Read what a caller says; answer once its request is whole."""
-        heard, _ = self._callers[caller]
+        heard, _, process = self._callers[caller]
         try:
             part = caller.recv(MAX_REQUEST)
         except BlockingIOError:
@@ -88,14 +101,14 @@ class ContextSocket:
         heard += part
         if part and not _is_whole(heard) and len(heard) < MAX_REQUEST:
             return
-        status, body = self._decide(bytes(heard))
+        status, body = self._decide(bytes(heard), process)
         self._reply(caller, status, body)
         self._forget(caller, selector)
 
     def drop_slow(self, selector: selectors.BaseSelector) -> None:
         """Close the connections of callers who have had their time."""
         now = clock.monotonic()
-        for caller in [caller for caller, (_, deadline) in self._callers.items() if deadline < now]:
+        for caller in [caller for caller, (_, deadline, _) in self._callers.items() if deadline < now]:
             self._forget(caller, selector)
 
     def close(self) -> None:
@@ -109,22 +122,22 @@ class ContextSocket:
         with contextlib.suppress(OSError):
             self.path.parent.rmdir()
 
-    def _decide(self, heard: bytes) -> tuple[int, dict[str, str]]:
+    def _decide(self, heard: bytes, process: int) -> tuple[int, dict[str, str] | ContextAnswer]:
         words = heard.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3 or b"\r\n\r\n" not in heard or not words[2].startswith(b"HTTP/"):
             return 400, {"error": "not an HTTP request"}
         match words[0], words[1].split(b"?")[0]:
             case b"GET", b"/current-context":
-                return 200, {"context_id": self._answer("current-context")}
+                return 200, self._answer("current-context", process)
             case b"POST", b"/checkpoint":
-                return 200, {"context_id": self._answer("checkpoint")}
+                return 200, self._answer("checkpoint", process)
             case _, b"/current-context" | b"/checkpoint":
                 return 405, {"error": "GET /current-context, POST /checkpoint"}
         return 404, {"error": "GET /current-context, POST /checkpoint"}
 
-    def _reply(self, caller: socket.socket, status: int, body: dict[str, str]) -> None:
+    def _reply(self, caller: socket.socket, status: int, body: dict[str, str] | ContextAnswer) -> None:
         reasons = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed"}
-        data = orjson.dumps(body)
+        data = msgspec.json.encode(body)
         head = f"HTTP/1.1 {status} {reasons[status]}\r\ncontent-type: application/json\r\n"
         head += f"content-length: {len(data)}\r\nconnection: close\r\n\r\n"
         # The answer fits into any socket buffer; a caller that has gone misses it.
@@ -181,17 +194,21 @@ def _is_abandoned(path: Path) -> bool:
     return False
 
 
-def _peer(caller: socket.socket) -> int:
-    """The user on the other end, as the kernel tells it."""
+def _peer(caller: socket.socket) -> tuple[int, int]:
+    """The process on the other end and its user, as the kernel tells it; 0 for a process that it does not tell."""
     if hasattr(socket, "SO_PEERCRED"):
         found = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", found)[1])
+        process, user, _ = struct.unpack("3i", found)
+        return int(process), int(user)
     # Elsewhere (macOS, the BSDs) the same is called LOCAL_PEERCRED, at level 0: a version, then the user.
-    return int(struct.unpack("2I", caller.getsockopt(0, 1, struct.calcsize("2I")))[1])
+    return 0, int(struct.unpack("2I", caller.getsockopt(0, 1, struct.calcsize("2I")))[1])
 
 
-def ask(path: str, what: str = "current-context") -> str:
-    """Ask the socket; whatever goes wrong, the answer is an empty text, and soon."""
+NO_ANSWER = ContextAnswer(context_id="")
+
+
+def ask(path: str, what: str = "current-context") -> ContextAnswer:
+    """Ask the socket; whatever goes wrong, the answer is an empty one, and soon."""
     method = "POST" if what == "checkpoint" else "GET"
     deadline = clock.monotonic() + ASKING
     heard = b""
@@ -207,8 +224,7 @@ def ask(path: str, what: str = "current-context") -> str:
                 heard += part
         head, _, body = heard.partition(b"\r\n\r\n")
         if not head.startswith(b"HTTP/1.1 200 "):
-            return ""
-        found = orjson.loads(body)
-        return str(found.get("context_id", "")) if isinstance(found, dict) else ""
+            return NO_ANSWER
+        return msgspec.json.decode(body, type=ContextAnswer)
     except (OSError, ValueError):
-        return ""
+        return NO_ANSWER

@@ -145,6 +145,10 @@ def _told(call: ToolCall) -> str:
     return str(parse(call.input).get("prompt") or "") if call.name in _SUB_AGENT_TOOLS else ""
 
 
+def _command(call: ToolCall) -> str:
+    return _text(parse(call.input).get("command")) if call.name == "Bash" else ""
+
+
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
@@ -158,6 +162,7 @@ LAUNCH = Launcher(
     template=_template,
     typed=_typed,
     told=_told,
+    command=_command,
     quiet={
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_TELEMETRY": "1",

@@ -6,6 +6,7 @@ Seen with Codex 0.166.0. It wraps piped text in a `<stdin>` block behind the pro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -89,6 +90,11 @@ def _shown(line: bytes, found: dict[str, Any], show: str) -> ShownLine:
     return ShownLine()
 
 
+def _session_files(home: Path, session: str) -> list[Path]:
+    """The rollout of a thread; a sub-agent is a thread of its own, and its items are not on the stream."""
+    return sorted((home / "sessions").glob(f"*/*/*/rollout-*-{session}.jsonl"))
+
+
 def _full_prompt(prompt: str, piped: str) -> str:
     if not piped or not prompt:
         return prompt or piped
@@ -103,4 +109,6 @@ LAUNCH = Launcher(
     shown=_shown,
     template=_template,
     full_prompt=_full_prompt,
+    asking_session=lambda environ: environ.get("CODEX_THREAD_ID", ""),
+    session_files=_session_files,
 )
