@@ -145,6 +145,78 @@ def test_a_thread_names_the_provider_that_codex_is_set_to_use(
     assert provider == first["payload"]["model_provider"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "length", "expected"),
+    [
+        ("", 48_000, []),
+        ("", 48_001, [("middle of a long result", 1)]),
+        ('model = "mine"', 12_000, []),
+        ('model = "mine"', 12_001, [("middle of a long result", 1)]),
+        ('model = "mine"\ntool_output_token_limit = 1000', 4_801, [("middle of a long result", 1)]),
+        ('tool_output_token_limit = "many"', 48_000, []),
+    ],
+)
+def test_results_that_codex_cuts_when_it_loads_them_are_told(
+    repo: Repo, tmp_path: Path, settings: str, length: int, expected: list[tuple[str, int]]
+) -> None:
+    """#26: they were cut without a word. What is in the file is whole."""
+    (tmp_path / "config.toml").write_text(settings)
+    held = claude_session().replace(b'"a file"', b'"%s"' % (b"x" * length))
+    commit = repo.checkpoint(held, format="claude-code-v1")
+
+    done = resume(repo, commit.short, runtime="codex", home=tmp_path, cwd=tmp_path)
+
+    assert expected == [(loss.what, loss.count) for loss in done.losses if "long" in loss.what]
+    assert b"x" * length in Path(done.path).read_bytes()
+
+
+@pytest.mark.parametrize("path", [("codex", "claude-code"), ("claude-code", "codex")])
+def test_the_tool_of_an_mcp_server_keeps_its_server(repo: Repo, tmp_path: Path, path: tuple[str, str]) -> None:
+    """#26: Codex groups such tools under `mcp__SERVER`, everybody else puts that before their names."""
+    source, target = path
+    codex = codex_session().replace(b'"name": "exec_command"', b'"name": "look_up", "namespace": "mcp__docs"')
+    held = {"codex": codex, "claude-code": claude_session().replace(b'"Bash"', b'"mcp__docs__look_up"')}
+    commit = repo.checkpoint(held[source], format=FORMATS[source])
+
+    done = resume(repo, commit.short, runtime=target, home=tmp_path, cwd=tmp_path)
+
+    lines = [json.loads(line) for line in Path(done.path).read_bytes().splitlines()]
+    assert ("tool_call", "mcp__docs__look_up") in spoken(target, Path(done.path).read_bytes())
+    if target == "codex":
+        [call] = [line["payload"] for line in lines if line["payload"].get("type") == "function_call"]
+        assert ("look_up", "mcp__docs") == (call["name"], call["namespace"])
+
+
+@pytest.mark.parametrize(
+    ("through", "back", "text"),
+    [
+        ("claude-code", "codex", "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nBe kind.\n</INSTRUCTIONS>"),
+        ("codex", "claude-code", "<system-reminder>\nCodebase and user instructions are shown below. Be kind."),
+    ],
+)
+def test_what_a_runtime_reads_in_the_project_does_not_come_back_to_it(
+    repo: Repo, tmp_path: Path, through: str, back: str, text: str
+) -> None:
+    """#26: it goes along into another runtime; on the way back the first would have it twice."""
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    held = {
+        "codex": codex_line("session_meta", {"id": OLD, "originator": "x", "cli_version": "0.166.0"})
+        + codex_line("response_item", item)
+        + codex_session().decode().partition("\n")[2],
+        "claude-code": claude_line("u0", None, "user", text, isMeta=True)
+        + claude_session().decode().replace('"parentUuid": null', '"parentUuid": "u0"'),
+    }
+    there = repo.checkpoint(held[back].encode(), format=FORMATS[back])
+    done = resume(repo, there.short, runtime=through, home=tmp_path / "a", cwd=tmp_path)
+    assert ("prompt", text) in spoken(through, Path(done.path).read_bytes())
+    commit = repo.checkpoint(Path(done.path).read_bytes(), format=FORMATS[through])
+
+    done = resume(repo, commit.short, runtime=back, home=tmp_path / "b", cwd=tmp_path)
+
+    assert ("prompt", text) not in spoken(back, Path(done.path).read_bytes())
+    assert "instructions of the project" in [loss.what for loss in done.losses]
+
+
 def test_claude_code_is_not_told_of_a_model_it_does_not_have(repo: Repo, tmp_path: Path) -> None:
     """#36: it tried to go on with that model, and complained. It lists what a person is to go on with."""
     said = codex_session() + codex_line("turn_context", {"model": "gpt-5"}).encode()

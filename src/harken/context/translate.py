@@ -13,7 +13,8 @@ Nothing here makes tier 2 or 3 yet; their names are part of the table because an
 `materialize` and `resume` both come through `translate`. Where the target is a runtime's own format, what another
 runtime told its model about itself stays behind: the folder and the system it ran on, its tools and skills, how it may
 behave. The runtime that goes on says its own, and a model that is told of two sets of tools believes the wrong one.
-What people and agents said, what tools answered, and what the project's own files say, goes along. So does the system
+What people and agents said, what tools answered, and what the project's own files say, goes along; of those files not
+what the runtime that goes on reads by itself, or it would be said twice. So does the system
 prompt of an agent that is Harken's own, as a prompt: it says who the agent is, and no other runtime would tell it.
 """
 
@@ -205,6 +206,7 @@ def check_said(tip: Commit, events: Iterable[Event], notices: Container[str] = (
 WHY = {
     "instructions of the runtime": "{} tells its model about its own rules",
     "notice of the runtime": "{} tells its model about its own tools and surroundings",
+    "instructions of the project": "{} reads the project's own files by itself",
     "provider's own tool call": "what it found is not in the conversation",
     "damaged picture": "it is not a picture that a provider accepts, and would be refused with everything else",
     "document": "only pictures go along with a prompt",
@@ -228,7 +230,7 @@ def carry_over(
         if not _is_heard(event):
             continue
         is_own = own_instructions and isinstance(event, System) and event.subtype == "instructions"
-        if not is_own and (what := _why_left(event, notices, answered)):
+        if not is_own and (what := _why_left(event, notices, answered, target.project_files)):
             lost[what] += 1
             continue
         if isinstance(event, (Prompt, ToolResult)) and event.images:
@@ -266,7 +268,7 @@ def _is_heard(event: Event) -> bool:
     return isinstance(event, (Prompt, Thinking, ToolCall, ToolResult))
 
 
-def _why_left(event: Event, notices: Container[str], answered: Container[str]) -> str:
+def _why_left(event: Event, notices: Container[str], answered: Container[str], project_files: tuple[str, ...]) -> str:
     """Why an event that was heard cannot go along, as a key of `WHY`; empty where it can."""
     match event:
         case System(subtype="compact_summary"):
@@ -275,6 +277,8 @@ def _why_left(event: Event, notices: Container[str], answered: Container[str]) -
             return "instructions of the runtime"
         case Prompt() if _is_notice(event, notices):
             return "notice of the runtime"
+        case Prompt() if event.content.startswith(project_files):
+            return "instructions of the project"
         case ToolCall() if event.server_tool and event.id not in answered:
             return "provider's own tool call"
     return ""

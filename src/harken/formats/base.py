@@ -159,6 +159,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """Whether ids are read as they were stored, and so none of them is a place that the reader found."""
     runtime: str = ""
     """The runtime that goes on from a file in this format; empty for a format that no program continues."""
+    project_files: tuple[str, ...] = ()
+    """How the prompts begin in which the runtime says what the project's own files say; it reads those by itself."""
     notices: frozenset[str] = frozenset()
     """Kinds of injected prompts by which that runtime tells its model about itself: its tools, modes, surroundings."""
     adopter: Callable[[Sequence[Event]], Written] | None = None

@@ -125,6 +125,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Commands that have to run first, where the runtime takes sessions in by itself."""
     provider: str = ""
     """Whose models the runtime is set to use there, where a session has to name them."""
+    longest_result: int = 0
+    """How many bytes of a tool's result the runtime keeps when it loads a session; 0 where it keeps all."""
 
 
 def no_place_beside(place: Place, name: str) -> Path | None:

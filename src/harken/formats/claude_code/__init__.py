@@ -50,6 +50,7 @@ FORMAT = Format(
     brief_reader=read_briefly,
     runtime="claude-code",
     notices=NOTICES,
+    project_files=("<system-reminder>\nCodebase and user instructions are shown below",),
     shared_names=shared_names,
     adopter=adopt,
 )

@@ -24,7 +24,7 @@ from .read import read, read_conversation
 from .records import CLAIMED_BY, claim
 from .request import request_items
 from .scan import record_names, scan, split
-from .write import rewrite, with_base, write, write_session
+from .write import output_budget, rewrite, with_base, write, write_session
 
 FORMAT = Format(
     name="codex-v1",
@@ -38,6 +38,7 @@ FORMAT = Format(
     writer=write,
     runtime="codex",
     notices=NOTICES,
+    project_files=("# AGENTS.md instructions",),
     shared_names=shared_names,
 )
 
@@ -46,6 +47,7 @@ __all__ = [
     "FORMAT",
     "claim",
     "context",
+    "output_budget",
     "read",
     "record_names",
     "request_items",

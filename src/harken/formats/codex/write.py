@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from harken import ids
 from harken.clock import format_instant, parse_instant
 from harken.events import Event
-from harken.formats.base import Written
+from harken.formats.base import Loss, Written
 from harken.formats.kit.jsonl import Record, encode
 from harken.formats.kit.openai import joined_text, text_of
 from harken.formats.kit.openai_writing import SaidItem, to_items
 
 from .classify import speaks
 from .records import EVENT, ITEM, SESSION_META, iter_lines, kind_of
+from .truncate import BYTES_PER_TOKEN, FALLBACK_BUDGET
 from .usage import base_offset
 
 ORIGINATOR = "harken"
@@ -38,10 +40,32 @@ def write(events: Sequence[Event]) -> Written:
     return Written(data=_rollout(items, thread_id(body, start), "/", start), losses=losses)
 
 
-def write_session(events: Sequence[Event], *, session_id: str, cwd: str, time: int, provider: str = "") -> Written:
-    """The events as the rollout of a given thread, for a Codex that uses that provider."""
+def write_session(
+    events: Sequence[Event], *, session_id: str, cwd: str, time: int, provider: str = "", longest: int = 0
+) -> Written:
+    """The events as the rollout of a given thread, for a Codex that uses that provider, and that keeps so many bytes of
+    a tool's output when it loads the file."""
     items, losses = to_items(events)
+    if longest and (count := sum(_size(said.item.get("output")) > longest for said in items)):
+        more = ", more of them with a model that it knows" if longest == FALLBACK_BUDGET else ""
+        why = f"Codex keeps {longest} bytes of each when it loads them{more}"
+        losses += (Loss(what="middle of a long result", count=count, why=why),)
     return Written(data=_rollout(items, session_id, cwd, time, provider), losses=losses)
+
+
+def output_budget(model: object, tokens: object) -> int:
+    """How many bytes of one tool output Codex keeps, by the model and the limit it is set to: a fifth more than that
+    limit, which is 10 000 tokens for the models it knows, its default among them, and 10 000 bytes for others."""
+    if isinstance(tokens, int):
+        return max(tokens, 0) * BYTES_PER_TOKEN * 6 // 5
+    return FALLBACK_BUDGET if model else FALLBACK_BUDGET * BYTES_PER_TOKEN
+
+
+def _size(output: Any) -> int:
+    """How many bytes of text a tool's output has."""
+    if isinstance(output, list):
+        return sum(_size(part.get("text")) for part in output)
+    return len(output.encode()) if isinstance(output, str) else 0
 
 
 def thread_id(content: bytes, time: int) -> str:

@@ -29,6 +29,8 @@ _NAMED = {
     "web_search_call": "web_search",
     "image_generation_call": "image_generation",
 }
+MCP = "mcp__"
+"""How the name of an MCP server's tool begins: `mcp__SERVER__TOOL`."""
 SCREEN = "event_msg"
 """How the `api_id` begins of what a file has only as the screen's copy: Codex itself would not send it again."""
 Fields = dict[str, Any]
@@ -136,7 +138,10 @@ def name_of(item: Record) -> str:
     if kind in _NAMED:
         return _NAMED[kind]
     function = item.get("function")
-    return text_of(item.get("name")) or (text_of(function.get("name")) if isinstance(function, dict) else "")
+    name = text_of(item.get("name")) or (text_of(function.get("name")) if isinstance(function, dict) else "")
+    # The tools of an MCP server are a group of their own; everywhere else the server stands in the name.
+    group = text_of(item.get("namespace"))
+    return f"{group.rstrip('_')}__{name}" if group.startswith(MCP) else name
 
 
 def _function_call(item: Record, fields: Fields, speaker: Speaker) -> list[Event]:

@@ -19,7 +19,7 @@ from harken.events.messages import SHOWN
 from harken.formats.base import Loss
 
 from .jsonl import Record, parse
-from .openai import SCREEN, SEALED, dump, text_of, url_of
+from .openai import MCP, SCREEN, SEALED, dump, text_of, url_of
 
 ABORTED = "aborted"
 """The output of a call that was never answered."""
@@ -214,7 +214,10 @@ def _custom(event: ToolCall) -> Record | None:
 
 def _function(event: ToolCall) -> Record:
     arguments = event.input.decode(errors="replace") or dump({}).decode()
-    return {"type": "function_call", "name": event.name, "arguments": arguments, "call_id": event.id}
+    named: Record = {"name": event.name}
+    if event.name.startswith(MCP) and len(parts := event.name.split("__", 2)) == 3 and all(parts):
+        named = {"name": parts[2], "namespace": MCP + parts[1]}
+    return {"type": "function_call", **named, "arguments": arguments, "call_id": event.id}
 
 
 def why_not_sent(url: str) -> str:

@@ -53,24 +53,34 @@ def _place(home: Path, cwd: Path, now: int) -> Place:
     day = clock.to_datetime(now)
     folder = home / "sessions" / f"{day:%Y}" / f"{day:%m}" / f"{day:%d}"
     path = folder / f"rollout-{day:%Y-%m-%dT%H-%M-%S}-{thread}.jsonl"
-    command = ("codex", "resume", thread)
-    return Place(session=thread, path=path, command=command, cwd=cwd, time=now, provider=_provider(home))
+    settings = _settings(home)
+    return Place(
+        session=thread,
+        path=path,
+        command=("codex", "resume", thread),
+        cwd=cwd,
+        time=now,
+        # A thread that names no provider, or another one, it does not go on with.
+        provider=str(settings.get("model_provider", "openai")),
+        longest_result=codex.output_budget(settings.get("model"), settings.get("tool_output_token_limit")),
+    )
 
 
-def _provider(home: Path) -> str:
-    """The provider that Codex is set to use there: a thread that names none, or another, it does not go on with."""
+def _settings(home: Path) -> dict[str, str | int]:
+    """What Codex is set to there, a chosen profile before the rest; what it could not use is left out."""
     import tomllib
 
     try:
-        settings = tomllib.loads((home / "config.toml").read_text("utf-8"))
+        found = tomllib.loads((home / "config.toml").read_text("utf-8"))
     except (OSError, ValueError):
-        settings = {}
-    profiles, chosen = settings.get("profiles"), settings.get("profile")
+        return {}
+    profiles, chosen = found.get("profiles"), found.get("profile")
     profile = profiles.get(chosen) if isinstance(profiles, dict) and isinstance(chosen, str) else None
-    for each in (profile, settings):
-        if isinstance(each, dict) and isinstance(name := each.get("model_provider"), str):
-            return name
-    return "openai"
+    kinds = {"model_provider": str, "model": str, "tool_output_token_limit": int}
+    layers = (found, profile if isinstance(profile, dict) else {})
+    return {
+        key: layer[key] for layer in layers for key, kind in kinds.items() if key in layer and type(layer[key]) is kind
+    }
 
 
 def _native(data: bytes, place: Place) -> bytes:
@@ -79,7 +89,12 @@ def _native(data: bytes, place: Place) -> bytes:
 
 def _translated(events: Sequence[Event], place: Place) -> Written:
     return codex.write_session(
-        events, session_id=place.session, cwd=str(place.cwd), time=place.time, provider=place.provider
+        events,
+        session_id=place.session,
+        cwd=str(place.cwd),
+        time=place.time,
+        provider=place.provider,
+        longest=place.longest_result,
     )
 
 
