@@ -13,7 +13,7 @@ import harken
 from harken import Agent, Session, SessionViewer, load_session
 from harken.agents import AgentPool, Call, ScriptedModel
 from harken.agents.entries import INTERRUPTED
-from harken.errors import BadRequest, Conflict, Locked, NotFound
+from harken.errors import Conflict, Locked, NotFound
 from support.stage import call, contents, lines, open_stage, say
 
 TREE = {
@@ -334,12 +334,18 @@ def test_an_agent_is_made_again_by_hand(tmp_path: Path) -> None:
             Agent(session, agent_id=first.agent_id)
 
 
-def test_compaction_asks_for_a_finished_turn(tmp_path: Path) -> None:
-    root, session = open_stage(tmp_path / "log", {"root": ["x"]})
+def test_compaction_leaves_the_turn_that_is_open(tmp_path: Path) -> None:
+    """It was refused, so that an agent whose turn could not go on for want of room could not be helped (#9)."""
+    root, session = open_stage(tmp_path / "log", {"root": {"otherwise": "x"}})
     with session:
-        root.harken("hello")
-        with pytest.raises(BadRequest, match="middle of a turn"):
-            asyncio.run(root.compact("…"))
+        for text in ("one", "two"):
+            say(root, text)
+        root.harken("three")
+
+        assert asyncio.run(root.compact("…"))
+        assert ["one", "…", "three"] == contents(root, "user")
+        assert root.is_pending
+        assert "x" == asyncio.run(root.resume())
 
 
 class TestAnotherModel:

@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest
+from harken.events.edits import SUMMARY
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -193,7 +194,7 @@ def unheeded(entries: Sequence[Entry]) -> list[Entry]:
     """What the agent has been told since it last said or did something."""
     told: list[Entry] = []
     for entry in reversed(entries):
-        if entry.get("role") == "assistant":
+        if entry.get("role") == "assistant" or entry.get("origin") == SUMMARY:
             break
         if entry.get("role") == "user":
             told.append(entry)
@@ -216,8 +217,8 @@ def is_pending(entries: Sequence[Entry]) -> bool:
     for entry in reversed(entries):
         if entry.get("origin") == REMARK:
             continue
-        if entry.get("origin") in (STOPPED, "compaction"):
-            return False
+        if entry.get("origin") in (STOPPED, SUMMARY):
+            return entry.get("origin") == SUMMARY and bool(entry.get("cause"))  # folded within a turn
         if entry.get("role") == "user" and entry.get("substance") is not None and entry.get("origin") != SENT_BACK:
             continue  # heard from another agent: whoever wants an answer asks for it
         if entry.get("role") in ("user", "tool") or calls_of(entry):
@@ -245,6 +246,21 @@ def turn_groups(entries: Sequence[Entry]) -> list[tuple[int, int]]:
         if role != "system":
             previous = str(role)
     return list(zip(starts, [*starts, len(entries)][1:], strict=True))
+
+
+def steps(entries: Sequence[Entry]) -> list[int]:
+    """The places where what came before is finished: no call before it is answered behind it, or is still open."""
+    results = results_by_call(entries)
+    places = {id(entry): place for place, entry in enumerate(entries)}
+    until = 0
+    found: list[int] = []
+    for place, entry in enumerate(entries):
+        if place >= until:
+            found.append(place)
+        if calls := calls_of(entry):
+            for share in _shares(calls, results, place):
+                until = max(until, *(places[id(one)] + 1 for one in share)) if share else len(entries) + 1
+    return [*found, len(entries)] if len(entries) >= until else found
 
 
 def _text(content: Any) -> str:

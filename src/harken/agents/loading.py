@@ -33,13 +33,15 @@ def load_session(
     tools: Iterable[ToolFunction | Tool] = (),
     hooks: Iterable[Hook | HookAgent] = (),
     retries: Retries | None = None,
+    window: int | None = None,
     **options: Any,
 ) -> tuple[Agent, Session]:
     """The root agent with the tree below it, and its session; a file that does not exist is made.
 
     Agents and hook agents come back from the log. Functions live in the program: pass the tools and the function
     hooks again (a hook is known by its name; one that the log does not know is attached to the root). A model that
-    is given stands for every agent; name and system prompt are for a root that is made. `options` are those of
+    is given stands for every agent; name and system prompt are for a root that is made. `window` is how many tokens an
+    agent may be shown before it makes room, where its model does not say or says too much. `options` are those of
     `Session`, and a session that is open already (one that a repo keeps, say) may stand in place of the file.
     """
     given = distinct(hooks)
@@ -47,6 +49,7 @@ def load_session(
     try:
         pool = AgentPool.of(session)
         pool.retries = retries or pool.retries
+        pool.window = window or pool.window
         if language_model is not None and not isinstance(language_model, str):
             pool.models[language_model.name] = language_model
             language_model = language_model.name

@@ -7,6 +7,7 @@ each other by id through the pool, so there is never more than one of each.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken.errors import BadRequest, Conflict, NotFound
+from harken.events import Error, Metric
 from harken.events.verdicts import POINTS
 from harken.log import AgentInfo, Session
 from harken.log.transcripts import entries_of_all
@@ -21,14 +23,16 @@ from harken.log.transcripts import entries_of_all
 from .actions import DISCUSS
 from .entries import Entry, as_entry, call_arguments, call_name, calls_of, check_name, is_name, likeness
 from .hooks import Hook, HookAgent
-from .models import Model, Retries, open_model
-from .tools import Tool
+from .models import Model, ModelError, Reply, Request, Retries, Usage, open_model
+from .tools import Tool, describe
 from .watching import Watcher, instruct
 
 if TYPE_CHECKING:
     from .agent import Agent
 
 
+MAX_TOLD = 2000
+"""How many characters of a provider's complaint are logged."""
 _LIKE_AN_ID = re.compile(r"agent_[0-9]+")
 
 
@@ -158,6 +162,35 @@ class AgentPool:
         if name not in self.models:
             self.models[name] = open_model(name, near=Path(self.session.path).parent)
         return self.models[name]
+
+    async def ask(self, agent: Agent, request: Request) -> Reply:
+        """What the model of an agent replies; one that fails in passing is asked again, and each failure is logged."""
+        pauses = self.retries.pauses()
+        while True:
+            try:
+                return await agent.model.complete(request)
+            except Exception as problem:
+                told = f"{agent.language_model}: {describe(problem)}"[:MAX_TOLD]
+                self.session.append([Error(agent_id=agent.agent_id, message=told)])
+                pause = next(pauses, None) if isinstance(problem, ModelError) and problem.retryable else None
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+
+    def meter(self, agent: Agent, reply: Reply, message_id: str) -> None:
+        """Log what a reply cost, which model gave it and why it stopped, as far as the provider says."""
+        if reply.usage is None and not (reply.model or reply.stop_reason):
+            return
+        usage = reply.usage or Usage()
+        metric = Metric(
+            agent_id=agent.agent_id,
+            cause=message_id,
+            cost_usd=usage.cost_usd,
+            model=reply.model or agent.language_model,
+            stop_reason=reply.stop_reason,
+            api_id=reply.api_id,
+        )
+        self.session.append([metric.with_tokens(usage.tokens)])
 
     # -- bringing agents back ---
 

@@ -7,19 +7,17 @@ Everything else that goes wrong in a tool is told to the model as an error resul
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
-from harken.events import Metric
 from harken.events.verdicts import Deny
 from harken.log import LoggedString
 
 from .actions import CONTINUED
-from .compaction import make_room
+from .compaction import make_more_room, make_room
 from .entries import (
     INTERRUPTED,
     REMARK,
@@ -39,7 +37,7 @@ from .entries import (
     unheeded,
 )
 from .hooks import Moment
-from .models import Gauge, Message, ModelError, Reply, Request, Usage
+from .models import Gauge, Message, ModelError, Reply, Request
 from .tools import Answer, Call, LoopLock, Tool, as_text, calling, describe
 from .watching import consult, speak, watchers_of
 
@@ -54,6 +52,7 @@ MAX_REVIEWS = 3
 MAX_RESULT = 1_000_000
 """How many characters of a tool's result are kept."""
 
+_TOO_LONG = "what is left cannot be folded; give it a model with a larger window, then resume"
 _FATAL = (ModelFailed, Poisoned, Locked)
 _speaking: ContextVar[tuple[Run, ...]] = ContextVar("harken_speaking", default=())
 """The turns in the middle of which we are, outermost first; of those that are over, a task may have stayed behind."""
@@ -173,12 +172,8 @@ class Turn:
         if (refused := await self._prompted()) is not None:
             return refused
         for _ in range(MAX_STEPS):
-            window = agent.pool.window or getattr(agent.model, "window", None)
-            if self._gauge.is_full(for_model(agent.transcript), window):
-                await make_room(agent)
-            reply = await self._complete()
-            message = _message(reply)
-            message_id = self._keep(message, reply.usage)
+            await self._make_room()
+            message, message_id = self._keep(await self._complete())
             if calls := calls_of(message):
                 for call in calls:
                     await self._run(call, message_id)
@@ -194,40 +189,48 @@ class Turn:
     # -- the model ---
 
     async def _complete(self) -> Reply:
+        """The model's next message. Where it is shown too much, what is finished is folded and it is asked again."""
         agent = self.agent
-        request = Request(
-            messages=for_model(agent.transcript),
-            tools=[tool.schema() for tool in agent.tools.values()],
-            agent_id=agent.agent_id,
-            path=agent.path,
-            turn=agent.turns,
-        )
-        pauses = agent.pool.retries.pauses()
         while True:
+            request = Request(
+                messages=for_model(agent.transcript),
+                tools=[tool.schema() for tool in agent.tools.values()],
+                agent_id=agent.agent_id,
+                path=agent.path,
+                turn=agent.turns,
+            )
             try:
-                reply = await agent.model.complete(request)
+                reply = await agent.pool.ask(agent, request)
             except ModelError as problem:
-                pause = next(pauses, None)
-                if not problem.retryable or pause is None:
-                    raise ModelFailed(
-                        f"{agent.language_model} did not answer for {agent.label}: {problem}",
-                        hint="the session is kept; resume it when the model answers again",
-                    ) from problem
-                await asyncio.sleep(pause)
-            else:
-                if reply.usage is not None:
-                    self._gauge.learn(request.messages, reply.usage.tokens.prompt)
-                return reply
+                if problem.too_long and await make_more_room(agent):
+                    continue
+                raise ModelFailed(
+                    f"{agent.language_model} did not answer for {agent.label}: {problem}",
+                    hint=_TOO_LONG
+                    if problem.too_long
+                    else "the session is kept; resume it when the model answers again",
+                ) from problem
+            if reply.usage is not None:
+                self._gauge.learn(request.messages, reply.usage.tokens.prompt)
+            return reply
 
-    def _keep(self, message: Message, usage: Usage | None) -> str:
-        """Log the model's message, and what it cost in the same write."""
+    async def _make_room(self) -> None:
+        """Fold where the model's window is nearly full; within this turn only where it would not fit at all."""
         agent = self.agent
+        window = agent.pool.window or getattr(agent.model, "window", None)
+        if self._gauge.is_full(for_model(agent.transcript), window):
+            await make_room(agent)
+            while self._gauge.is_over(for_model(agent.transcript), window) and await make_more_room(agent):
+                pass
+
+    def _keep(self, reply: Reply) -> tuple[Message, str]:
+        """Log the model's message, and what it cost in the same write."""
+        agent, message = self.agent, _message(reply)
         with agent.session.batch():
+            agent.log_model(agent.language_model)
             message_id = agent.log(message)
-            if usage is not None:
-                metric = Metric(agent_id=agent.agent_id, cause=message_id, model=agent.language_model)
-                agent.session.append([metric.replace(cost_usd=usage.cost_usd).with_tokens(usage.tokens)])
-        return message_id
+            agent.pool.meter(agent, reply, message_id)
+        return message, message_id
 
     # -- hooks ---
 

@@ -237,8 +237,8 @@ def speak(agent: Agent, ruling: Ruling, text: str, origin: str = REMARK) -> None
 
 def _spoken(session: Session, hook_id: str, verdict_id: str) -> str | None:
     """The text a hook made out of a verdict, if it had come to that."""
-    for data in session.records():
-        if data.get("agent_id") == hook_id and data.get("cause") == verdict_id:
+    for data in session.records_of([hook_id]):
+        if data.get("event_type") == "piece_of_text" and data.get("cause") == verdict_id:
             return str(data["message_id"])
     return None
 

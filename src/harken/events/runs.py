@@ -33,6 +33,9 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     stream of the agent that started it tells; `agents`, what the sub-agents of a process used together beyond what
     their requests told, of which the last report of a `request_id` stands."""
     model: str = ""
+    """The model that answered."""
+    stop_reason: str = ""
+    """Why it stopped, in the provider's words: `stop`, `length`, `content_filter`, …"""
     request_id: str = ""
     """With `api_id` the key under which usage is counted once."""
 

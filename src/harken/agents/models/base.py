@@ -74,6 +74,12 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[Message, ...] = ()
     thinking: str = ""
     usage: Usage | None = None
+    model: str = ""
+    """Which model answered, where the provider says: a name may stand for several."""
+    stop_reason: str = ""
+    """Why it stopped, in the provider's words: `stop`, `tool_calls`, `length`, `content_filter`, …"""
+    api_id: str = ""
+    """The provider's id of the reply."""
 
 
 class Model(Protocol):
@@ -90,11 +96,12 @@ class Model(Protocol):
 
 
 class ModelError(Exception):
-    """A model did not answer; `retryable` says whether asking again may help."""
+    """A model did not answer; `retryable` says whether asking again may help, `too_long` that it was shown too much."""
 
-    def __init__(self, message: str, *, retryable: bool = False) -> None:
+    def __init__(self, message: str, *, retryable: bool = False, too_long: bool = False) -> None:
         super().__init__(message)
         self.retryable = retryable
+        self.too_long = too_long
 
 
 def tool_call(call_id: str, name: str, arguments: str) -> Message:
@@ -142,6 +149,10 @@ class Gauge:
     def is_full(self, messages: list[Message], window: int | None) -> bool:
         """Whether the messages nearly fill a model's window; one that nobody knows is never full."""
         return bool(window) and self.tokens(messages) >= NEAR * (window or 0)
+
+    def is_over(self, messages: list[Message], window: int | None) -> bool:
+        """Whether the messages are more than a model takes in."""
+        return bool(window) and self.tokens(messages) > (window or 0)
 
     def tokens(self, messages: list[Message]) -> int:
         """What the messages will cost, nearly."""

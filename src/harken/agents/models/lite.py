@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import re
 import sys
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,11 @@ from .base import ModelError, Reply, Request, Usage, tool_call
 
 # Too many requests, a server in trouble, a connection that timed out: asking again may help.
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_TOO_LONG = re.compile(
+    r"context.{0,10}(length|window|size)|(prompt|input|request|messages?).{0,20}too (long|large)"
+    r"|too many (input )?tokens|exceeds?.{0,40}(context|token limit)",
+    re.IGNORECASE,
+)
 _TIMEOUT = 600.0
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 """What they say below an error (prices that could not be fetched) is no business of a conversation."""
@@ -52,7 +58,9 @@ class LiteLLMModel:
             answer = await litellm.acompletion(model=self._name, messages=request.messages, **options)
         except Exception as problem:
             # Each provider raises its own; LiteLLM's have a status, and what has none is the network's.
-            raise ModelError(f"{type(problem).__name__}: {problem}", retryable=_passing(problem)) from problem
+            said = f"{type(problem).__name__}: {problem}"
+            too_long = _is_too_long(problem, said)
+            raise ModelError(said, retryable=not too_long and _passing(problem), too_long=too_long) from problem
         return read_answer(answer)
 
 
@@ -72,6 +80,9 @@ def read_answer(answer: Any) -> Reply:
         tool_calls=calls,
         thinking=str(getattr(message, "reasoning_content", None) or ""),
         usage=_usage(answer),
+        model=str(getattr(answer, "model", None) or ""),
+        stop_reason=str(getattr(answer.choices[0], "finish_reason", None) or ""),
+        api_id=str(getattr(answer, "id", None) or ""),
     )
 
 
@@ -98,6 +109,13 @@ def _usage(answer: Any) -> Usage | None:
 def _passing(problem: Exception) -> bool:
     status = getattr(problem, "status_code", None)
     return status is None or status in _PASSING
+
+
+def _is_too_long(problem: Exception, said: str) -> bool:
+    if any(kind.__name__ == "ContextWindowExceededError" for kind in type(problem).__mro__):
+        return True
+    # A provider that LiteLLM does not know so well: a request that was refused, and why.
+    return getattr(problem, "status_code", None) in (400, 413, 422) and _TOO_LONG.search(said) is not None
 
 
 def _litellm() -> Any:
