@@ -173,7 +173,7 @@ async def _summarise(agent: Agent, span: Span, tight: bool) -> tuple[str, Reply 
 
 
 async def _asked(agent: Agent, messages: list[Message]) -> tuple[str, Reply]:
-    request = Request(messages=messages, agent_id=agent.agent_id, path=agent.path, turn=agent.turns)
+    request = Request(messages=messages, agent_id=agent.agent_id, path=agent.path, turn=agent.turns, purpose="summary")
     reply = await agent.pool.ask(agent, request)
     if not reply.content:
         raise ModelError("an empty summary")

@@ -32,6 +32,7 @@ from harken.errors import BadRequest, NotFound
 from harken.events import Tokens
 
 Message = dict[str, Any]
+SUMMARY = "summary"
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Names from the root down to this agent; the root is `root` unless it has a name."""
     turn: int = 0
     """How many messages this agent has produced so far, compacted ones included."""
+
+    purpose: str = ""
+    """`summary` where the agent has to sum up what is to be folded; else it is to go on."""
 
     @property
     def name(self) -> str:

@@ -1,26 +1,57 @@
-"""A model that answers as a log recorded it: the same words and the same calls, agent by agent.
+"""A model that answers as a log recorded it: the same words and the same calls, to whoever is asked the same.
 
-Agents are told apart by their path of names from the root. The number of messages an agent has produced says which
-recorded one is next, so a replay can be interrupted and resumed like any other session.
+Agents are told apart by their path of names from the root. What an agent is asked is what it was told since its last
+message (instructions, words and results), and the recorded answer to just that is the reply: in the same place where
+that was recorded, else as often as it was asked before. So discussions may run side by side, a replay may be
+interrupted and resumed, and where it departs from the recording it says so instead of giving an answer to something
+else. Nothing is kept here between calls.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from harken.agents.entries import Entry, for_model
 from harken.errors import NotFound
 from harken.log import Session
 
-from .base import Message, ModelError, Reply, Request
+from .base import SUMMARY, Message, ModelError, Reply, Request
 
 Path_ = tuple[str, ...]
+Asked = tuple[tuple[str, str], ...]
+"""Role and words of each message since the agent's last one; results first, as a model is shown them."""
+
+_AGENT_ID = re.compile(r"\bagent_[0-9]+\b")
+_SHOWN = 80
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """One recorded answer."""
+
+    agent_id: str
+    turn: int
+    """How many messages the agent had produced before."""
+    asked: Asked
+    message: Message
+
+
+class Recording(msgspec.Struct):
+    """What the agents of one path answered, in the order of the log."""
+
+    answers: list[Recorded] = []
+    summaries: dict[str, int] = {}
+    """What stood in the place of what was folded, and after how many messages: no part of what was asked."""
 
 
 class ReplayModel:
     """Answers from recorded messages."""
 
-    def __init__(self, parts: dict[Path_, list[Message]], *, name: str = "replay:") -> None:
+    def __init__(self, parts: dict[Path_, Recording], *, name: str = "replay:") -> None:
         self.parts = parts
         self._name = name
 
@@ -30,12 +61,17 @@ class ReplayModel:
         return self._name
 
     async def complete(self, request: Request) -> Reply:
-        """The recorded message that is due."""
-        part = self.parts.get(request.path, [])
-        if request.turn >= len(part):
-            raise ModelError(f"the recording has no message {request.turn + 1} of {'/'.join(request.path)!r}")
-        message = part[request.turn]
-        content, calls, thinking = message.get("content"), message.get("tool_calls"), message.get("thinking")
+        """The recorded answer to what is asked."""
+        part = self.parts.get(request.path, Recording())
+        if request.purpose == SUMMARY:
+            summary = next((text for text, turn in part.summaries.items() if turn == request.turn), None)
+            return Reply(content=summary)
+        stretches = list(_stretches(request.messages, part.summaries))
+        asked = stretches[-1]
+        found = _answer(part.answers, request, asked, stretches.count(asked) - 1)
+        if found is None:
+            raise ModelError(_departure(part.answers, request, asked))
+        content, calls, thinking = (found.message.get(key) for key in ("content", "tool_calls", "thinking"))
         return Reply(
             content=content if isinstance(content, str) else None,
             tool_calls=tuple(call for call in calls if isinstance(call, dict)) if isinstance(calls, list) else (),
@@ -43,16 +79,67 @@ class ReplayModel:
         )
 
 
+def _answer(answers: list[Recorded], request: Request, asked: Asked, before: int) -> Recorded | None:
+    same = [one for one in answers if one.asked == asked]
+    own = [one for one in same if one.agent_id == request.agent_id] or same
+    here = next((one for one in own if one.turn == request.turn), None)
+    return here or (own[min(before, len(own) - 1)] if own else None)
+
+
+def _departure(answers: list[Recorded], request: Request, asked: Asked) -> str:
+    """Where a replay leaves the recording, in words."""
+    here = f"message {request.turn + 1} of {'/'.join(request.path)!r}"
+    own = [one for one in answers if one.agent_id == request.agent_id] or answers
+    then = next((one for one in own if one.turn == request.turn), None)
+    if then is None:
+        return f"the recording has no {here}, which answers {_shown(asked)}"
+    return f"the replay departs from the recording at {here}: it is asked {_shown(asked)}, and was {_shown(then.asked)}"
+
+
+def _shown(asked: Asked) -> str:
+    text = asked[-1][1] if asked else ""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _stretches(messages: Iterable[Message], summaries: Iterable[str]) -> Iterator[Asked]:
+    """What was asked before each message of the assistant, and last what is asked now."""
+    left_out = set(summaries)
+    told: list[tuple[str, str]] = []
+    for message in messages:
+        role, content = str(message.get("role")), str(message.get("content") or "")
+        if role == "assistant":
+            yield tuple(told)
+            told = []
+        elif not (role == "user" and content in left_out):
+            # Ids are given in the order of creation, which side by side is not always the same.
+            told.append((role, _AGENT_ID.sub("agent", content)))
+    yield tuple(told)
+
+
 def load_recording(path: Path, *, name: str) -> ReplayModel:
-    """The recording in a session log; of agents that share a path the later one goes on where the earlier stopped."""
+    """The recording in a session log."""
     if not path.exists():
         raise NotFound(f"there is no recording {str(path)!r}", hint="replay: takes a session log, and says it again")
     with Session.load(path, readonly=True) as session:
         paths = {agent_id: _path(session, agent_id) for agent_id in session.agents}
-        parts: dict[Path_, list[Message]] = {}
+        parts: dict[Path_, Recording] = {}
+        open_: dict[str, list[Entry]] = {}
+        turns: dict[str, int] = {}
         for data in session.records():
-            if data.get("event_type") == "transcript_entry" and data.get("role") == "assistant":
-                parts.setdefault(paths.get(_text(data.get("agent_id")), ()), []).append(data)
+            agent_id = _text(data.get("agent_id"))
+            part = parts.setdefault(paths.get(agent_id, ()), Recording(answers=[], summaries={}))
+            since = open_.setdefault(agent_id, [])
+            if data.get("event_type") == "transcript_edit" and isinstance(data.get("content"), str):
+                part.summaries[data["content"]] = turns.get(agent_id, 0)
+            if data.get("event_type") != "transcript_entry":
+                continue
+            if data.get("role") == "assistant" and not data.get("index"):
+                *_, asked = _stretches(for_model(since), ())
+                turn = turns.get(agent_id, 0)
+                part.answers.append(Recorded(agent_id=agent_id, turn=turn, asked=asked, message=data))
+                turns[agent_id] = turn + 1
+                since.clear()
+            since.append(data)
     return ReplayModel(parts, name=name)
 
 
