@@ -4,14 +4,20 @@ does not stand in the way."""
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harken.agents import Agent, Call, HookAgent, wake
+import harken
+from harken import load_session
+from harken.agents import Agent, Call, HookAgent, Reply, Request, ScriptedModel, wake
+from harken.agents.entries import Window, for_model
+from harken.agents.models import tool_call
 from harken.errors import ModelFailed
+from harken.log import Session
 from support.stage import call, contents, lines, open_stage, say
 
 PATIENCE = 20.0
@@ -198,9 +204,6 @@ class TestCallsWithOneId:
     """#5: two calls of a message that have the same id, or none, each get their own result."""
 
     def test_of_a_model_are_told_apart(self, tmp_path: Path) -> None:
-        from harken.agents import Reply, Request, load_session
-        from harken.agents.models import tool_call
-
         seen: list[Request] = []
 
         class Careless:
@@ -232,11 +235,6 @@ class TestCallsWithOneId:
             ]
 
     def test_of_another_program_are_answered_in_their_order(self, tmp_path: Path) -> None:
-        import json
-
-        from harken.agents.entries import for_model
-        from harken.log import Session
-
         made = {"id": "c", "type": "function", "function": {"name": "echo", "arguments": "{}"}}
         log = [
             {"event_type": "agent_created", "role": "root"},
@@ -262,8 +260,6 @@ class TestCallsWithOneId:
 
 def test_a_message_with_usage_does_not_let_its_calls_pass_after_a_crash(tmp_path: Path) -> None:
     """What a message cost is caused by it, and is no effect of its calls: they are still to be approved."""
-    from harken.agents.entries import Window
-
     lines_ = [
         {"message_id": "m1", "agent_id": "a", "event_type": "transcript_entry", "role": "assistant"},
         {"message_id": "m2", "agent_id": "a", "event_type": "metric", "cause": "m1"},
@@ -285,3 +281,28 @@ def test_a_pool_knows_nobody_who_waits_when_nobody_does(tmp_path: Path) -> None:
             within(_woken(root))
 
         assert root.turn.run is None
+
+
+def test_an_agent_says_which_of_several_calls_made_it(tmp_path: Path) -> None:
+    """#5: also where no argument has its name, and an earlier call made nobody."""
+
+    def hire(call: Call, count: int) -> str:
+        """Hire some."""
+        for number in range(count):
+            call.agent.spawn(f"Worker {call.tool_call_id[-1]}{number}")
+        return "hired"
+
+    hires = [{"tool": "hire", "arguments": {"count": count}} for count in (0, 2, 1)]
+    with harken.open(tmp_path / "store.db") as repo, repo.session(tmp_path / "log") as session:
+        model = ScriptedModel({"agents": {"root": [{"call": hires}, "done"], "*": {"otherwise": "x"}}})
+        root, _ = load_session(session, language_model=model, tools=[hire])
+        say(root, "go")
+        for worker in root.subagents.values():
+            say(worker, "hello")
+        chains = {row.agent: row for row in repo.sessions() if row.parent}
+        calls = {
+            session.agents[agent].name: list(repo.history(row.tip))[-1].spawned_from["call_id"][-1]
+            for agent, row in chains.items()
+        }
+
+    assert {"Worker 10": "1", "Worker 11": "1", "Worker 20": "2"} == calls

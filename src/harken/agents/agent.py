@@ -296,8 +296,10 @@ class Agent:
             )
         cause = cause or self._occasion()
         child = Agent(self.session, name=name, parent=self, language_model=language_model, tools=tools)
+        call = current_call()
+        is_one_of_several = call is not None and call.message_id == cause and call.among > 1
         with self.session.batch():
-            child.create(cause)
+            child.create(cause, {"call_id": call.tool_call_id} if call is not None and is_one_of_several else None)
             if system_prompt is not None:
                 child.instruct(system_prompt, cause=cause)
         return child

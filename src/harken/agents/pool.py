@@ -296,10 +296,17 @@ class Subagents(Mapping[str, "Agent"]):
         self._agent_id = agent_id
         self.hidden = False
         """Whether they are left in the registry."""
+        self._known: tuple[int, dict[str, str]] = (-1, {})
 
     def _ids(self) -> dict[str, str]:
-        children = () if self.hidden else self._pool.session.children(self._agent_id)
-        return {usable(info.name) or info.agent_id: info.agent_id for info in children if info.role != "hook"}
+        session = self._pool.session
+        if self.hidden:
+            return {}
+        if self._known[0] != session.registry.moves:
+            children = (info for info in session.children(self._agent_id) if info.role != "hook")
+            found = {usable(info.name) or info.agent_id: info.agent_id for info in children}
+            self._known = (session.registry.moves, found)
+        return self._known[1]
 
     def __getitem__(self, name: str) -> Agent:
         return self._pool.get(self._ids()[name])

@@ -32,13 +32,17 @@ ToolFunction = Callable[..., Any]
 class Call:
     """A running tool call: who makes it, in which session, and by which message."""
 
-    def __init__(self, agent: Agent, message_id: str, tool_call_id: str, name: str, window: Window) -> None:
+    def __init__(
+        self, agent: Agent, message_id: str, tool_call_id: str, name: str, window: Window, among: int = 1
+    ) -> None:
         self.agent = agent
         self.session: Session = agent.session
         self.message_id = message_id
         """The assistant's message that holds the call: the `cause` of what the tool brings about."""
         self.tool_call_id = tool_call_id
         self.name = name
+        self.among = among
+        """How many calls its message has."""
         self.window = window
         """What this call had done before a crash; empty for one that has just begun."""
 

@@ -312,9 +312,14 @@ class Turn:
             refusal = await self._refusal(call, tool, arguments, message_id)
             if refusal is not None:
                 return refusal
-        running = Call(agent, message_id, call["id"], name, window)
+        running = Call(agent, message_id, call["id"], name, window, among=self._calls_of(message_id))
         with calling(running):
             return as_answer(await tool.run(arguments, running))
+
+    def _calls_of(self, message_id: str) -> int:
+        """How many calls a message of the agent has."""
+        entries = reversed(self.agent.transcript)
+        return next((len(calls_of(entry)) for entry in entries if entry.get("message_id") == message_id), 0)
 
     async def _refusal(self, call: Entry, tool: Tool, arguments: dict[str, Any], message_id: str) -> Answer | None:
         moment = Moment(

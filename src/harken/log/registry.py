@@ -49,6 +49,8 @@ class Registry:
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
         self._below: dict[str, list[AgentInfo]] = {}
+        self.moves = 0
+        """How often an agent came into the tree or left it."""
         self._open: dict[tuple[str, str], tuple[tuple[str, LogLine], ...]] = {}
         self._answered: set[tuple[str, str]] = set()
         self._first_use: dict[str, tuple[int, int]] = {}
@@ -188,6 +190,7 @@ class Registry:
             self._created(info, data, message_id, met)
         elif kind == "agent_terminated" and info is not None:
             info.terminated = True
+            self.moves += 1
             info.reason = _text(data.get("reason"))
         elif kind == "system" and info is not None and data.get("subtype") == MODEL:
             info.language_model = _text(data.get("message")) or info.language_model
@@ -281,13 +284,14 @@ class Registry:
             return
         info.parent = self._meet(parent).agent_id
         self._below.setdefault(info.parent, []).append(info)
+        self.moves += 1
 
     def _infer(self, info: AgentInfo) -> str | None:
         """As in v1: an agent is made between a call and its result, and its name is in the arguments."""
         if not self._open:
             return None
         recent = [_open_call(key, calls[-1]) for key, calls in islice(reversed(self._open.items()), _RECENT)]
-        call = next((call for call in recent if info.name and _names(call.arguments, info.name)), None)
+        call = next((call for call in recent if info.name and _object(call.arguments).get("name") == info.name), None)
         call = call or next((call for call in recent if call.name == "task"), None) or recent[0]
         if call.agent_id == info.agent_id:
             return None
@@ -393,7 +397,3 @@ def _object(value: Any) -> LogLine:
         except orjson.JSONDecodeError:
             return {}
     return value if isinstance(value, dict) else {}
-
-
-def _names(arguments: Any, name: str) -> bool:
-    return _object(arguments).get("name") == name

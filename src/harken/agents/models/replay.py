@@ -40,7 +40,7 @@ class Recorded(msgspec.Struct, frozen=True):
     message: Message
 
 
-class Recording(msgspec.Struct):
+class ReplayPart(msgspec.Struct):
     """What the agents of one path answered, in the order of the log."""
 
     answers: list[Recorded] = []
@@ -51,7 +51,7 @@ class Recording(msgspec.Struct):
 class ReplayModel:
     """Answers from recorded messages."""
 
-    def __init__(self, parts: dict[Path_, Recording], *, name: str = "replay:") -> None:
+    def __init__(self, parts: dict[Path_, ReplayPart], *, name: str = "replay:") -> None:
         self.parts = parts
         self._name = name
 
@@ -62,7 +62,7 @@ class ReplayModel:
 
     async def complete(self, request: Request) -> Reply:
         """The recorded answer to what is asked."""
-        part = self.parts.get(request.path, Recording())
+        part = self.parts.get(request.path, ReplayPart())
         if request.purpose == SUMMARY:
             summary = next((text for text, turn in part.summaries.items() if turn == request.turn), None)
             return Reply(content=summary)
@@ -122,12 +122,12 @@ def load_recording(path: Path, *, name: str) -> ReplayModel:
         raise NotFound(f"there is no recording {str(path)!r}", hint="replay: takes a session log, and says it again")
     with Session.load(path, readonly=True) as session:
         paths = {agent_id: _path(session, agent_id) for agent_id in session.agents}
-        parts: dict[Path_, Recording] = {}
+        parts: dict[Path_, ReplayPart] = {}
         open_: dict[str, list[Entry]] = {}
         turns: dict[str, int] = {}
         for data in session.records():
             agent_id = _text(data.get("agent_id"))
-            part = parts.setdefault(paths.get(agent_id, ()), Recording(answers=[], summaries={}))
+            part = parts.setdefault(paths.get(agent_id, ()), ReplayPart(answers=[], summaries={}))
             since = open_.setdefault(agent_id, [])
             if data.get("event_type") == "transcript_edit" and isinstance(data.get("content"), str):
                 part.summaries[data["content"]] = turns.get(agent_id, 0)

@@ -178,21 +178,28 @@ class LogScanner:
         name = line.get("name")
         if agent == self.now.main and isinstance(name, str) and name != agent and not self.now.title:
             self.now.title = excerpt(clean(name))
-        if agent not in self.now.calls and (place := self._call_that_made(line.get("cause"), name)) is not None:
+        if agent not in self.now.calls and (place := self._call_that_made(line)) is not None:
             self._given.add(place)
             self.now.calls[agent] = as_id(self._made[place[0]][place[1]].get("id")) or ""
             maker = as_id(line.get("parent")) or self._said_by[place[0]]
             if maker in self.now.agents and maker != agent:
                 self.now.makers[agent] = maker
 
-    def _call_that_made(self, cause: Any, name: Any) -> tuple[str, int] | None:
-        """Among the calls of the messages that caused an agent: one that names it rather than one that does not, one
-        that has made no other agent rather than one that has, and the first of those."""
+    def _call_that_made(self, line: LogLine) -> tuple[str, int] | None:
+        """Among the calls of the messages that caused an agent: the one that its creation names, one that names it
+        rather than one that does not, one that has made no other agent rather than one that has, and the first of
+        those."""
+        cause, name, attributes = line.get("cause"), line.get("name"), line.get("attributes")
+        told = as_id(attributes.get("call_id")) if isinstance(attributes, dict) else None
         messages = [as_id(item) or "" for item in (cause if isinstance(cause, list) else [cause])]
         places = [(message, at) for message in messages for at in range(len(self._made.get(message, ())))]
         return min(
             places,
-            key=lambda place: (_argument(self._made[place[0]][place[1]], "name") != name, place in self._given),
+            key=lambda place: (
+                as_id((call := self._made[place[0]][place[1]]).get("id")) != told,
+                _argument(call, "name") != name,
+                place in self._given,
+            ),
             default=None,
         )
 
