@@ -162,10 +162,10 @@ class TestThroughAPipe:
         parts["root"] |= {"otherwise": "yes"}
         (tmp_path / "script.json").write_text(json.dumps({"agents": parts}))
 
-        done = chat(tmp_path, "a\nb\nc\n/compact\nfail\n/compact\n", "--model", "scripted:script.json")
+        done = chat(tmp_path, "a\nb\nc\n/compact\nfail\n/compact Short.\n", "--model", "scripted:script.json")
 
         assert "hint: /compact TEXT takes a summary of your own" in done.stderr
-        assert "hint: let it finish, or give it up with /stop" in done.stderr
+        assert "the oldest turns are folded" in done.stderr, "in the middle of a turn too (#9)"
 
     def test_an_unfinished_turn_is_finished_first(self, tmp_path: Path, script: str) -> None:
         chat(tmp_path, "make Jack\n", "--model", script, "--file", "x.jsonl")

@@ -281,8 +281,6 @@ class Chat:
             folded = asyncio.run(self.root.compact(" ".join(words) or None))
         except ModelFailed as problem:
             raise ModelFailed(str(problem), hint="/compact TEXT takes a summary of your own") from problem
-        except BadRequest as problem:
-            raise BadRequest(str(problem), hint="let it finish, or give it up with /stop") from problem
         ui.note("the oldest turns are folded; the log keeps them" if folded else "there is nothing to fold yet")
 
     def _name(self, agent_id: str | None) -> str:
