@@ -271,6 +271,10 @@ def test_what_is_too_much_costs_at_most_400_mb(tmp_path: Path, kind: str) -> Non
     statuses = {line.get("session", "") or "failed": line["status"] for line in lines if "status" in line}
     assert "new" == statuses.pop("good")
     assert {"failed": "failed"} == statuses if "bomb" in kind else {"aaa": "new"} == statuses
+    looks = [["sessions"], ["stats"], ["log", "aaa"], ["show", "aaa"], ["view", "timeline", "aaa"], ["agents", "aaa"]]
+    for words in looks if "aaa" in statuses else ():
+        peak, lines = peak_of(tmp_path, *words)
+        assert (True, True) == (peak <= MEMORY, bool(lines)), f"{words}: {peak >> 20} MiB"
 
 
 class TestWhatFailedBefore:

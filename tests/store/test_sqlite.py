@@ -170,3 +170,20 @@ class TestClosing:
             store.close()
 
         assert store.db.closed
+
+
+def test_what_is_too_large_for_a_frame_is_asked_of_another_where_one_is_given(tmp_path):
+    store = SqliteStore(tmp_path / "store.db")
+    contents = [b"small", b"large" * 1_000_000, b"small too"]
+    with store.write() as writer:
+        names = [writer.put(content) for content in contents]
+    asked = []
+
+    def large(name):
+        asked.append(name)
+        return b"something else"
+
+    assert [b"small", b"something else", b"small too"] == list(store.get_many(names, large=large))
+    assert [names[1]] == asked
+    assert contents == list(store.get_many(names))
+    store.close()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from harken import ids
 from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event
+from harken.formats import Format
 from harken.formats import find as find_format
 from harken.store.base import Annotation, ArtifactInfo, Commit, Store
 
 from . import summary, walk
 from .chains import is_superseded
+from .readable import for_readers
 
 
 class Shown(Commit, frozen=True, kw_only=True, gc=False):
@@ -65,19 +67,15 @@ def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
         for name in {commit.format for commit in commits}
         if (known := find_format(name)) is not None and "read" in known.can
     }
-    read = [commit for commit in commits if commit.format in readers]
-    contents = _contents(store, read)
-    sizes = store.infos([commit.artifact for commit in commits if commit.artifact not in contents])
-    lines: dict[str, str] = {}
-    for commit in commits:
-        known = readers.get(commit.format)
+    lines = _lines(store, readers, [commit for commit in commits if commit.format in readers])
+    rest = [commit for commit in commits if commit.id not in lines]
+    sizes = store.infos([commit.artifact for commit in rest if commit.format not in readers])
+    for commit in rest:
         try:
-            if known is not None and commit.artifact in contents:
-                lines[commit.id] = summary.line_of(known, contents[commit.artifact])
-            elif known is None:
-                lines[commit.id] = _sized(commit, sizes.get(commit.artifact))
+            if commit.format in readers:
+                lines[commit.id] = summary.line_of(readers[commit.format], _content(store, commit))
             else:
-                store.get(commit.artifact)
+                lines[commit.id] = _sized(commit, sizes.get(commit.artifact))
         except Evicted:
             lines[commit.id] = f"{commit.commit_type} in {commit.format}; its bytes were evicted"
         except HarkenError as problem:
@@ -85,17 +83,20 @@ def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
     return lines
 
 
-def _contents(store: Store, commits: Sequence[Commit]) -> dict[str, bytes]:
-    """The bytes of the commits' artifacts, of as many as can be had."""
-    names = [commit.artifact for commit in commits]
-    try:
-        return dict(zip(names, store.get_many(names), strict=True))
-    except HarkenError:  # one of them stops the whole answer, so each is asked for by itself
-        found: dict[str, bytes] = {}
-        for name in names:
-            with contextlib.suppress(HarkenError):
-                found[name] = store.get(name)
-        return found
+def _lines(store: Store, readers: Mapping[str, Format], commits: Sequence[Commit]) -> dict[str, str]:
+    """A line about the events of each commit, up to the first that cannot be had. One after the other: all of their
+    bytes together may be more than there is memory for."""
+    lines: dict[str, str] = {}
+    with contextlib.suppress(HarkenError):
+        contents = store.get_many([commit.artifact for commit in commits], large=for_readers(store, commits))
+        for commit, data in zip(commits, contents, strict=True):
+            lines[commit.id] = summary.line_of(readers[commit.format], data)
+    return lines
+
+
+def _content(store: Store, commit: Commit) -> bytes:
+    """The bytes of a commit's delta, for a reader."""
+    return (for_readers(store, [commit]) or store.get)(commit.artifact)
 
 
 def _sized(commit: Commit, info: ArtifactInfo | None) -> str:
@@ -115,7 +116,7 @@ def delta_events(store: Store, commit: Commit) -> list[Event]:
             f"{commit.short} is in {commit.format}, which cannot be read here",
             hint=f"`harken materialize {commit.short}` writes its bytes as they are",
         )
-    data = store.get(commit.artifact)
+    data = _content(store, commit)
     return walk.added(known, data, _begin(store, commit, data))
 
 

@@ -15,6 +15,7 @@ from harken import ids
 from harken.errors import HarkenError
 from harken.formats import Format, Loss, get
 from harken.formats.base import Counts, count, revision
+from harken.formats.kit.sparse import SparseBytes
 from harken.store.base import Commit, Link, Store
 
 from . import walk
@@ -64,14 +65,37 @@ def empty(format: str | None = None) -> Materialized:
     )
 
 
+def everything(store: Store, tip: Commit) -> Materialized:
+    """`materialize` down to the root for whoever only reads it, with overlong lines left out (`kit/sparse.py`)."""
+    if (kept := _recall(store, cache_key(tip, None, walk.ROOT))) is not None:
+        return kept
+    _, pieces, _ = found = walk.conversation(store, tip, walk.ROOT, readable=True)
+    if not any(isinstance(piece.data, SparseBytes) for piece in pieces):
+        return _made(store, tip, None, walk.ROOT, found)
+    if len(pieces) > 1:
+        return materialize(store, tip, stop=walk.ROOT)
+    # What nobody has all of has no name, and is not remembered.
+    return Materialized(bytes=pieces[0].data, artifact="", format=pieces[0].name, tier="1")
+
+
 def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: str = walk.COMPACTION) -> Materialized:
     """The conversation at `tip`; `stop` is `compaction`, `root` or the full name of an ancestor."""
-    target = get(format) if format else None
-    key = cache_key(tip, format, stop)
-    if (kept := _recall(store, key)) is not None:
+    if format:
+        get(format)  # one that nobody knows is refused before anything is read
+    if (kept := _recall(store, cache_key(tip, format, stop))) is not None:
         return kept
-    commits, pieces, missing = walk.conversation(store, tip, stop)
-    answer = _answer(pieces, target)
+    return _made(store, tip, format, stop, walk.conversation(store, tip, stop))
+
+
+def _made(
+    store: Store,
+    tip: Commit,
+    format: str | None,
+    stop: str,
+    found: tuple[Sequence[Link], Sequence[Piece], tuple[Loss, ...]],
+) -> Materialized:
+    commits, pieces, missing = found
+    answer = _answer(pieces, get(format) if format else None)
     linear = stop != walk.COMPACTION or all(walk.is_linear(piece.name) for piece in pieces)
     total = _count(answer, pieces, commits, plain=linear)
     total = total.conversation if stop == walk.COMPACTION else total
@@ -93,7 +117,7 @@ def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: s
     if costly and answer.tier != "4" and not missing:
         used = {name: revision(name) for name in (answer.format, *(piece.name for piece in pieces))}
         facts = msgspec.msgpack.encode((used, msgspec.structs.replace(made, bytes=b"")))
-        _keep(store, key, facts, made.artifact, made.bytes)
+        _keep(store, cache_key(tip, format, stop), facts, made.artifact, made.bytes)
     return made
 
 

@@ -26,7 +26,7 @@ from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
 from .lineage import handed_down
-from .materialize import Materialized, materialize
+from .materialize import Materialized, everything, materialize
 from .refs import CREATED, agents_below
 from .walk import ROOT, named
 
@@ -36,7 +36,7 @@ _Calls = Mapping[str, tuple[str, ToolCall]]
 
 def session_events(store: Store, row: SessionRow) -> list[Event]:
     """Everything the session's agents said, heard and did."""
-    whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
+    whole = everything(store, store.get_commit(row.stand))
     if whole.format == FORMAT.name:
         return _all_named(whole)
     own = [*_handed_down(store, row), *_all_named(whole)]
@@ -73,12 +73,14 @@ def session_events(store: Store, row: SessionRow) -> list[Event]:
 
 def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
     """Everything the session's own chain holds, verbatim, where it is in that format alone."""
-    whole = materialize(store, store.get_commit(row.stand), stop=ROOT)
-    return whole.bytes if whole.format == format and whole.tier == "1" else None
+    whole = everything(store, store.get_commit(row.stand))
+    if whole.format != format or whole.tier != "1":
+        return None
+    return whole.bytes if whole.artifact else materialize(store, store.get_commit(row.stand), stop=ROOT).bytes
 
 
 def _read(store: Store, row: SessionRow) -> list[Event]:
-    return _all_named(materialize(store, store.get_commit(row.stand), stop=ROOT))
+    return _all_named(everything(store, store.get_commit(row.stand)))
 
 
 def _handed_down(store: Store, row: SessionRow) -> list[Event]:
@@ -86,7 +88,7 @@ def _handed_down(store: Store, row: SessionRow) -> list[Event]:
     there are told of there."""
     found: list[Event] = []
     for name, given in handed_down(store, row.stand).items():
-        events = _all_named(materialize(store, given, stop=ROOT))
+        events = _all_named(everything(store, given))
         found[:0] = [event for event in _placed(events, name) if not event.agent_id]
     return found
 

@@ -28,9 +28,8 @@ from harken.formats import Format
 from harken.formats.session_log import FORMAT as LOG
 from harken.store.base import SessionRow, Store
 
-from .materialize import materialize
+from .materialize import everything
 from .names import REMEMBERED, RESUMED_BRANCH, Remembered
-from .walk import ROOT
 
 NATIVE = "1"
 """The tier of a resume in the same runtime, whose records keep their names."""
@@ -167,7 +166,7 @@ def find_remembered(store: Store, session: str) -> Remembered | None:
 
 def _written(store: Store, row: SessionRow, remembered: Remembered) -> Beginning:
     """The records that Harken wrote as the session's beginning."""
-    whole = materialize(store, store.get_commit(row.tip), stop=ROOT) if row.tip else None
+    whole = everything(store, store.get_commit(row.tip)) if row.tip else None
     format = formats.get(whole.format) if whole else None
     if whole is None or format is None or not _is_in_own_format(format, remembered.runtime):
         return Beginning()  # a recording of the run, which hangs from the commit that it continues
@@ -183,7 +182,7 @@ class _Version:
         self.shared: Callable[[str], str] = str
         self.inherited = Beginning()
         if tip:
-            whole = materialize(store, store.get_commit(tip), stop=ROOT)
+            whole = everything(store, store.get_commit(tip))
             format = formats.get(whole.format)
             self.events = format.read(whole.bytes)
             own = _is_in_own_format(format, row.runtime)
@@ -222,7 +221,7 @@ def _inherited(store: Store, tip: str) -> Beginning:
     if not own or not root or own == root:
         return Beginning()
     below = next(link for link in store.chain(tip) if _session_of(link.session_id) not in ("", own))
-    whole = materialize(store, below, stop=ROOT)
+    whole = everything(store, below)
     return Beginning.of(by_record(formats.get(whole.format).read(whole.bytes)))
 
 

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain as in_turn
 from itertools import groupby, islice
 from operator import attrgetter
 
@@ -24,6 +25,8 @@ from harken.formats import Format, Loss, find
 from harken.formats.base import concatenate, identity
 from harken.formats.kit.jsonl import lines
 from harken.store.base import Commit, Link, Store
+
+from .readable import for_readers
 
 DELTA = "delta"
 COMPACTION = "compaction"
@@ -125,8 +128,8 @@ def gap(format: Format | None, delta: bytes) -> bytes:
 
 def joined(format: Format, deltas: Sequence[bytes]) -> bytes:
     """The deltas as one conversation, as their format joins them."""
-    closed = [delta + after if (after := gap(format, delta)) else delta for delta in deltas[:-1]]
-    return format.join([*closed, *deltas[-1:]])
+    closed = [(delta, after) if (after := gap(format, delta)) else (delta,) for delta in deltas[:-1]]
+    return format.join([*in_turn.from_iterable(closed), *deltas[-1:]])
 
 
 # -- the conversation at a commit ------------------------------------------------------------------------------------
@@ -154,12 +157,16 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
         return found if self.find_place is None else renamed(found, self.find_place)
 
 
-def conversation(store: Store, tip: Commit, stop: str) -> tuple[list[Link], list[Piece], tuple[Loss, ...]]:
+def conversation(
+    store: Store, tip: Commit, stop: str, *, readable: bool = False
+) -> tuple[list[Link], list[Piece], tuple[Loss, ...]]:
     """The commits of the conversation at `tip`, what they hold joined by format, and what belongs before it and cannot
-    be found; `stop` is `compaction`, `root` or the full name of an ancestor."""
+    be found; `stop` is `compaction`, `root` or the full name of an ancestor. Where it need only be `readable`, overlong
+    lines may be left out (`kit/sparse.py`)."""
     groups, missing = _groups(store, tip, stop)
     commits = [commit for _, group in groups for commit in group]
-    artifacts = store.get_many([commit.artifact for _, group in groups for commit in reversed(group)])
+    names = [commit.artifact for _, group in groups for commit in reversed(group)]
+    artifacts = store.get_many(names, large=for_readers(store, commits) if readable else None)
     pieces = []
     for session, group in groups:
         for part in stretches(group):
@@ -214,7 +221,8 @@ def starts(store: Store, tip: str) -> tuple[dict[str, int], int, bytes]:
     deltas = all_deltas(store.walk(tip))[::-1] if tip else []
     found: dict[str, int] = {}
     at, data = 0, b""
-    for link, data in zip(deltas, store.get_many([link.artifact for link in deltas]), strict=True):
+    contents = store.get_many([link.artifact for link in deltas], large=for_readers(store, deltas))
+    for link, data in zip(deltas, contents, strict=True):
         found[link.id] = at
         at += places(find(link.format), data)
     return found, at, data

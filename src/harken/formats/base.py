@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from io import BytesIO
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -23,6 +24,7 @@ from harken.events.base import LARGEST_COUNT, figure
 from harken.events.tally import Tally
 
 from .kit.claims import Claim
+from .kit.sparse import SparseBytes, join_sparse
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +104,8 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True):
 def concatenate(deltas: Iterable[bytes]) -> bytes:
     """The join of line formats: bytes behind bytes."""
     if isinstance(deltas, list | tuple):
+        if any(isinstance(delta, SparseBytes) for delta in deltas):
+            return cast("bytes", join_sparse(deltas) if len(deltas) > 1 else deltas[0])
         return b"".join(deltas)
     held = BytesIO()  # what is read one after the other is let go of at once: there is one copy of it, not two
     held.writelines(deltas)
@@ -155,6 +159,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     places: Callable[[bytes], int] = len
     """How many places a delta takes up. A record without a name of its own is called `@` and its place, which counts
     on from delta to delta: bytes, unless the format counts its records."""
+    takes_sparse: bool = False
+    """Whether what reads it also takes content in which overlong lines are left out (`kit/sparse.py`)."""
     names_stored: bool = False
     """Whether ids are read as they were stored, and so none of them is a place that the reader found."""
     runtime: str = ""

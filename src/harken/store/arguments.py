@@ -41,6 +41,7 @@ STORE = PLAIN | {
     "Iterable[Content]": ArgumentKind("give bytes, or their parts", (Iterable,), each=CONTENT, lazy=True),
     "Sequence[Draft]": ArgumentKind("give a list of Drafts", (list, tuple), each=ArgumentKind("give Drafts", (Draft,))),
     "Callable[[str], bool] | None": ArgumentKind("give a function, or None", (Callable, NoneType)),
+    "Callable[[str], bytes] | None": ArgumentKind("give a function, or None", (Callable, NoneType)),
 }
 """What the annotations of a store mean."""
 

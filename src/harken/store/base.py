@@ -77,8 +77,9 @@ class BlobReader(Protocol):
         """The bytes of that full name, checked against it. `NotFound`, `Evicted`, `Corrupt`."""
         ...
 
-    def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
-        """The bytes of many, in the order asked; each frame is read and checked once."""
+    def get_many(self, artifacts: Sequence[str], *, large: Callable[[str], bytes] | None = None) -> Iterator[bytes]:
+        """The bytes of many, in the order asked; each frame is read and checked once. Those that are too large for a
+        frame are asked of `large`, if that is given; so may be others."""
         ...
 
     def iter_parts(self, artifact: str) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -141,7 +141,7 @@ class SqliteBlobs:
         """The bytes of that full name, checked against it."""
         return b"".join(self.iter_parts(artifact))
 
-    def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
+    def get_many(self, artifacts: Sequence[str], *, large: Callable[[str], bytes] | None = None) -> Iterator[bytes]:
         """The bytes of many, in the order asked, in few queries; neighbours in one frame cost one decompression."""
         if (writer := self._writer()) is not None:
             writer.add_sealed()
@@ -150,10 +150,14 @@ class SqliteBlobs:
             places = self._places_of(some)
             frames = _Frames(self, [place[0] for place in places])
             for frame, neighbours in groupby(zip(some, places, strict=True), lambda pair: pair[1][0]):
-                yield from self._neighbours(frames, frame, list(neighbours))
+                yield from self._neighbours(frames, frame, list(neighbours), large or self.get)
 
     def _neighbours(
-        self, frames: _Frames, frame: Any, wanted: list[tuple[str, tuple[Any, Any, Any]]]
+        self,
+        frames: _Frames,
+        frame: Any,
+        wanted: list[tuple[str, tuple[Any, Any, Any]]],
+        otherwise: Callable[[str], bytes],
     ) -> Iterator[bytes]:
         """The bytes of artifacts that lie, or lay, in one frame."""
         names = [name for name, _ in wanted]
@@ -171,7 +175,7 @@ class SqliteBlobs:
                 yield data
             else:  # large, evicted, not written yet, or moved since we looked
                 self._places.pop(name, None)
-                yield self.get(name)
+                yield otherwise(name)
 
     def _places_of(self, artifacts: Sequence[str]) -> list[tuple[Any, Any, Any]]:
         """Frame, start and size of each, as far as they are known; nobody has checked them, but what is read there

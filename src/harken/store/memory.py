@@ -108,8 +108,8 @@ class MemoryStore:
         return data
 
     @_reading
-    def get_many(self, artifacts: Sequence[str]) -> Iterator[bytes]:
-        """The bytes of many, in the order asked."""
+    def get_many(self, artifacts: Sequence[str], *, large: Callable[[str], bytes] | None = None) -> Iterator[bytes]:
+        """The bytes of many, in the order asked. None is too large: all of them are in memory."""
         return iter([self.get(artifact) for artifact in artifacts])
 
     @_reading

@@ -37,6 +37,7 @@ def split(data: bytes) -> Sequence[Delta]:
 
 FORMAT = Format(
     name="claude-code-v1",
+    takes_sparse=True,
     media_type="application/jsonl",
     description="Claude Code's session file: one JSON object per line, a tree by `uuid` and `parentUuid`.",
     split=split,

@@ -28,6 +28,7 @@ from .write import output_budget, rewrite, with_base, write, write_session
 
 FORMAT = Format(
     name="codex-v1",
+    takes_sparse=True,
     media_type="application/jsonl",
     description="Codex rollout: JSON lines `{timestamp, type, payload}`; `response_item` lines are the conversation.",
     split=split,
