@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import harken
+from harken import ids
 from harken.errors import BadRequest, Conflict
 from harken.store import backup, open_store, sql
 from harken.testing.repo import grow
@@ -53,7 +54,8 @@ def test_a_store_of_a_newer_harken_is_not_touched(copy: Path) -> None:
     """Nor is anything made beside it, as the sentence says."""
     with contextlib.closing(sqlite3.connect(copy)) as connection:
         version = sql.STEPS[-1][0] + 1
-        connection.execute("INSERT INTO migrations VALUES (?, 'later', 0, x'00')", (version,))
+        row = (version, "later", 0)
+        connection.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", (*row, ids.row_sum("migrations", row)))
         connection.execute(f"PRAGMA user_version = {version}")
         connection.commit()
         connection.execute("PRAGMA journal_mode = DELETE")

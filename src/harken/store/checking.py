@@ -35,7 +35,11 @@ _UNREADABLE = (Corrupt, NotFound, TypeError, ValueError, KeyError, AttributeErro
 def check(store: SqliteStore, *, read_data: bool, repair: bool, now: int | None) -> Report:
     """Check a store; `read_data` reads every byte, `repair` moves what is damaged into quarantine."""
     report = Report()
-    checker = _Checker(store, report)
+    checker = Checker(store, report)
+    if (problem := store.db.problem) is not None:
+        checker.corrupt("file", "structure", str(problem))
+        for lost in store.db.lost:
+            checker.corrupt("file", "rows", f"lost: {lost}")
     with store.db.snapshot():  # others may write meanwhile
         for step in (
             checker.structure,
@@ -51,7 +55,7 @@ def check(store: SqliteStore, *, read_data: bool, repair: bool, now: int | None)
     if repair and not report.ok:
         from .repair import Repairer
 
-        Repairer(store, report, clock.now() if now is None else now).run(checker.damaged)
+        Repairer(store, report, clock.now() if now is None else now).run()
     return report
 
 
@@ -68,13 +72,22 @@ def evicted(artifact: str) -> Finding:
     return Finding(severity="evicted", what="artifact", which=name, why="its bytes were evicted")
 
 
-class _Checker:
+def _lost(table: str, number: int) -> Finding:
+    """What is said of a row that a repair did not find."""
+    kind = table.removesuffix("s")
+    why = "a repair did not find it, and what stands on it cannot be read" if kind == "commit" else "lost to damage"
+    return Finding(severity="lost", what=kind, which=str(number), why=why)
+
+
+class Checker:
     """Walks the tables one after the other, and remembers which rows are damaged."""
 
     def __init__(self, store: SqliteStore, report: Report) -> None:
         self._store, self._db, self._report = store, store.db, report
         self.damaged: list[tuple[str, int | str]] = []
         """Table and key of every row that a repair would move."""
+        self.lost: set[tuple[str, int]] = set()
+        """Table and key of every row that stands for one that a repair did not find."""
 
     def corrupt(self, what: str, which: object, why: str, row: tuple[str, int | str] | None = None) -> None:
         """Note something that is not what it says."""
@@ -92,6 +105,10 @@ class _Checker:
     def _sound(self, table: str, statement: str) -> Iterator[Row]:
         """The rows of a table that are what was written; the others are noted."""
         for row in self._rows(statement, table):
+            if row[-1] == sql.LOST:
+                self.lost.add((table, row[0]))
+                self._report.findings.append(_lost(table, row[0]))
+                continue
             try:
                 yield checked(table, row)
             except Corrupt:
@@ -235,11 +252,13 @@ class _Checker:
             for table in ("origins", "principals")
         ]
         rows = {row[0]: row for row in self._sound("commits", f"{sql.COMMITS} ORDER BY c.n")}
-        (self._report.commits,) = self._db.one("SELECT count(*) FROM commits") or (0,)
+        (self._report.commits,) = self._db.one("SELECT count(*) FROM commits WHERE sum <> ?", (sql.LOST,)) or (0,)
         names: Names = {None: "", **{number: full_name(*row[1:4]) for number, row in rows.items()}}
         groups: dict[str, list[Commit]] = {}
         for number, row in sorted(rows.items()):  # a fork comes after what it forks from: its chain is younger
             above = parent_of(number, row[5])
+            if ("commits", above) in self.lost or ("origins", row[8]) in self.lost:
+                continue  # said already; there is nothing to compare its name and its seal with
             if (row[5] is not None and number & 0xFFFFFFFF) or above not in names:
                 self.corrupt(
                     "commit", ids.commit_ref(names[number], row[4] or ids.COMMIT_SHORT), "its parent is not there"
@@ -265,14 +284,14 @@ class _Checker:
             self.corrupt("commit", commit.short, "its seal is not made from what it says")
 
     def _digits(self, alike: list[Commit]) -> None:
-        """Shown names tell commits apart, and of those with one full name exactly one came first."""
+        """Shown names tell commits apart, and of those with one full name no two came first."""
         for commit in alike:
             first = [
                 other
                 for other in alike
                 if other.id[: values.FULL] == commit.id[: values.FULL] and len(other.id) == values.FULL
             ]
-            if sum(other.short == commit.short for other in alike) != 1 or len(first) != 1:
+            if sum(other.short == commit.short for other in alike) != 1 or len(first) > 1:  # it may have been lost
                 self.corrupt("commit", commit.short, "its shown name is not its own")
 
     # -- what is said about them, and the feed -----------------------------------------------------------------

@@ -260,14 +260,14 @@ class SqliteCommits(SqliteBlobs):
         names: Names = {row[0]: full_name(*row[1:4]) for row in rows}
         names[None] = ""
         names |= self.names_of({parent_of(row[0], row[5]) for row in rows} - names.keys())
-        origins = self._interned_rows("origins", {row[8] for row in rows})
-        who = self._interned_rows("principals", {row[9] for row in rows})
+        origins = self.interned_rows("origins", {row[8] for row in rows})
+        who = self.interned_rows("principals", {row[9] for row in rows})
         with readable():
             made = [commit_of(row, names, origins[row[8]], who[row[9]]) for row in rows]
         self._keep(self._numbers, {commit.id: (row[0], commit.seal) for commit, row in zip(made, rows, strict=True)})
         return made
 
-    def _interned_rows(self, table: str, numbers: set[int]) -> dict[int, Row]:
+    def interned_rows(self, table: str, numbers: set[int]) -> dict[int, Row]:
         """Rows of `origins` or `principals`, without their numbers."""
         kept = self._origins if table == "origins" else self._principals
         statement = sql.ORIGINS_AT if table == "origins" else sql.PRINCIPALS_AT
@@ -300,7 +300,7 @@ class SqliteCommits(SqliteBlobs):
         ends, walked = frozenset(stop), list[Link]()
         for rows in self._scan(commit, limit):
             sound = all_checked("commits", rows, beside=3)
-            kinds = self._interned_rows("origins", {row[8] for row in sound})
+            kinds = self.interned_rows("origins", {row[8] for row in sound})
             with readable():
                 links = links_of(sound, kinds)
             self._note_places([link.artifact for link in links], rows)

@@ -18,29 +18,12 @@ from harken import clock, ids
 from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Locked
 
 from . import sql
+from .explaining import ERRORS, explain, is_no_text, lenient
 from .opening import FairLock, FairTurns, Steps, delist, enlist, upgrade
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
 FSCK = "`harken fsck` says what is lost"
-_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-# A damaged file can hold text that is no text; a number too large for SQLite is the caller's.
-_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-
-
-def explain(error: Exception, path: str) -> HarkenError:
-    """What an error of SQLite means to whoever called us."""
-    if isinstance(error, OverflowError):
-        return BadRequest("a number does not fit into 64 bits", hint="leave out what is not known")
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-    if code in _CORRUPT:
-        return Corrupt(f"{path} is damaged: {error}", hint=f"`harken fsck` says what is left; {sql.PUT_BACK}")
-    if code in _BUSY:
-        return Locked(f"{path} is held by another program: {error}", hint="try again when it is done")
-    if code == sqlite3.SQLITE_FULL:
-        return HarkenError(f"no room to write {path}", hint="nothing was half written; make room and try again")
-    return HarkenError(f"{path} could not be read or written: {error}", hint="look at the disk and the permissions")
 
 
 def text(value: str) -> str | bytes:
@@ -61,7 +44,8 @@ def checked(table: str, row: Row) -> Row:
     except (TypeError, ValueError, OverflowError):  # no value that we write
         total = b""
     if total != row[-1]:
-        raise Corrupt(f"row {row[0]!r} of the table {table} is not what was written", hint=FSCK)
+        what = "was lost to damage" if row[-1] == sql.LOST else "is not what was written"
+        raise Corrupt(f"row {row[0]!r} of the table {table} {what}", hint=FSCK)
     return facts
 
 
@@ -98,6 +82,9 @@ class Database:
     writable = True
     how_to_read = "mode=ro"
     """What the URI says of a connection that only reads."""
+    problem: Corrupt | None = None
+    """Why SQLite refuses the file; then this is what was salvaged of it, and `lost` is what was not."""
+    lost: Sequence[str] = ()
 
     def __init__(self, path: Path, *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
         self.path = str(path)
@@ -210,7 +197,7 @@ class Database:
             self._connections.add(connection)
             for pragma in (*(sql.NEW_FILE if new else ()), *sql.EACH_CONNECTION):
                 connection.execute(pragma).fetchall()
-        except _ERRORS as error:
+        except ERRORS as error:
             raise explain(error, self.path) from error
         return connection
 
@@ -255,8 +242,14 @@ class Database:
         held = self.local.connection
         connection = held if held is not None and not self.forked else self.acquire()
         try:
-            return answer(connection)
-        except _ERRORS as error:
+            try:
+                return answer(connection)
+            except sqlite3.OperationalError as error:
+                if not is_no_text(error):
+                    raise
+                connection.text_factory = lenient
+                return answer(connection)
+        except ERRORS as error:
             raise explain(error, self.path) from error
         finally:
             if connection is not held:
@@ -284,10 +277,11 @@ class Database:
     def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows of the answer a few at a time, inside a snapshot or a transaction."""
         try:
+            self.local.connection.text_factory = lenient
             cursor = self.local.connection.execute(statement)
             while rows := cursor.fetchmany(256):
                 yield from rows
-        except _ERRORS as error:
+        except ERRORS as error:
             raise explain(error, self.path) from error
 
     # -- transactions ------------------------------------------------------------------------------------------
@@ -344,7 +338,7 @@ class Database:
         `rollback` is still to be called."""
         try:
             self.local.connection.execute("COMMIT")
-        except _ERRORS as error:
+        except ERRORS as error:
             raise explain(error, self.path) from error
         self._left = (*self.local.stand, leave)
         self.lock.release()

@@ -232,20 +232,20 @@ def _missing_steps(db: Database, steps: Steps) -> tuple[tuple[int, str, str], ..
     if "migrations" not in tables:
         hint = "give another path: `--store FILE` or HARKEN_STORE"
         raise BadRequest(f"{db.path} is a SQLite file, but not a store of Harken's", hint=hint)
-    seen = {version for version, *_ in db.all(sql.VERSIONS)}
-    if not all(isinstance(version, int) for version in seen):
+    rows = db.all(sql.VERSIONS)
+    newest = max((row[0] for row in rows), default=0)
+    if newest != steps[-1][0] and any(ids.row_sum("migrations", row[:-1]) != row[-1] for row in rows):
         raise Corrupt(f"{db.path} does not know its version", hint=sql.PUT_BACK)
-    newest = max(seen, default=0)
     if 0 < newest < steps[0][0]:
         raise BadRequest(
             f"{db.path} is of an early Harken whose format was never released (schema {newest})",
-            hint="import the sessions again, into a new store: move this file away, or name another with --store",
+            hint="import the sessions again: move this file away, or name another with --store",
         )
     if newest > steps[-1][0]:
         from .read_only import newer
 
         raise newer(db.path, newest, steps[-1][0])
-    return tuple(step for step in steps if step[0] not in seen)
+    return tuple(step for step in steps if step[0] not in {row[0] for row in rows})
 
 
 _NUMBER = struct.Struct("<q")

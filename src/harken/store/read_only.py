@@ -15,7 +15,8 @@ from pathlib import Path
 from harken.errors import BadRequest, HarkenError
 
 from . import sql
-from .db import Database, explain
+from .db import Database
+from .explaining import explain
 
 _AS_IT_LIES = "mode=ro&immutable=1"
 _NOT_FOR_READING = ("PRAGMA journal_mode", "PRAGMA synchronous", "PRAGMA wal_autocheckpoint")

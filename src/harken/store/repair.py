@@ -1,153 +1,120 @@
-"""Repair, only on request: what is damaged goes into quarantine, what it takes with it is said.
+"""Repair, only on request: everything that is true goes into a new file, and what is lost is said.
 
-The file is copied aside first. A damaged frame is moved with its bytes; the artifacts in it become evicted, so their
-commits, summaries and counts stay, and putting the same bytes again brings them back. A damaged annotation, name,
-move or session is moved. A commit is never removed: others stand on it.
+The file is copied aside first, and stays there until somebody removes it. What can be read of the copy, page by page,
+goes into a new file (`salvage.py`), where it is put in order (`settling.py`); then the new content takes the place of
+the old, in one transaction of SQLite's, so that whoever has the store open goes on with it. Where SQLite refuses the
+damaged file altogether, nobody can have it open, and the new file takes its name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from harken import ids
-from harken.errors import HarkenError
+from harken.errors import Corrupt
+from harken.files import sync_folder
 
 from . import sql
-from .blob_writer import place_artifact, set_artifact
-from .feed import retell
-from .opening import new_epoch
-from .packing import highest_frame, keep_highest
+from .explaining import explain
+from .opening import FairLock
 from .reports import Finding, Report
+from .salvage import salvage
+from .settling import Settler
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
-_KEYS = {"loose": "slot"}
-_MOVED = {"sightings", "annotations", "names", "moves", "sessions"}
-
-
-_KEPT_OPEN: list[int] = []
-"""Closing a descriptor of a file that SQLite uses would drop SQLite's locks on it, so these stay open."""
-
-
-def _bytes_of(path: Path) -> bytes:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    _KEPT_OPEN.append(file)
-    return os.pread(file, os.fstat(file).st_size, 0)
+_BESIDE = ("", "-wal", "-shm", "-journal", "-lock", "-cache")
 
 
 class Repairer:
-    """Moves damaged rows, and notes in the report what became of each."""
+    """Makes a sound store of a damaged one, and notes in the report what became of everything."""
 
     def __init__(self, store: SqliteStore, report: Report, now: int) -> None:
-        self._store, self._db, self._report, self._now = store, store.db, report, now
-        self._lost: list[str] = []
+        self._store, self._report, self._now = store, report, now
+        self._path = store.path
 
-    def run(self, damaged: list[tuple[str, int | str]]) -> None:
-        """Copy the file aside, then move every damaged row in one transaction."""
-        self._report.saved = self._copy_aside()
-        with self._db.transaction():
-            highest = highest_frame(self._store)
-            for table, key in damaged:
-                self._one(table, key)
-            keep_highest(self._store, highest)
-            retell(self._db)
-            new_epoch(self._db)
-        self._reindex()
-        self._store.forget_all()
-        self._say()
+    def run(self) -> None:
+        """Copy, salvage, settle, put in place."""
+        new = self._path.with_name(f"{self._path.name}.repair-{os.getpid()}")
+        try:
+            with self._alone():
+                self._report.saved = str(saved := self._copy_aside())
+                found = salvage(saved, new, self._now)
+                lost = self._settle(new, found.origins)
+                self._put_in_place(new)
+        finally:
+            for suffix in _BESIDE:
+                Path(f"{new}{suffix}").unlink(missing_ok=True)
+        self._store.begin_again()
+        self._say(found.lost + lost)
 
-    def _copy_aside(self) -> str:
-        """As SQLite sees it if it can be read through, byte by byte if not."""
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """A block in which nobody else writes."""
+        own = None if self._store.db.writable else FairLock(f"{self._path}-lock")
+        lock = own or self._store.db.lock
+        lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+            if own:
+                own.close()
+
+    def _copy_aside(self) -> Path:
+        """The pages as SQLite sees them, with what is still in its log; byte by byte where it refuses the file."""
         number = 1
-        while (path := Path(f"{self._store.path}.before-repair-{number}")).exists():
+        while (path := Path(f"{self._path}.before-repair-{number}")).exists():
             number += 1
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         try:
-            self._store.backup(path)
-        except HarkenError:
-            path.unlink(missing_ok=True)
-            target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(target, "wb") as copy:
-                copy.write(_bytes_of(self._store.path))
-        return str(path)
+            how = self._store.db.how_to_read
+            with (
+                contextlib.closing(sqlite3.connect(f"{self._path.as_uri()}?{how}", uri=True)) as source,
+                contextlib.closing(sqlite3.connect(path)) as copy,
+            ):
+                source.backup(copy)
+        except sqlite3.Error:
+            _copy_bytes(self._path, path)
+        sync_folder(path.parent)
+        return path
 
-    def _one(self, table: str, key: int | str) -> None:
-        if table == "artifacts":
-            if not self._mend(int(key)):
-                self._evict(int(key), "its bytes are damaged")
-        elif table in {"frames", "loose"}:
-            self._frame(table, int(key))
-        elif table in _MOVED:
-            self._quarantine(table, key, "its sum differs")
-            self._db.do(f"DELETE FROM {table} WHERE {_KEYS.get(table, 'n')} = ?", (key,))
+    def _settle(self, new: Path, origins: dict[int, tuple[object, ...]]) -> list[str]:
+        from .sqlite import SqliteStore
 
-    def _frame(self, table: str, key: int) -> None:
-        """A frame, the artifacts in it, and the frames that cannot be read without it."""
-        if table == "frames":
-            leaning = self._db.all("SELECT n FROM frames WHERE prefix = ? AND n <> ?", (key, key))
-            for (other,) in leaning:
-                self._one_frame("frames", other)
-        self._one_frame(table, key)
+        with contextlib.closing(SqliteStore(new)) as store:
+            settler = Settler(store, self._now)
+            settler.run(origins)
+        return settler.lost
 
-    def _one_frame(self, table: str, key: int) -> None:
-        number = key if table == "frames" else -key
-        for (artifact,) in self._db.all("SELECT n FROM artifacts WHERE frame = ?", (number,)):
-            self._evict(artifact, f"frame {number} is damaged")
-        for (artifact,) in self._db.all("SELECT artifact FROM parts WHERE frame = ?", (number,)):
-            self._evict(artifact, f"frame {number} is damaged")
-        row = self._db.one(sql.FRAME if number > 0 else sql.LOOSE_FRAME, (abs(number),))
-        self._quarantine(table, key, "it is not what was written", row[-1] if row else None)
-        self._db.do(f"DELETE FROM {table} WHERE {'n' if number > 0 else 'slot'} = ?", (key,))
-
-    def _mend(self, artifact: int) -> bool:
-        """Whether the bytes are what the name says after all; then only the sum was wrong, or what it covers."""
-        row = self._db.one(f"{sql.ARTIFACTS} WHERE n = ?", (artifact,))
+    def _put_in_place(self, new: Path) -> None:
         try:
-            if row is None or row[2] is None or not isinstance(row[1], bytes):
-                return False
-            if ids.artifact_id(self._store.frame(row[2])[row[3] : row[3] + row[4]]) != row[1].hex():
-                return False
-        except (HarkenError, TypeError, ValueError):
-            return False
-        set_artifact(self._db, row[:-1])
-        return True
+            with (
+                contextlib.closing(sqlite3.connect(new)) as source,
+                contextlib.closing(sqlite3.connect(self._path, isolation_level=None, timeout=60.0)) as live,
+            ):
+                for pragma in sql.EACH_CONNECTION:
+                    live.execute(pragma).fetchall()
+                source.backup(live)
+        except sqlite3.Error as error:
+            problem = explain(error, self._store.location)
+            if not isinstance(problem, Corrupt):  # the disk is full, or somebody holds it: it stays as it was
+                raise problem from error
+            _sync(new)
+            new.replace(self._path)
+            for suffix in ("-wal", "-shm"):
+                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+            sync_folder(self._path.parent)
 
-    def _evict(self, artifact: int, why: str) -> None:
-        row = self._db.one("SELECT id FROM artifacts WHERE n = ?", (artifact,))
-        if row is not None:
-            self._lost.append(f"{ids.artifact_ref(row[0].hex())}: {why}")
-        self._quarantine("artifacts", artifact, why)
-        found = self._db.one(f"{sql.ARTIFACTS} WHERE n = ?", (artifact,))
-        if found is not None:
-            place_artifact(self._db, found[:-1], None, None)
-        self._db.do(sql.DROP_PARTS, (artifact,))
-
-    def _quarantine(self, table: str, key: int | str, why: str, data: bytes | None = None) -> None:
-        key_name = _KEYS.get(table, "n")
-        columns = [name for _, name, *_ in self._db.all(f"PRAGMA table_info({table})") if name != "data"]
-        row = self._db.one(
-            f"""SELECT {", ".join(f'hex("{c}")' for c in columns)} FROM {table} WHERE {key_name} = ?""", (key,)
-        )
-        kept = msgspec.json.encode(dict(zip(columns, row or (), strict=False))).decode()
-        self._db.do(
-            "INSERT INTO quarantine (time, what, why, row, data) VALUES (?, ?, ?, ?, ?)",
-            (self._now, table, why, kept, data),
-        )
-
-    def _reindex(self) -> None:
-        try:
-            self._db.alone("REINDEX")
-        except HarkenError as error:
-            self._report.findings.append(self._note(f"the indexes could not be made anew: {error}"))
-
-    def _note(self, why: str) -> Finding:
-        return Finding(severity="note", what="repair", which="store", why=why)
-
-    def _say(self) -> None:
+    def _say(self, lost: list[str]) -> None:
         """Mark what was repaired by looking again."""
         after = self._store.fsck(read_data=True)
         still = {(found.what, found.which, found.why) for found in after.findings if found.severity == "corrupt"}
@@ -157,4 +124,34 @@ class Repairer:
             else msgspec.structs.replace(found, repaired=True)
             for found in self._report.findings
         ]
-        self._report.findings += [self._note(f"lost: {what}") for what in self._lost]
+        known = {(found.what, found.which, found.why) for found in self._report.findings}
+        self._report.findings += [
+            found for found in after.findings if (found.what, found.which, found.why) not in known
+        ]
+        self._report.findings += [
+            Finding(severity="note", what="repair", which="store", why=f"lost: {what}") for what in dict.fromkeys(lost)
+        ]
+
+
+_KEPT_OPEN: list[int] = []
+"""Closing a descriptor of a file that SQLite uses would drop SQLite's locks on it, so these stay open."""
+
+
+def _copy_bytes(source: Path, target: Path) -> None:
+    file = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    _KEPT_OPEN.append(file)
+    with target.open("wb") as copy:
+        at = 0
+        while part := os.pread(file, 1 << 20, at):
+            copy.write(part)
+            at += len(part)
+        copy.flush()
+        os.fsync(copy.fileno())
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -59,6 +59,9 @@ CREATE TABLE quarantine (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, what TEXT
   row TEXT NOT NULL, data BLOB);
 """
 
+LOST = b"lost"
+"""The sum of a row that stands in the place of one that a repair could not find; no row ever has it."""
+
 PUT_BACK = "to put a backup in its place, remove the files -wal and -shm beside it first"
 """SQLite would write what an old log holds into the new file."""
 
@@ -168,7 +171,7 @@ COMMIT_COLUMNS = (
 COMMITS = f"SELECT {COMMIT_COLUMNS} FROM commits c LEFT JOIN artifacts a ON a.n = c.artifact"
 COMMITS_AT = f"{COMMITS} WHERE c.n IN (SELECT value FROM json_each(?))"
 COMMITS_BETWEEN = f"{COMMITS} WHERE substr(c.id, 1, 8) >= ? AND substr(c.id, 1, 8) <= ? ORDER BY c.time DESC, c.n DESC"
-COMMITS_NEWEST = f"{COMMITS} ORDER BY c.time DESC, c.n DESC LIMIT ?"
+COMMITS_NEWEST = f"{COMMITS} WHERE c.sum <> x'{LOST.hex()}' ORDER BY c.time DESC, c.n DESC LIMIT ?"
 # Whether there are commits between two names, and whether the row of a number is taken: what a new one has to know.
 COMMIT_ALIKE = (
     "SELECT EXISTS (SELECT 1 FROM commits WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?), "
@@ -184,6 +187,7 @@ ANY_NEAR = (
     "WITH near (first, last) AS (VALUES {ranges}) SELECT 1 FROM near CROSS JOIN commits c "
     "WHERE substr(c.id, 1, 8) >= near.first AND substr(c.id, 1, 8) <= near.last LIMIT 1"
 )
+LOST_COMMITS = f"SELECT n FROM commits WHERE substr(id, 1, 8) IS NULL AND sum = x'{LOST.hex()}' ORDER BY n"
 SET_LINKS = "UPDATE commits SET links = ?, sum = ? WHERE n = ?"
 TAKEN = "SELECT 1 FROM commits WHERE n BETWEEN ? AND ? LIMIT 1"
 CHAIN = (

@@ -61,12 +61,15 @@ class SqliteStore(SqliteCommits):
         super().__init__()
         self.path = Path(path).absolute()
         self.location = str(self.path)
-        if is_writable(self.path):
-            self.db = Database(self.path, steps=steps, timeout=timeout)
-        else:
-            from .read_only import ReadOnlyDatabase  # few ever need it
+        kind = Database
+        if not is_writable(self.path):
+            from .read_only import ReadOnlyDatabase as kind  # few ever need it
+        try:
+            self.db = kind(self.path, steps=steps, timeout=timeout)
+        except Corrupt as problem:
+            from .damaged import what_is_left
 
-            self.db = ReadOnlyDatabase(self.path, steps=steps, timeout=timeout)
+            self.db = what_is_left(self.path, problem)
 
     @cached_property
     def derived(self) -> Cache:
@@ -120,7 +123,7 @@ class SqliteStore(SqliteCommits):
         """`sightings` of many commits, by the names that were asked for."""
         made = dict(zip(commits, self.get_commits(commits), strict=True))
         seen = self._about(commits, "sightings", sql.SIGHTINGS)
-        who = self._interned_rows("principals", {row[2] for rows in seen.values() for row in rows})
+        who = self.interned_rows("principals", {row[2] for rows in seen.values() for row in rows})
         return {
             name: [
                 Sighting(commit=first.id, principal=first.principal, machine=first.machine, time=first.time),
@@ -275,6 +278,13 @@ class SqliteStore(SqliteCommits):
         from .copying import copy_file
 
         return copy_file(self, path)
+
+    def begin_again(self) -> None:
+        """After a repair: what was read before may be gone, and the file may be another one."""
+        self.forget_all()
+        if not self.db.writable and is_writable(self.path):
+            self.db.close()
+            self.db = Database(self.path)
 
     def close(self) -> None:
         """Gather what this store left loose, and let go of the file; closing twice is closing once."""

@@ -140,6 +140,8 @@ class SqliteWriter(SqliteEvictor):
             return []
         fork = None
         if behind is None or self._db.one(sql.TAKEN, (behind, behind + len(names) - 1)) is not None:
+            if self._db.one(sql.LOST_COMMITS) is not None:  # one of them may have a place that was kept for it
+                return []
             behind, fork = self._draw("chain") << 32, above[0] if above else None
         rows = [
             self._row(draft, name, seal, None, number, fork if number == behind else None)
@@ -181,8 +183,9 @@ class SqliteWriter(SqliteEvictor):
                     return self._seen(row[0], full_name(*row[1:4]), draft)
             full = name + seal if same_name else name
             digits = ids.digits_needed(full, [full_name(*row[1:4]) for row in others])
-        if behind is None or taken:  # the first of a new chain
-            place, fork = self._draw("chain") << 32, parent[0] if parent else None
+        if behind is None or taken:  # the first of a new chain, unless its own place was kept for it
+            place, fork = self._lost_place(behind, seal) or self._draw("chain") << 32, parent[0] if parent else None
+            fork = None if place == behind else fork
         else:
             place, fork = behind, None
         shown = digits if digits != ids.COMMIT_SHORT else None
@@ -192,6 +195,14 @@ class SqliteWriter(SqliteEvictor):
         self._known[full] = (place, seal)
         short = ids.commit_ref(full, digits)
         return values.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
+
+    def _lost_place(self, behind: int | None, seal: str) -> int | None:
+        """The number that a repair kept for this commit, if there was one."""
+        if self._db.one(sql.LOST_COMMITS) is None:
+            return None
+        from .lost import place_of  # few ever need it
+
+        return place_of(self._store, behind, seal)
 
     def _parent(self, name: str) -> tuple[int, str] | None:
         if not name:
