@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-Value = int | float | str | bytes | None
+Column = int | str | bytes | None
 
 PAGE = 4096
 TABLE_LEAF, INDEX_LEAF, INDEX_INTERIOR = 0x0D, 0x0A, 0x02
@@ -30,11 +30,11 @@ class Cell(NamedTuple):
     start: int
 
 
-class Record(NamedTuple):
+class StoredRow(NamedTuple):
     """A row as it was stored; without a number in a table WITHOUT ROWID."""
 
     number: int | None
-    values: tuple[Value, ...]
+    values: tuple[Column, ...]
 
 
 class Pages:
@@ -80,7 +80,7 @@ class Pages:
                 for at in range(array, array + 2 * most, 2):
                     yield page[0], Cell(number, int.from_bytes(page[at : at + 2], "big"))
 
-    def record(self, kind: int, cell: Cell, *, flipped: int | None = None) -> Record:
+    def record(self, kind: int, cell: Cell, *, flipped: int | None = None) -> StoredRow:
         """The row there, with one bit of it turned over if that is asked for; `ValueError` where there is none."""
         page = self.page(cell.page)
         if flipped is not None:
@@ -93,7 +93,7 @@ class Pages:
             if kind == TABLE_LEAF:
                 number, at = _varint(page, at)
                 number -= (number >> 63) << 64
-            return Record(number, _values(self._payload(page, kind, size, at)))
+            return StoredRow(number, _values(self._payload(page, kind, size, at)))
         except IndexError as error:
             raise ValueError(str(error)) from None
 
@@ -143,10 +143,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return value << 8 | data[at + 8], at + 9
 
 
-def _values(payload: bytes) -> tuple[Value, ...]:
+def _values(payload: bytes) -> tuple[Column, ...]:
     """The columns of a row."""
     end, at = _varint(payload, 0)
-    kinds, place, values = [], end, list[Value]()
+    kinds, place, values = [], end, list[Column]()
     while at < end:
         kind, at = _varint(payload, at)
         kinds.append(kind)

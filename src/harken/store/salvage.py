@@ -20,7 +20,7 @@ from harken import ids
 
 from . import sql
 from .db import Row
-from .pages import TABLE_LEAF, Cell, Pages, Record
+from .pages import TABLE_LEAF, Cell, Pages, StoredRow
 
 _WITHOUT_NUMBER = {"facts", "parts"}
 _WITH_DATA = {"frames", "loose"}
@@ -65,12 +65,12 @@ class Salvage:
             if n >= 2 * _MENDED or not self._mend(kind, cell):
                 self._set_aside(kind, cell)
 
-    def _read(self, kind: int, cell: Cell, flipped: int | None = None) -> Record | None:
+    def _read(self, kind: int, cell: Cell, flipped: int | None = None) -> StoredRow | None:
         with contextlib.suppress(ValueError):
             return self._pages.record(kind, cell, flipped=flipped)
         return None
 
-    def _could_be_ours(self, kind: int, record: Record | None) -> bool:
+    def _could_be_ours(self, kind: int, record: StoredRow | None) -> bool:
         """Whether this may be a row of a table: an entry of an index ends with a number, and has no sum."""
         if record is None:
             return True
@@ -83,7 +83,7 @@ class Salvage:
             len(record.values) == len(self._columns[table]) for table in _WITHOUT_NUMBER
         )
 
-    def _take(self, kind: int, record: Record) -> bool:
+    def _take(self, kind: int, record: StoredRow) -> bool:
         """Whether this is a row of one of our tables, as it was written; then it is in the new file."""
         for table in self._tables(kind, record):
             row = _row(kind, record)
@@ -99,7 +99,7 @@ class Salvage:
                 return True
         return False
 
-    def _tables(self, kind: int, record: Record) -> list[str]:
+    def _tables(self, kind: int, record: StoredRow) -> list[str]:
         """The tables that have rows of this shape."""
         return [
             table
@@ -168,7 +168,7 @@ class Salvage:
         )
 
 
-def _row(kind: int, record: Record) -> Row:
+def _row(kind: int, record: StoredRow) -> Row:
     """The columns; a row's number stands where its first column is empty."""
     return (record.number, *record.values[1:]) if kind == TABLE_LEAF else record.values
 
