@@ -219,3 +219,21 @@ def test_any_files_in_any_order_grown_or_fresh_make_the_same_rows(
 def repo_bytes(repo: Any, tip: str) -> bytes:
     made: bytes = repo.materialize(tip, stop="root").bytes
     return made
+
+
+def test_a_second_file_that_repeats_part_of_a_session_tells_only_what_it_adds(tmp_path: Path) -> None:
+    first, longer = conversation("aaa", 3).data, conversation("aaa", 5).data
+    assert longer.startswith(first)
+    paths = lay(tmp_path, {"one/aaa.jsonl": first, "two/aaa.jsonl": longer})
+    with harken.open(tmp_path / "store.db") as repo:
+        (before,) = import_paths(repo, paths[:1])
+        kept = sum(repo.store.info(commit.artifact).size for commit in repo.history("aaa"))
+
+        (added,) = import_paths(repo, paths[1:])
+
+        assert (len(first), len(first)) == (before.bytes, kept)
+        assert ("new", len(longer), longer.count(b"\n")) == (added.status, added.total_bytes, added.total_records)
+        assert 0 < added.commits < added.total_commits
+        assert len(longer) - len(first) <= added.bytes < len(longer)
+        new = longer[len(longer) - added.bytes :]
+        assert new.count(b"\n") == added.records, "the lines of the commits that are new"

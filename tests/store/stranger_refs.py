@@ -65,7 +65,7 @@ class Refs:
         row = find(ref)
         if row and row[2]:
             return self.tips(row)[0]
-        if chain := self.older(ref, find):
+        if chain := self.older(ref, find) or self.created(ref, find):
             return chain
         for at in (place for place, letter in enumerate(ref) if letter == "@" and place):
             if row := find(ref[:at]):
@@ -80,6 +80,11 @@ class Refs:
         tips = self.tips(row) if row else []
         return tips[int(said[2])] if said and int(said[2]) < len(tips) else None
 
+    def created(self, ref, find):
+        """The first commit of the session in `SESSION#created`."""
+        row = find(ref.removesuffix("#created")) if ref.endswith("#created") else None
+        return self.reader.chain(self.tips(row)[0])[-1] if row and row[2] else None
+
     def holding(self, row, message):
         if re.fullmatch(r"@[0-9]+", message):
             return self.in_chain(self.tips(row)[0], message)
@@ -91,7 +96,7 @@ class Refs:
             waiting += [other[0] for other in children]
         stands = [self.tips(other)[0] for other in (row, *below) if other[2]]
         found = (self.in_chain(tip, message) for tip in (*stands, *self.tips(row)[1:]))
-        return next(filter(None, found), None)
+        return next(filter(None, found), None) or self.created(message, self.sessions.get)
 
     def in_chain(self, tip, message):
         """The commit of a chain of lines whose delta holds the message."""

@@ -331,7 +331,8 @@ def _codex_names(records: list[tuple[str, Record]]) -> Iterator[str]:
 
 def _codex_family(metas: list[Record]) -> str:
     if metas and metas[0].get("history_base"):
-        return f"{metas[0].get('id')}@{metas[0]['history_base'].get('end_byte_offset')}"
+        began = metas[0].get("timestamp") or ""
+        return f"{metas[0].get('id')}@{metas[0]['history_base'].get('end_byte_offset')}@{began}"
     parents = {meta.get("id"): meta.get("forked_from_id") for meta in reversed(metas)}
     family = metas[0].get("id") if metas else ""
     while parents.get(family):

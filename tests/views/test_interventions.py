@@ -14,6 +14,8 @@ from support.command import command, printed
 from support.stage import call, lines, open_stage, say
 from support.viewed import created, entry, viewed
 
+from .test_one_model import hold
+
 TRIO = [call("task", name=name) for name in ("Jack", "Jill", "Ann")]
 MEETING = call("discuss", prompt="Talk.", speakers=["Jack"], listeners=["Jill", "Ann"])
 PARTS: dict[str, Any] = {"root": [*TRIO, MEETING, "ok"], "Jack": ["The code is 1234."]}
@@ -245,3 +247,20 @@ class TestTheCommand:
         (found,) = command("view", "interventions", str(session.path), "--json")
 
         assert [root.subagents["Jill"].agent_id] == found["kept_from"]
+
+    def test_every_door_gives_the_same_answers(self, tmp_path: Path) -> None:
+        """The live session, the log file, an import and a store that kept the log as it grew."""
+
+        @hook("delivery", name="Redact")
+        def redact(moment: Moment) -> Rewrite | None:
+            return Rewrite(moment.text.replace("1234", "secret")) if "Ann" in moment.recipients else None
+
+        root, session = staged(tmp_path / "log.jsonl", PARTS, not_for_jill, redact)
+        with session:
+            jack, ann = root.subagents["Jack"], root.subagents["Ann"]
+            asyncio.run(jack.deliver("The code is 1234.", [ann], prefix="Jack whispers: "))
+
+        hold(session.path, steps=3)
+        found = command("view", "interventions", str(session.path), "--json")
+        assert SessionViewer(session.path).interventions() == found
+        assert {"withheld", "changed"} == {one["kind"] for one in found}

@@ -57,6 +57,7 @@ class SourceImport:
         """Whether a part of it could not be kept."""
         self.status = "new"
         self.commits = 0
+        self.repeated = memory.Repeated()
         self.twins: set[str] = set()
         """Tips of sessions of another name that begin alike: where no record names a session, a copy has the same
         commits."""
@@ -121,7 +122,14 @@ class SourceImport:
     def result(self, store: Store, row: SessionRow) -> ImportResult:
         """What became of it, now that its row is in the store."""
         return memory.result_of(
-            store, row, self.path, self.now, status=self.status, before=self.before, commits=self.commits
+            store,
+            row,
+            self.path,
+            self.now,
+            status=self.status,
+            before=self.before,
+            commits=self.commits,
+            again=self.repeated,
         )
 
     def prospect(self, part: Part) -> ImportResult:
@@ -329,6 +337,7 @@ class PartKeeper:
         had = memory.commits_elsewhere(self._store, item.path, sources, item.twins)
         if before is None:
             item.commits = len(item.made - had)
+            item.repeated = memory.repeated(self._store, item.made & had)
             # Another file of a session, and no more in it than the store has.
             copy = len(sources.keys() - {item.path}) and item.made and not item.commits
             item.status = "unchanged" if copy else "new"

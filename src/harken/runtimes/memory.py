@@ -12,9 +12,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -83,6 +83,25 @@ def commits_elsewhere(store: Store, source: str, sources: Sources, twins: Iterab
     others = [known for path, known in sources.items() if path != source]
     tips = {tip for known in others for tip in (known.chain.tip, *known.old_tips) if tip}
     return {link.id for tip in sorted(tips.union(twins)) for link in store.walk(tip)}
+
+
+class Repeated(NamedTuple):
+    """How much of a source other sources of its session had brought before."""
+
+    records: int = 0
+    bytes: int = 0
+
+
+def repeated(store: Store, commits: Collection[str]) -> Repeated:
+    """What these commits hold: the records of a file are its lines."""
+    records = size = 0
+    for commit in store.get_commits(sorted(commits)) if commits else ():
+        length = store.info(commit.artifact).size
+        # What is this long is one line: others are cut much earlier, and need not be read for their number.
+        data = store.get(commit.artifact) if length <= LARGE else b""
+        records += data.count(b"\n") + (not data.endswith(b"\n"))
+        size += length
+    return Repeated(records, size)
 
 
 def _is_there(source: str) -> bool:
@@ -270,10 +289,12 @@ def result_of(
     status: str,
     before: SourceMemory | None = None,
     commits: int = 0,
+    again: Repeated | None = None,
 ) -> ImportResult:
-    """The source is in the store; what this run added is the difference to what it had `before`; one that shrank
-    added nothing."""
+    """The source is in the store; what this run added is the difference to what it had `before`, without what
+    other sources of the session had brought (`again`); one that shrank added nothing."""
     old = known if status == "unchanged" else before or SourceMemory()
+    again = again or Repeated()
     return ImportResult(
         session=row.session,
         runtime=row.runtime,
@@ -283,9 +304,9 @@ def result_of(
         parent=row.parent,
         agents=known.agents,
         commits=commits,
-        records=max(0, known.records - old.records),
+        records=max(0, known.records - old.records - again.records),
         opaque=max(0, known.opaque - old.opaque),
-        bytes=max(0, known.size - old.size),
+        bytes=max(0, known.size - old.size - again.bytes),
         total_commits=known.chain.commits + bool(known.chain.tail),
         total_records=known.records,
         total_opaque=known.opaque,

@@ -40,6 +40,8 @@ class RolloutCounts(msgspec.Struct):
     agent: str = ""
     forked_from: str = ""
     fork_base: int | None = None
+    begun: str = ""
+    """When the file says that it began."""
     spawned: bool = False
     title: str = ""
     named: bool = False
@@ -108,7 +110,15 @@ class _RolloutScanner:
         self.now = counts
         self.base = counts.offset
         self.cutter = Cutter(counts.offset)
-        self.meter = Meter(counts.total, counts.threads, counts.session, counts.fork_base, counts.restarts, counts.told)
+        self.meter = Meter(
+            counts.total,
+            counts.threads,
+            counts.session,
+            counts.fork_base,
+            counts.restarts,
+            counts.told,
+            counts.begun,
+        )
         self.deltas: list[Delta] = []
         self.stamps: list[str] = []
         self.calls: dict[str, str] = {}
@@ -270,7 +280,7 @@ class _RolloutScanner:
         if now.session:
             return
         now.session = text_of(meta.get("id"))
-        now.spawned = is_spawned(meta)
+        now.begun, now.spawned = text_of(meta.get("timestamp")), is_spawned(meta)
         now.parent = _parent(meta)
         now.agent = text_of(meta.get("agent_path")) or text_of(meta.get("agent_nickname"))
         base = meta.get("history_base")

@@ -2,8 +2,8 @@
 
 A total becomes a step: the difference to the total before it, under a key made of the thread's family and of the total
 itself. Adding steps with different keys gives the last total again; a total that is repeated, or copied into a fork,
-has the same key and counts once. A fork that only points at another file copies nothing: its totals go on from that
-file's, and its keys are its own, so that two forks which used as much stay two. A total that falls is the first of
+has the same key and counts once. A file that only points at another one copies nothing: its totals go on from that
+file's, and its keys are its own, so that two which used as much stay two. A total that falls is the first of
 another run (before 0.50 every resume counted from zero); the runs are added up, and each has keys of its own.
 
 Newer versions tell of a request twice: at once in a `token_usage_record`, which has the thread that made the request,
@@ -61,12 +61,15 @@ class Meter:
         base: int | None = None,
         restarts: int = 0,
         told: list[Totals] | None = None,
+        begun: str = "",
     ) -> None:
         self.last = last
         self.told = list(told or ())
         """The totals of records whose `token_count` may still come."""
         self.base = base
         """How many bytes of another file this one goes on from without repeating them."""
+        self.begun = begun
+        """When the file says that it began."""
         self.parents = dict(parents or {})
         """The threads the file has named so far, and which each was forked from."""
         self.thread = thread
@@ -79,7 +82,7 @@ class Meter:
         """Take note of a `session_meta`; a fork repeats those of the threads it comes from."""
         thread = text_of(meta.get("id"))
         if not self.thread:
-            self.thread, self.base = thread, base_offset(meta)
+            self.thread, self.base, self.begun = thread, base_offset(meta), text_of(meta.get("timestamp"))
         if len(self.parents) < _THREADS:
             self.parents.setdefault(thread, text_of(meta.get("forked_from_id")))
         self._family = ""
@@ -93,7 +96,8 @@ class Meter:
 
     def _oldest(self) -> str:
         if self.base is not None:
-            return f"codex:{self.thread}@{self.base}"
+            # A thread may go back to one point twice, and do as much again.
+            return f"codex:{self.thread}@{self.base}@{self.begun}"
         thread, seen = self.thread, set[str]()
         while thread not in seen and (parent := self.parents.get(thread)):
             seen.add(thread)

@@ -174,7 +174,7 @@ _SHOWING = frozenset({"user_message", "agent_message", "item_completed"})
 
 def _moved(data: bytes, time: int, threads: set[str], thread: str) -> Iterator[bytes]:
     # The first versions wrote none, and Codex would come up with an empty screen.
-    is_blank = not any(kind == EVENT and payload.get("type") in _SHOWING for kind, payload in _payloads(data))
+    is_blank = not any(kind == EVENT and text_of(payload.get("type")) in _SHOWING for kind, payload in _payloads(data))
     for line in iter_lines(data):
         raw = data[line.start : line.end]
         if line.record is not None:
