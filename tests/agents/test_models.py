@@ -13,6 +13,7 @@ import pytest
 
 from harken import load_session
 from harken.agents import ModelError, Request, Retries, ScriptedModel, open_model
+from harken.agents.models import lite
 from harken.agents.models.lite import LiteLLMModel, read_answer
 from harken.errors import BadRequest, ModelFailed, NotFound
 from support.discussion import DIALOG, HOOKS, dialog, play
@@ -143,6 +144,43 @@ class TestLiteLLM:
         assert [{"id": "c1", "type": "function", "function": {"name": "task", "arguments": '{"name": "Ann"}'}}] == list(
             reply.tool_calls
         )
+
+    def test_it_is_read_which_model_answered_and_why_it_stopped(self) -> None:
+        """#7"""
+        message = SimpleNamespace(content="cut", tool_calls=None)
+        choice = SimpleNamespace(message=message, finish_reason="length")
+        reply = read_answer(SimpleNamespace(choices=[choice], usage=None, model="exact-1", id="r1"))
+
+        assert ("exact-1", "length", "r1") == (reply.model, reply.stop_reason, reply.api_id)
+
+    @pytest.mark.parametrize(
+        ("status", "said", "expected"),
+        [
+            (400, "This model's maximum context length is 8192 tokens", True),
+            (400, "prompt is too long: 210000 tokens > 200000 maximum", True),
+            (413, "Request too large", True),
+            (400, "input length and `max_tokens` exceed context limit", True),
+            (400, "unknown parameter 'tools'", False),
+            (429, "rate limit: too many tokens per minute", False),
+            (None, "connection reset", False),
+        ],
+    )
+    def test_a_request_that_is_too_long_is_told_from_others(
+        self, status: int | None, said: str, expected: bool
+    ) -> None:
+        """#9"""
+        problem = RuntimeError(said)
+        problem.status_code = status  # type: ignore[attr-defined]
+
+        assert expected == lite.is_too_long(problem)
+
+    def test_litellms_own_error_for_it_is_known(self) -> None:
+        """#9"""
+
+        class ContextWindowExceededError(Exception):
+            pass
+
+        assert lite.is_too_long(ContextWindowExceededError("of any wording"))
 
     def test_an_answer_without_a_message_is_worth_another_try(self) -> None:
         with pytest.raises(ModelError) as caught:

@@ -13,7 +13,7 @@ import pytest
 
 import harken
 from harken import load_session
-from harken.agents import Agent, Call, HookAgent, Reply, Request, ScriptedModel, wake
+from harken.agents import Agent, Call, Hook, HookAgent, Moment, Reply, Request, ScriptedModel, wake
 from harken.agents.entries import Window, for_model
 from harken.agents.models import tool_call
 from harken.errors import ModelFailed
@@ -181,6 +181,22 @@ class TestAHookWithoutAModel:
             (hook_id,) = [info.agent_id for info in session.agents.values() if info.role == "hook"]
             assert any("out of order" in str(data) for data in lines(session, agent_id=hook_id)), "the log says so"
             assert "Hello." == say(root, "Hi again.")
+
+    @pytest.mark.parametrize("kind", ["agent", "function"])
+    def test_does_not_have_a_reply_said_twice_after_a_load(self, tmp_path: Path, kind: str) -> None:
+        def fail(moment: Moment) -> None:
+            raise RuntimeError("out of order")
+
+        guard = self.hook("finished") if kind == "agent" else Hook(name="Guard", points=("finished",), function=fail)
+        parts = {"root": {"otherwise": "Hello."}, "Guard": {"otherwise": {"error": "out of order"}}}
+        root, session = open_stage(tmp_path / "log", parts, hooks=[guard])
+        with session:
+            say(root, "Hi.")
+
+        root, session = open_stage(tmp_path / "log", parts, hooks=[guard])
+        with session:
+            assert not root.is_pending
+            assert within(root.resume()) is None
 
     def test_lets_nothing_pass_where_it_guards(self, tmp_path: Path) -> None:
         """The call stays open, is not run unwatched, and is not refused for good because of an outage."""

@@ -128,6 +128,11 @@ def question(moment: Moment, subagents: int) -> str:
     return f"{who} has said:\n\n{moment.text}"
 
 
+def is_review(asked: str) -> bool:
+    """Whether a hook was asked about an utterance, at `finished`."""
+    return asked.partition("\n\n")[0].endswith(" has said:")
+
+
 def subagent_count(agent: Agent) -> int:
     """How many agents hang directly below this one."""
     return len(agent.subagents)

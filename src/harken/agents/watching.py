@@ -29,7 +29,7 @@ from harken.events.verdicts import (
 from harken.log import LoggedString, Session
 
 from .entries import REMARK, Entry, is_utterance
-from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, question, subagent_count
+from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, is_review, question, subagent_count
 from .tools import LoopLock, describe
 
 if TYPE_CHECKING:
@@ -83,8 +83,10 @@ class Watcher:
         """
         if self._is_new:
             return True
-        for (cause, _, _), entry in self._past.items():
+        for (cause, _, asked), entry in self._past.items():
             verdict = self._read(entry) if cause == message_id else None
+            if cause == message_id and verdict is None and is_review(asked):
+                return True  # it failed or said nothing clear, which does not stand in the way
             if isinstance(verdict, Approve):
                 return not verdict.say or any(heard.get("hook") == self.hook_id for heard in behind)
         return False

@@ -19,7 +19,7 @@ from .base import ModelError, Reply, Request, Usage, tool_call
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _TOO_LONG = re.compile(
     r"context.{0,10}(length|window|size)|(prompt|input|request|messages?).{0,20}too (long|large)"
-    r"|too many (input )?tokens|exceeds?.{0,40}(context|token limit)",
+    r"|too many (input )?tokens|exceed.{0,40}(context|token limit)",
     re.IGNORECASE,
 )
 _TIMEOUT = 600.0
@@ -59,7 +59,7 @@ class LiteLLMModel:
         except Exception as problem:
             # Each provider raises its own; LiteLLM's have a status, and what has none is the network's.
             said = f"{type(problem).__name__}: {problem}"
-            too_long = _is_too_long(problem, said)
+            too_long = is_too_long(problem)
             raise ModelError(said, retryable=not too_long and _passing(problem), too_long=too_long) from problem
         return read_answer(answer)
 
@@ -111,11 +111,12 @@ def _passing(problem: Exception) -> bool:
     return status is None or status in _PASSING
 
 
-def _is_too_long(problem: Exception, said: str) -> bool:
+def is_too_long(problem: Exception) -> bool:
+    """Whether a provider refused a request because it is more than the model takes in."""
     if any(kind.__name__ == "ContextWindowExceededError" for kind in type(problem).__mro__):
         return True
     # A provider that LiteLLM does not know so well: a request that was refused, and why.
-    return getattr(problem, "status_code", None) in (400, 413, 422) and _TOO_LONG.search(said) is not None
+    return getattr(problem, "status_code", None) in (400, 413, 422) and _TOO_LONG.search(str(problem)) is not None
 
 
 def _litellm() -> Any:
