@@ -16,6 +16,7 @@ from harken.context.live import live_rest
 from harken.events import Event, Metric, Prompt, Response, System, ToolCall, ToolResult
 from harken.events.cbor import decode_events
 from harken.store.base import SessionRow
+from support.rollouts import THREAD, Rollout
 from support.sessions import ClaudeSession
 
 from .conftest import Import, age
@@ -346,3 +347,56 @@ def test_views_and_numbers_know_what_only_the_recording_has(
     said = [event.content for event in repo.events("aaa") if isinstance(event, Prompt | Response)]
 
     assert ["one", "one!", "two", "two!"] == said
+
+
+class TestFigures:
+    """What a recording tells and the file does not say again, or not yet."""
+
+    def of_codex(self, *turns: int) -> list[Event]:
+        """A recording of Codex: turns, and behind each the total of the thread."""
+        events: list[Event] = []
+        for number in turns:
+            total = Metric(
+                scope="total", api_id=f"codex:{THREAD}", input_tokens=number * 100, output_tokens=number * 11
+            )
+            events += [*turn(f"turn {number}", number * 10), total.replace(message_id=f"end {number}")]
+        return events
+
+    def rollout(self, turns: int, told: int) -> bytes:
+        file = Rollout()
+        for number in range(1, turns + 1):
+            file.user(f"turn {number}").model(f"turn {number}!")
+            if number <= told:
+                file.tokens(number * 100, number * 11)
+        return file.data
+
+    def usage(self, repo: Any) -> tuple[int | None, int | None]:
+        figures = next(iter(repo.stats([THREAD]))).figures
+        return figures.usage.input, figures.usage.output
+
+    @pytest.mark.parametrize(("turns", "told"), [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 3)])
+    def test_a_threads_total_counts_once_however_much_the_file_holds(
+        self, repo: Any, take_in: Import, tmp_path: Path, turns: int, told: int
+    ) -> None:
+        """The recording heard three turns; the file has some of them, and totals of some."""
+        row = SessionRow(session=THREAD, runtime="codex")
+        tracker = Tracker(repo, TrackerSettings(session_id=THREAD, branch=f"live/{THREAD}", row=row))
+        tracker.feed(self.of_codex(1, 2, 3))
+        tracker.close()
+        assert (300, 33) == self.usage(repo)
+        (tmp_path / f"rollout-x-{THREAD}.jsonl").write_bytes(self.rollout(turns, told))
+
+        take_in(tmp_path)
+
+        assert (300, 33) == self.usage(repo)
+
+    def test_a_cost_that_only_the_run_told_is_known(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        (tmp_path / "aaa.jsonl").write_bytes(session.data)
+        record(repo, *turn("one", 1), Metric(cost_usd=0.25, status="success", time=3_000_000))
+        before = next(iter(repo.stats(["aaa"]))).figures.cost_usd_micros
+
+        take_in(tmp_path)
+
+        assert 250_000 == before == next(iter(repo.stats(["aaa"]))).figures.cost_usd_micros

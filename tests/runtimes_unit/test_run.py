@@ -12,6 +12,7 @@ import pytest
 
 import harken
 from harken.events import Error, Event, Metric, Prompt, Response, System, ToolCall, ToolResult
+from support.sessions import ClaudeSession
 from support.stream_lines import SESSION, THREAD, answers, calls, init, item, result, says, step, thread, turn_completed
 
 from .conftest import Bench
@@ -231,6 +232,21 @@ def test_a_sub_agent_has_a_chain_of_its_own(bench: Bench) -> None:
         place = first.spawned_from["commit"]
     assert said(bench.events(place)) == ["go", "Agent"]
     assert (first.spawned_from["session"], first.spawned_from["call_id"]) == (SESSION, "t1")
+
+
+def test_a_crashed_run_that_is_gone_on_with_before_any_import_knows_what_the_program_knows(bench: Bench) -> None:
+    """#27: the program reads its own file, which lacks the end of what the recording heard."""
+    bench.run([init(), says("Half a"), {"die": "SIGKILL"}], "claude-code", "--", "-p", "one")
+    file = ClaudeSession(SESSION)
+    file.prompt("one")
+    folder = bench.folder / ".claude" / "projects" / "x"
+    folder.mkdir(parents=True)
+    (folder / f"{SESSION}.jsonl").write_bytes(file.data)
+
+    bench.run([init(), says("Two!", 2), result("Two!")], "claude-code", "--", "-p", "two", "--resume", SESSION)
+
+    assert ["one", "two", "Two!"] == said(bench.events(SESSION))
+    assert ["one", "Half a"] == said(bench.events(f"{SESSION}~1"))
 
 
 class TestTheWordsOfASubAgent:

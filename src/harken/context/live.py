@@ -14,8 +14,10 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.events import Event, Metric, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events, encode_events
+from harken.events.runs import TOTAL
+from harken.events.tally import Tally
 from harken.formats import find as find_format
 from harken.formats.base import count
 from harken.store.base import Commit, Draft, SessionRow, Store, Writer
@@ -99,7 +101,16 @@ def live_rest(recorded: Sequence[Event], kept: Sequence[Event]) -> LiveRest:
         else:
             rest.append(event)
     said = [event for event in rest if _key(event) is not None]
-    return LiveRest(rest if said else [], bool(said) and any(_is_later(event, said, heard >= 0) for event in behind))
+    if not said:
+        # A program that was killed may have told its totals and not written them down.
+        totals = [*filter(_is_total, recorded)][-1:]
+        told = Tally.of(kept).tokens
+        return LiveRest(totals if totals and Tally.of([*kept, *totals]).tokens != told else [], False)
+    return LiveRest(rest, bool(said) and any(_is_later(event, said, heard >= 0) for event in behind))
+
+
+def _is_total(event: Event) -> bool:
+    return isinstance(event, Metric) and event.scope == TOTAL
 
 
 def _is_later(event: Event, rest: Sequence[Event], aligned: bool) -> bool:

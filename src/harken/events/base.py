@@ -196,6 +196,19 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             cache_write=_plus(self.cache_write, other.cache_write),
         )
 
+    def minus(self, other: Tokens) -> Tokens:
+        """How much more these are; what is unknown here stays so."""
+        return Tokens(
+            input=_minus(self.input, other.input),
+            output=_minus(self.output, other.output),
+            cache_read=_minus(self.cache_read, other.cache_read),
+            cache_write=_minus(self.cache_write, other.cache_write),
+        )
+
+
+def _minus(one: int | None, other: int | None) -> int | None:
+    return None if one is None else max(0, one - (other or 0))
+
 
 def _plus(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else min(one + other, LARGEST_COUNT)

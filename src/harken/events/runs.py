@@ -10,6 +10,7 @@ EMBEDDED = "embedded"
 SO_FAR = "so_far"
 AGENT = "agent"
 AGENTS = "agents"
+TOTAL = "total"
 
 
 class Metric(Event, frozen=True, kw_only=True, gc=False):
@@ -31,7 +32,8 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     """What else the figures are of than one request or a run that ended: `embedded`, a request that another agent's
     record tells of; `so_far`, everything the process has done until now; `agent`, a request of a sub-agent, as the
     stream of the agent that started it tells; `agents`, what the sub-agents of a process used together beyond what
-    their requests told, of which the last report of a `request_id` stands."""
+    their requests told, of which the last report of a `request_id` stands; `total`, everything that the requests of
+    this `api_id` used until now."""
     model: str = ""
     """The model that answered."""
     stop_reason: str = ""

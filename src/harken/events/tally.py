@@ -23,7 +23,7 @@ from .base import LARGEST_COUNT, Event, Tokens, clean
 from .figures import Figures, Prompts
 from .messages import Prompt, Response, System
 from .records import by_record
-from .runs import AGENT, AGENTS, EMBEDDED, SO_FAR, Error, Metric
+from .runs import AGENT, AGENTS, EMBEDDED, SO_FAR, TOTAL, Error, Metric
 from .session import TranscriptEdit
 from .tools import ToolCall, ToolResult
 
@@ -90,6 +90,8 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What the present process has cost so far: each of its reports includes the ones before."""
     agents: dict[str, Tokens] = {}
     """What sub-agents used beyond what their requests tell, by process: it counts where those requests do."""
+    totals: Requests = {}
+    """Running totals by the API id of the requests in them: they count as far as those requests tell less."""
     started: int | None = None
     ended: int | None = None
 
@@ -183,6 +185,10 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.run(metric.tokens, metric.cost_usd)
         elif metric.scope == AGENTS:
             self.agents[_plain(metric.request_id)] = metric.tokens.possible
+        elif metric.scope == TOTAL:
+            told = metric.tokens.possible
+            usage = RequestUsage(told.input, told.output, told.cache_read, told.cache_write)
+            merge_requests(self.totals, {_plain(metric.api_id): usage})
         else:
             told = metric.tokens.possible
             counts = (told.input, told.output, told.cache_read, told.cache_write)
@@ -215,6 +221,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             origins=dict(self.origins),
             tools=dict(self.tools),
             agents=dict(self.agents),
+            totals=dict(self.totals),
             requests={},
         )
 
@@ -230,6 +237,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         """Count another session, file or agent along; a request that both have counts once."""
         self._take_counts(other)
         self.agents |= other.agents
+        merge_requests(self.totals, other.totals)
         if other._run_stands():
             # It has no key that another session could share, and stands in for that session's requests.
             merge_requests(self.requests, {key: usage for key, usage in other.requests.items() if usage.agent})
@@ -271,7 +279,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     def tokens(self) -> Tokens:
         """All tokens; zero where no model was asked, unknown where one answered and nobody counted."""
         total = ((self.runs if self._run_stands() else self._by_request()) + self._by_agents()).possible
-        if total == self.runs == Tokens() and not (self.responses or self.tools or self.requests):
+        if total == self.runs == Tokens() and not (self.responses or self.tools or self.requests or self.totals):
             return NO_TOKENS
         return total
 
@@ -303,7 +311,14 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         )
 
     def _by_request(self) -> Tokens:
-        return _total([*(usage for usage in self.counted().values() if not usage.agent), self.unnamed])
+        told = [usage for usage in self.counted().values() if not usage.agent]
+        return _total([*told, self.unnamed, *map(self._beyond, self.totals)])
+
+    def _beyond(self, api_id: str) -> Tokens:
+        """How much more a running total tells than the requests in it."""
+        told = _total([usage for key, usage in self.requests.items() if key.partition(" ")[0] == api_id])
+        total = self.totals[api_id].tokens
+        return total.minus(told) if (total.output or 0) > (told.output or 0) else Tokens()
 
     def _by_agents(self) -> Tokens:
         told = [usage for usage in self.counted().values() if usage.agent]

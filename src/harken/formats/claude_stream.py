@@ -113,7 +113,7 @@ class ClaudeStreamReader:
         # Newer builds say what the turn added; the totals of a resumed session begin with those before it.
         added = _model_totals(record, "model_usage_since_last_result")
         if added is None and total is not None:
-            added = _difference(total, self._totals)
+            added = total.minus(self._totals)
         self._totals = total or self._totals
         by_main = metric.tokens
         self._used += added or Tokens()
@@ -124,7 +124,7 @@ class ClaudeStreamReader:
         if self._agents and added is not None:
             told = sum(self._agents.values(), self._used_by_main)
             rest = Metric(scope=AGENTS, request_id=self._run)
-            yield rest.with_tokens(_difference(self._used, told))
+            yield rest.with_tokens(self._used.minus(told))
         if record.get("is_error") is True:
             yield Error(message=_text(record, "result") or _text(record, "subtype"))
 
@@ -201,19 +201,6 @@ def _row_tokens(row: Record) -> Tokens:
         cache_read=figure(row.get("cacheReadInputTokens")),
         cache_write=figure(row.get("cacheCreationInputTokens")),
     )
-
-
-def _difference(total: Tokens, before: Tokens) -> Tokens:
-    return Tokens(
-        input=_added(total.input, before.input),
-        output=_added(total.output, before.output),
-        cache_read=_added(total.cache_read, before.cache_read),
-        cache_write=_added(total.cache_write, before.cache_write),
-    )
-
-
-def _added(total: int | None, before: int | None) -> int | None:
-    return None if total is None else max(0, total - (before or 0))
 
 
 def read(data: bytes) -> Iterable[Event]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from harken.events import Error, Event, Metric, Output, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean
+from harken.events.runs import TOTAL
 
 from .codex.usage import tokens_of, totals_of
 from .kit.jsonl import Record, lines, parse, take_apart
@@ -79,14 +80,14 @@ class CodexStreamReader:
         return [Error(message=clean(text_of(record.get("message"))), **fields)]
 
     def _end(self, record: Record, fields: Fields, status: str) -> list[Event]:
-        """A turn's end, and the total of the thread so far: one figure under one key, which grows."""
+        """A turn's end, and the total of the thread so far, which grows."""
         self._open.clear()
         total = totals_of({"info": {"total_token_usage": record.get("usage")}})
         end = Metric(status=status, turn_count=1, **fields)
         if total is None:
             return [end]
         tokens = tokens_of(total)
-        used = Metric(request_id="total", **{**fields, "api_id": f"codex:{self.thread}"}).with_tokens(tokens)
+        used = Metric(scope=TOTAL, **{**fields, "api_id": f"codex:{self.thread}"}).with_tokens(tokens)
         return [used, end.replace(index=used.index + 1)]
 
     def _item(self, record: Record, fields: Fields) -> list[Event] | None:

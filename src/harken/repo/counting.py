@@ -11,7 +11,11 @@ import msgspec
 from harken import ids
 from harken.analytics import SessionTotals, count_records
 from harken.context import file_records, find_remembered, get_session, session_records
+from harken.events import Metric
 from harken.events.figures import Figures
+from harken.events.records import SessionRecord
+from harken.events.runs import SO_FAR
+from harken.events.tally import MICROS
 from harken.store import SessionRow, Store
 
 from .looking import open_file
@@ -126,9 +130,14 @@ def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTota
     records = (
         list(file_records(*open_file(what), str(what))) if isinstance(what, Path) else session_records(store, what)
     )
+    count = count_records(records)
+    if isinstance(what, SessionRow) and what.cost_usd_micros is not None and count.figures.cost_usd_micros is None:
+        # Only a run told what the session cost, and its file does not say it again.
+        told = Metric(cost_usd=what.cost_usd_micros / MICROS, scope=SO_FAR)
+        records = [*records, SessionRecord(events=[told])]
+        count = count_records(records)
     for total in totals:
         total.add(records)
-    count = count_records(records)
     if isinstance(what, Path):
         return SessionFigures(session=str(what), source=str(what), figures=count.figures)
     return SessionFigures(

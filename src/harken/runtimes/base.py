@@ -175,6 +175,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether stdin is a stream of JSON lines rather than text of the prompt."""
     echoes_prompts: bool = False
     """Whether the output repeats prompts that are typed into the running session."""
+    continues: str = ""
+    """The session that the user's words go on with, where they name one."""
     wants_more: bool = False
     """Whether the user asked for the lines that `Launcher.more` makes it print."""
 
@@ -247,8 +249,7 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     asking_session: Callable[[Environment], str] = lambda environ: ""
     """The session of the agent that runs a tool, as the tool's environment tells; empty where it does not."""
     session_files: Callable[[Path, str], Iterable[Path]] = lambda home, session: ()
-    """The files of such a session below the runtime's folder, where its agent has one of its own and says nothing on
-    the stream."""
+    """The files of a session below the runtime's folder."""
 
 
 # -- the whole -------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import msgspec
 
 from harken import clock
 from harken.context import Tracker, turns
+from harken.context.names import LIVE_BRANCH
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.ids import is_safe_name
 from harken.store import Commit, Store
@@ -166,6 +167,7 @@ class _Run:
         try:
             sockets = dict.fromkeys(SOCKETS, str(server.path))
             env = {**self._launch.quiet, **self._launch.more, **self._request.environ, **sockets}
+            self._read_before(self._plan.continues)
             with SignalForwarder() as signals, self._start(program, env) as child:
                 self._child = child
                 signals.forward_to(child.pid)
@@ -326,17 +328,25 @@ class _Run:
 
     def _read_session(self, session: str) -> str:
         """The tip of a sub-agent that has a session of its own, which its file tells and the stream does not."""
-        from .importer import Importer  # few runs have such an agent
-
-        runtime = self._request.runtime
-        files = (
-            self._launch.session_files(runtime.home(self._request.environ), session) if is_safe_name(session) else ()
-        )
-        for _ in Importer(self._store, [runtime], now=self._now).run(files):
-            pass
+        self._read_files(session)
         if (row := self._store.find_session(session)) is None or not row.tip:
             raise NotFound(f"the agent that asks is {session!r}, of which nothing is kept yet", hint="ask again later")
         return self._store.get_commit(row.stand).short
+
+    def _read_files(self, session: str) -> None:
+        """Import the files of a session, as they are now."""
+        from .importer import Importer  # few runs need it
+
+        runtime = self._request.runtime
+        if is_safe_name(session):
+            files = self._launch.session_files(runtime.home(self._request.environ), session)
+            list(Importer(self._store, [runtime], now=self._now).run(files))
+
+    def _read_before(self, session: str) -> None:
+        """Read what the session's file holds before the runtime goes on from it: a recording that nobody compared with
+        the file may know what the runtime does not."""
+        if is_safe_name(session) and self._store.find_name(LIVE_BRANCH + session) is not None:
+            self._recording.ask(lambda recorder: self._read_files(session))
 
     def _finish(self, status: int) -> bool:
         """Record the end; the answer is whether everything is in the store."""

@@ -42,7 +42,7 @@ def test_a_run() -> None:
             cache_read_tokens=150,
             cache_write_tokens=0,
             api_id="codex:01a1decc",
-            request_id="total",
+            scope="total",
         ),
         Metric(status="success", turn_count=1),
     ]

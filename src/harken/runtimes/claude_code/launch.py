@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from harken.errors import BadRequest
@@ -69,6 +70,7 @@ def _plan(words: Sequence[str], resume: str) -> Plan:
         show=_SHOW[asked, verbose],
         typed_lines=said.options.get("--input-format") == "stream-json",
         echoes_prompts="--replay-user-messages" in said.options,
+        continues=said.options.get("--resume") or said.options.get("-r") or "",
         wants_more="--forward-subagent-text" in said.options,
     )
 
@@ -145,6 +147,10 @@ def _told(call: ToolCall) -> str:
     return str(parse(call.input).get("prompt") or "") if call.name in _SUB_AGENT_TOOLS else ""
 
 
+def _session_files(home: Path, session: str) -> list[Path]:
+    return sorted((home / "projects").glob(f"*/{session}.jsonl"))
+
+
 def _command(call: ToolCall) -> str:
     return _text(parse(call.input).get("command")) if call.name == "Bash" else ""
 
@@ -163,6 +169,7 @@ LAUNCH = Launcher(
     typed=_typed,
     told=_told,
     command=_command,
+    session_files=_session_files,
     quiet={
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_TELEMETRY": "1",

@@ -38,9 +38,11 @@ def _plan(words: Sequence[str], resume: str) -> Plan:
     command = plain[0][1] if plain and plain[0][1] in _CONTINUING else ""
     if resume and command:
         raise BadRequest(f"--from says what to continue, and so does `{command}`", hint="leave out one of them")
+    continues = ""
     if command:
         plain = plain[1:]
         if command != "review" and "--last" not in said.options:
+            continues = plain[0][1] if plain and command == "resume" else ""
             plain = plain[1:]
     prompt_at, prompt = plain[0] if plain else (len(words), "")
     arguments = [*words[:start], *([] if "--json" in said.options else ["--json"])]
@@ -49,6 +51,7 @@ def _plan(words: Sequence[str], resume: str) -> Plan:
         arguments=tuple(arguments),
         prompt="" if prompt == "-" else prompt,
         show="stream" if "--json" in said.options else "text",
+        continues=continues,
     )
 
 
