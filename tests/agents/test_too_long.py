@@ -19,7 +19,7 @@ from harken.agents.models import Usage, tool_call
 from harken.errors import ModelFailed
 from harken.events import Tokens
 from harken.events.tally import Tally
-from support.stage import contents, lines, say
+from support.stage import call, contents, lines, open_stage, say
 
 
 class Narrow:
@@ -213,11 +213,34 @@ class TestWhatTheLogSaysOfModels:
             with pytest.raises(ModelFailed):
                 say(root, "go")
 
-            assert ["alias: ModelError: overloaded", "alias: ModelError: bad key"] == [
+            assert ["alias: overloaded", "alias: bad key"] == [
                 data["message"] for data in lines(session, event_type="error", agent_id=root.agent_id)
             ]
             assert "cut off" == asyncio.run(root.resume())
             assert 2 == Tally.of(session.events()).figures().errors
+
+    def test_whatever_a_model_raises_leaves_the_turn_open(self, tmp_path: Path) -> None:
+        """Below a call too: the child's answer is not replaced by an error that the parent goes on with."""
+        parts = {"root": [call("task", name="Ann", prompt="Hello?"), "done"], "Ann": ["I am Ann."]}
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            script = root.model
+
+            class Broken:
+                name = root.language_model
+
+                async def complete(self, request: Request) -> Reply:
+                    if request.name == "Ann":
+                        raise ConnectionResetError("by peer")
+                    return await script.complete(request)
+
+            root.pool.models[root.language_model] = Broken()
+            with pytest.raises(ModelFailed, match="ConnectionResetError: by peer"):
+                say(root, "go")
+            root.pool.models[root.language_model] = script
+
+            assert "done" == asyncio.run(root.resume())
+            assert ["I am Ann."] == contents(root, "tool")
 
     def test_what_a_compaction_cost_and_that_there_was_one(self, tmp_path: Path) -> None:
         root, session = opened(tmp_path / "log", Narrow(100_000))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harken.errors import BadRequest, Conflict, NotFound
+from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Error, Metric
 from harken.events.verdicts import POINTS
 from harken.log import AgentInfo, Session
@@ -164,17 +164,23 @@ class AgentPool:
         return self.models[name]
 
     async def ask(self, agent: Agent, request: Request) -> Reply:
-        """What the model of an agent replies; one that fails in passing is asked again, and each failure is logged."""
-        pauses = self.retries.pauses()
+        """What the model of an agent replies; one that fails in passing is asked again, and each failure is logged.
+
+        Whatever a model raises is its failure (`ModelError`), so that the turn stays open and can be resumed.
+        """
+        model, pauses = agent.model, self.retries.pauses()
         while True:
             try:
-                return await agent.model.complete(request)
+                return await model.complete(request)
             except Exception as problem:
-                told = f"{agent.language_model}: {describe(problem)}"[:MAX_TOLD]
+                failure = problem if isinstance(problem, ModelError) else ModelError(describe(problem))
+                told = f"{agent.language_model}: {failure}"[:MAX_TOLD]
                 self.session.append([Error(agent_id=agent.agent_id, message=told)])
-                pause = next(pauses, None) if isinstance(problem, ModelError) and problem.retryable else None
+                pause = next(pauses, None) if failure.retryable else None
+                if pause is None and isinstance(problem, HarkenError):
+                    raise  # it has a hint
                 if pause is None:
-                    raise
+                    raise failure from problem
             await asyncio.sleep(pause)
 
     def meter(self, agent: Agent, reply: Reply, message_id: str) -> None:
