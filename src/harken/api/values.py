@@ -153,9 +153,10 @@ def shown_fields(shown: Shown) -> dict[str, Any]:
     fields["time"] = stamp(shown.time)
     fields["artifact_ref"] = ids.artifact_ref(shown.artifact)
     fields["names"] = list(shown.names)
-    fields["superseded"] = shown.superseded
+    notes = shown.annotations
+    fields["superseded"] = bool(notes) and shown.superseded
     fields["annotations"] = [
-        NoteAnswer(key=note.key, value=note.value, time=stamp(note.time), who=note.who) for note in shown.annotations
+        NoteAnswer(key=note.key, value=note.value, time=stamp(note.time), who=note.who) for note in notes
     ]
     return fields
 

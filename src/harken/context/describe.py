@@ -48,7 +48,7 @@ def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
             **msgspec.structs.asdict(commit),
             summary=written[commit.id] or lines[commit.id],
             derived=not written[commit.id],
-            names=tuple([name.name for name in names[commit.id]]),
+            names=tuple([name.name for name in names[commit.id]]) if names[commit.id] else (),
             annotations=tuple(said[commit.id]),
         )
         for commit in listed

@@ -123,16 +123,16 @@ def _counts(store: Store, data: bytes | None, artifact: str | None, format: str,
     return weigh_content(format, data or b"", counted=counted)
 
 
+_SAID = frozenset(
+    ("commit_type", "checkpoint", "machine", "template", "principal", "session_id", "ticket_id", "thread_id")
+)
+
+
 def _said(facts: CommitFacts, machine: str) -> dict[str, Any]:
-    """The facts that go into the commit as they are."""
-    texts = ("template", "principal", "session_id", "ticket_id", "thread_id")
-    given = facts.get("machine")
-    return {
-        "commit_type": facts.get("commit_type", "delta"),
-        "checkpoint": facts.get("checkpoint", "explicit"),
-        "machine": machine if given is None else given,
-        **{name: facts.get(name) or "" for name in texts},
-    }
+    """The facts that go into the commit as they are; what is not said is what a draft takes it for."""
+    said = {name: value for name, value in facts.items() if name in _SAID and value is not None}
+    said.setdefault("machine", machine)
+    return said
 
 
 def _check_facts(facts: CommitFacts) -> None:

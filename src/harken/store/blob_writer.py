@@ -64,7 +64,7 @@ class ChangeLog:
             some = self._changes[at : at + _IN_ONE_ROW]
             self.last += len(some)
             row = (self.last, len(some), _pack(some))
-            self._db.do(sql.ADD_CHANGES, (*row, ids.row_sum("changes", row)))
+            self._db.inside(sql.ADD_CHANGES, (*row, ids.row_sum("changes", row)))
         self._changes = []
 
 
@@ -177,7 +177,7 @@ class SqliteBlobWriter:
 
     def _find(self, name: str) -> Row | None:
         """Where an artifact is, or None; most often the index says that it is new."""
-        known = self._db.one(sql.ARTIFACT_ALIKE, (bytes.fromhex(name[:16]),))
+        known = self._db.inside(sql.ARTIFACT_ALIKE, (bytes.fromhex(name[:16]),)).fetchone()
         return None if known is None else self._store.find_artifact(name)
 
     def _place(self, name: str, data: bytes, like: str, found: tuple[Any, ...] | None) -> None:
@@ -227,7 +227,7 @@ class SqliteBlobWriter:
                 fresh.append((*row, ids.row_sum("artifacts", row)))
             start += len(data)
         if len(fresh) == 1:
-            self._db.do(sql.ADD_ARTIFACT, fresh[0])
+            self._db.inside(sql.ADD_ARTIFACT, fresh[0])
         else:
             self._db.many(sql.ADD_ARTIFACT, fresh)
         self._reset_buffer()
@@ -244,7 +244,7 @@ class SqliteBlobWriter:
         slot = 0
         while free and not slot:
             slot = free.pop()
-            if self._db.one(sql.SLOT_IN_USE, (slot,)) is not None:  # somebody was faster
+            if self._db.inside(sql.SLOT_IN_USE, (slot,)).fetchone() is not None:  # somebody was faster
                 slot = 0
         slot = slot or self._new_slot(len(frame.data))
         fill_slot(self._db, slot, frame, self._chain, numbers[0], numbers[-1])
@@ -364,7 +364,7 @@ def add_frame(db: Database, number: int, frame: Frame, prefix: int | None = None
 def fill_slot(db: Database, slot: int, frame: Frame, chain: int, first: int, last: int) -> None:
     """Write a loose frame's row."""
     row = (slot, frame.hash, frame.size, chain, first, last)
-    db.do(sql.FILL_SLOT, (*row, ids.row_sum("loose", row), frame.data))
+    db.inside(sql.FILL_SLOT, (*row, ids.row_sum("loose", row), frame.data))
 
 
 def place_artifact(db: Database, row: tuple[Any, ...], frame: int | None, start: int | None) -> None:

@@ -209,8 +209,9 @@ class SqliteCommits(SqliteBlobs):
     def _located(self, commits: Sequence[str]) -> dict[str, tuple[int, str]]:
         """The row number and the full name of each commit, by the names they were asked by."""
         found = {name: (known[0], name) for name in commits if (known := self._numbers.get(name))}
-        rest = [name for name in commits if name not in found]
-        return found | {name: (row[0], full_name(*row[1:4])) for name, row in self._rows_of(rest).items()}
+        if rest := [name for name in commits if name not in found]:
+            found |= {name: (row[0], full_name(*row[1:4])) for name, row in self._rows_of(rest).items()}
+        return found
 
     def names_of(self, numbers: Iterable[int | None]) -> Names:
         """The full names of commits by their row numbers."""

@@ -93,7 +93,8 @@ class Database:
         self.local = _Held()
         self.closed = False
         self._users = 0
-        self._out = threading.Condition(threading.Lock())
+        self._counting = threading.Lock()
+        self._out = threading.Condition(self._counting)
         self.turns = FairTurns(_CONNECTIONS)
         self._free: list[sqlite3.Connection] = []
         self._connections: set[sqlite3.Connection] = set()
@@ -124,12 +125,12 @@ class Database:
 
     def _enter(self) -> None:
         """Be one of those whom `close` waits for."""
-        with self._out:
+        with self._counting:
             self.check_open()
             self._users += 1
 
     def _leave(self) -> None:
-        with self._out:
+        with self._counting:
             self._users -= 1
             if self.closed:  # somebody waits for us to go
                 self._out.notify_all()
@@ -144,11 +145,10 @@ class Database:
         if not self.turns.acquire(self.timeout):
             raise Locked(f"no connection to {self.path} came free", hint="try again when others are done")
         try:
-            return self._free.pop()
-        except IndexError:
-            pass
-        try:
-            return self._connect()
+            try:
+                return self._free.pop()
+            except IndexError:
+                return self._connect()
         except BaseException:
             self.turns.release()
             raise
@@ -261,8 +261,7 @@ class Database:
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row, or None."""
-        found: Row | None = self._run(lambda connection: connection.execute(statement, values).fetchone())
-        return found
+        return next(iter(self.all(statement, values)), None)
 
     def do(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Change something."""
@@ -273,6 +272,16 @@ class Database:
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """The same change for many rows."""
         self._run(lambda connection: connection.executemany(statement, rows).close())
+
+    def inside(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """A statement of the transaction that this thread is inside of, with the least ado."""
+        if self.forked:
+            self.check_open()
+        try:
+            found: sqlite3.Cursor = self.local.connection.execute(statement, values)
+            return found
+        except ERRORS as error:
+            raise explain(error, self.path) from error
 
     def rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows of the answer a few at a time, inside a snapshot or a transaction."""

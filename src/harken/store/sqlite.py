@@ -140,7 +140,10 @@ class SqliteStore(SqliteCommits):
         of the commit stands in the place of its number."""
         located = self._located(commits)
         found: dict[int, list[Row]] = {number: [] for number, _ in located.values()}
-        for raw in self.db.all(statement, (listed(found),)):
+        rows = self.db.all(statement, (listed(found),))
+        if not rows:  # of most commits nothing is said
+            return {name: [] for name in located}
+        for raw in rows:
             row = checked(table, raw)
             found[row[1]].append(row)
         return {name: [(row[0], own, *row[2:]) for row in found[number]] for name, (number, own) in located.items()}

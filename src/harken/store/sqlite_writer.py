@@ -172,7 +172,7 @@ class SqliteWriter(SqliteEvictor):
         name = values.commit_name(draft, created_at)
         seal = values.seal_of(draft, created_at, parent[1] if parent else "")
         behind = parent[0] + 1 if parent else None
-        alike, taken = self._db.one(sql.COMMIT_ALIKE, (*_near(name), behind)) or (0, 0)
+        alike, taken = self._db.inside(sql.COMMIT_ALIKE, (*_near(name), behind)).fetchone()
         full, digits = name, ids.COMMIT_SHORT
         if alike:
             self.note_rows()  # a sum is over the name of the artifact, whose row may not be there yet
@@ -190,7 +190,7 @@ class SqliteWriter(SqliteEvictor):
             place, fork = behind, None
         shown = digits if digits != ids.COMMIT_SHORT else None
         row = self._row(draft, full, seal, shown, place, fork)
-        self._db.do(sql.ADD_COMMIT, (*row[:6], artifact, *row[7:], ids.row_sum("commits", row)))
+        self._db.inside(sql.ADD_COMMIT, (*row[:6], artifact, *row[7:], ids.row_sum("commits", row)))
         self._note(draft, place)
         self._known[full] = (place, seal)
         short = ids.commit_ref(full, digits)
@@ -228,7 +228,7 @@ class SqliteWriter(SqliteEvictor):
             draft.message_count,
             draft.token_count,
             int(draft.approximate),
-            values.links_text(draft.spawned_from, draft.forked_from) or None,
+            _links_text(draft.spawned_from, draft.forked_from) or None,
         )
 
     def _note(self, draft: Draft, number: int) -> None:
@@ -275,7 +275,7 @@ class SqliteWriter(SqliteEvictor):
         self.note_rows()  # the sum is over the name of the artifact, whose row may not be there yet
         number = self._number(commit)
         (row,) = self._store.rows_at("commits", sql.COMMITS_AT, [number])
-        links = values.links_text(spawned_from, forked_from) or None
+        links = _links_text(spawned_from, forked_from) or None
         if links != row[13]:
             self._db.do(sql.SET_LINKS, (links, ids.row_sum("commits", (*row[:13], links)), number))
             self._changes.add("link", number)
@@ -351,7 +351,7 @@ class SqliteWriter(SqliteEvictor):
         total = ids.row_sum("sessions", kept)
         if known and (known[7], known[10]) == (kept[7], kept[10]):
             # No indexed column changes (the session, its parent, its source), so no index is written.
-            self._db.do(sql.SET_SESSION, (*kept[2:7], *kept[8:10], *kept[11:], total, number))
+            self._db.inside(sql.SET_SESSION, (*kept[2:7], *kept[8:10], *kept[11:], total, number))
         else:
             self._db.do(sql.SAVE_SESSION, (*kept, total))
         self._changes.add("session", number)
@@ -384,6 +384,14 @@ class SqliteWriter(SqliteEvictor):
 def _texts(values: tuple[str, ...]) -> tuple[str | bytes, ...]:
     """`text` of several."""
     return values if "".join(values).isascii() else tuple(map(text, values))
+
+
+def _links_text(spawned_from: dict[str, Any] | None, forked_from: str) -> str:
+    """`spawned_from` and `forked_from` in the one spelling that is kept and summed; empty where there is neither."""
+    links: dict[str, object] = {"forked_from": forked_from} if forked_from else {}
+    if spawned_from is not None:
+        links["spawned_from"] = spawned_from
+    return msgspec.json.encode(links, order="deterministic").decode() if links else ""
 
 
 def _near(name: str) -> tuple[bytes, bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from operator import contains
+from operator import attrgetter, contains
 from typing import Any, TypeVar
 
 import msgspec
@@ -197,11 +197,13 @@ FULL = ids.COMMIT_FULL
 _SESSION_NUMBERS = ("started", "ended", "messages", "cost_usd_micros")
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _STRENGTH = {"ephemeral": 0, "default": 1, "replicate": 2, "pin": 3}
+_draft_texts = attrgetter(*(name for name, kind in Draft.__annotations__.items() if kind == "str"))
 
 
 def check_draft(draft: Draft) -> Draft:
     """The draft, if a commit can be made of it."""
-    _check_fields(draft, Draft)
+    if {*map(type, _draft_texts(draft))} != {str} or type(draft.approximate) is not bool:
+        _check_fields(draft, Draft)
     if draft.commit_type not in COMMIT_TYPES:
         raise BadRequest(f"no commit type {draft.commit_type!r}", hint=f"one of {', '.join(COMMIT_TYPES)}")
     if draft.checkpoint not in CHECKPOINTS:
@@ -272,16 +274,6 @@ def seal_of(draft: Draft, created_at: str, parent_seal: str) -> str:
     )
 
 
-def links_text(spawned_from: dict[str, Any] | None, forked_from: str) -> str:
-    """`spawned_from` and `forked_from` in the one spelling that is kept and summed; empty where there is neither."""
-    links: dict[str, object] = {}
-    if forked_from:
-        links["forked_from"] = forked_from
-    if spawned_from is not None:
-        links["spawned_from"] = spawned_from
-    return msgspec.json.encode(links, order="deterministic").decode() if links else ""
-
-
 def to_commit(draft: Draft, *, id: str, seal: str, short: str, created_at: str) -> Commit:
     """The draft with the names the store worked out."""
     return Commit(**msgspec.structs.asdict(draft), id=id, seal=seal, short=short, created_at=created_at)
@@ -350,6 +342,9 @@ def check_name(name: str) -> None:
 # -- arguments --------------------------------------------------------------------------------------------------------
 
 
+_WHOLE = {str, bytes, type(None)}  # what nobody looks into, though it may be many
+
+
 class ArgumentKind(msgspec.Struct, frozen=True):
     """What may be given for a parameter; `arguments.py` says which annotation means which kind."""
 
@@ -382,7 +377,10 @@ def guarded(
     """The method behind a check of its arguments; `kinds` has them by name, those that need no keyword first. `enter`
     is called before anything else."""
     call, ordered = method.__name__, list(kinds.items())
-    plain = {name: frozenset(() if kind.paths or kind.each else kind.types) for name, kind in kinds.items()}
+    plain = {  # the types whose values need no second look
+        name: frozenset(() if kind.paths else {*kind.types} & _WHOLE if kind.each else kind.types)
+        for name, kind in kinds.items()
+    }
     places = list(plain.values())
 
     @functools.wraps(method)
