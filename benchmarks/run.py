@@ -6,6 +6,7 @@ python benchmarks/run.py log views  some of them
 
 from __future__ import annotations
 
+import compileall
 import importlib.util
 import os
 import platform
@@ -35,6 +36,7 @@ def load(name: str, path: Path) -> ModuleType:
 
 
 def main(out: Callable[[str], object], chosen: list[str]) -> None:
+    compileall.compile_dir(str(HERE.parent / "src"), quiet=1)  # as an installed package is
     out(f"Python {platform.python_version()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start.")
     for module in modules(chosen):
         if hasattr(module, "main"):

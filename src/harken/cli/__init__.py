@@ -11,7 +11,6 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -179,6 +178,8 @@ def _run(words: list[str], *, as_json: bool) -> int:
 
 def _about_file(problem: HarkenError, words: list[str]) -> HarkenError:
     """The error; where a file was named and a REF is wanted, with what to do about that."""
+    from pathlib import Path  # help and a version need none
+
     for word in words:
         if problem.code == "not_found" and str(problem).endswith(repr(word)) and Path(word).is_file():
             problem.hint = f"it is a file; `harken import {word}` brings its session into the store"

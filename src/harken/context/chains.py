@@ -134,7 +134,7 @@ def _draft(facts: Draft, delta: Delta, *, artifact: str, parent: str, time: int,
 
 # -- what a session's row remembers of its sources -------------------------------------------------------------------
 
-VERSION = 2
+VERSION = 3
 LONG = 2 << 10
 """A memory of as many bytes is compressed."""
 LARGEST = 1 << 30
@@ -239,10 +239,10 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             first=facts.fingerprint[0] if facts.fingerprint else self.first,
         )
 
-    @property
-    def tells(self) -> tuple[object, ...]:
-        """What it says of others, by which they may find where they come from."""
-        return self.calls, self.makers, self.asks
+    def tells_beyond(self, known: SourceMemory | None) -> bool:
+        """Whether it says more of others than it did, by which they may find where they come from."""
+        before = known or SourceMemory()
+        return (self.calls, self.makers, self.asks) != (before.calls, before.makers, before.asks)
 
     def with_links(self, other: SourceMemory) -> SourceMemory:
         """The memory with the links of another one."""
@@ -253,12 +253,23 @@ Sources = dict[str, SourceMemory]
 """The memories of a session's sources, by their paths."""
 
 
+class SourceStamp(msgspec.Struct, frozen=True, array_like=True):
+    """What has to be known of a source that has not changed: its stamp, when it was read, and by what others are found
+    that copy it, or that it copies."""
+
+    stamp: FileStamp
+    read_at: int
+    first: str = ""
+    copies: str = ""
+    session: str = ""
+
+
 class StampsLine(msgspec.Struct, frozen=True):
-    """The first line of a row's memory: what has to be known of a source that has not changed."""
+    """The first line of a row's memory."""
 
     version: int
-    sources: dict[str, tuple[FileStamp, int]]
-    """By path: its stamp, and when it was read."""
+    sources: dict[str, SourceStamp]
+    """By path."""
 
 
 _pack = zstandard.ZstdCompressor(level=3).compress
@@ -270,13 +281,13 @@ _decode_sources = msgspec.json.Decoder(Sources).decode
 def remember(sources: Sources) -> bytes:
     """The memory as a session's row holds it: a line of JSON with the stamps, and behind it the rest, compressed where
     it is long. An import with nothing to do reads the line alone."""
-    stamps = StampsLine(VERSION, {path: (known.stamp, known.read_at) for path, known in sources.items()})
+    known = {path: SourceStamp(k.stamp, k.read_at, k.first, k.copies, k.session) for path, k in sources.items()}
     rest = msgspec.json.encode(sources)
-    return msgspec.json.encode(stamps) + b"\n" + (rest if len(rest) < LONG else _pack(rest))
+    return msgspec.json.encode(StampsLine(VERSION, known)) + b"\n" + (rest if len(rest) < LONG else _pack(rest))
 
 
-def recall_stamps(row: SessionRow) -> dict[str, tuple[FileStamp, int]]:
-    """Path to stamp and time of reading, for every source of the session."""
+def recall_stamps(row: SessionRow) -> dict[str, SourceStamp]:
+    """What the first line says of every source of the session, by path."""
     try:
         known = _decode_stamps(row.state[: row.state.index(b"\n")])
         return known.sources if known.version == VERSION else {}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from harken import clock, ids
 from harken.context import chains
-from harken.context.chains import FileStamp, SourceMemory
+from harken.context.chains import FileStamp, SourceMemory, SourceStamp
 from harken.context.names import RESUMED_BRANCH
 from harken.errors import HarkenError
 from harken.store import SessionRow, Store, Writer
@@ -77,7 +77,7 @@ class Importer:
         self.rows = {row.session: row for row in store.sessions()}
         self._session_of: dict[str, str] = {}
         """Source to session."""
-        self._stamps: dict[str, tuple[FileStamp, int]] = {}
+        self._stamps: dict[str, SourceStamp] = {}
         """Source to its stamp and the time it was read."""
         self._inside: dict[str, list[str]] = {}
         """File to the sources inside it: the sessions of a database, the agents of a session's file."""
@@ -178,7 +178,7 @@ class Importer:
         except HarkenError:
             return 0
         known = self._stamps.get(str(path))
-        return 0 if known and known[0] == stamp and not self.verify else stamp.size
+        return 0 if known and known.stamp == stamp and not self.verify else stamp.size
 
     def _since(self, known: SourceMemory | None) -> Resumption | None:
         if known is None or not known.digest or self.verify:
@@ -247,11 +247,13 @@ class Importer:
         known = {self.rows[self._session_of[source]].runtime for source in sources}
         if not sources or known & set(names()) - self.runtimes.keys():  # one that was not asked for is told as such
             return False
-        stamp, read_at = max((self._stamps[source] for source in sources), key=lambda known: known[1])
-        if stamp.is_recent(read_at) or stamp != (stamp_of(file) if sources == [file] else database_stamp(path)):
+        last = max((self._stamps[source] for source in sources), key=lambda known: known.read_at)
+        if last.stamp.is_recent(last.read_at) or last.stamp != (
+            stamp_of(file) if sources == [file] else database_stamp(path)
+        ):
             return False
         rows = {source: self.rows[self._session_of[source]] for source in sources}
-        if file in rows and memory.has_new_side_files(self.runtimes.get(rows[file].runtime), path, read_at):
+        if file in rows and memory.has_new_side_files(self.runtimes.get(rows[file].runtime), path, last.read_at):
             return False
         self._done += [memory.unchanged(self.store, rows[source], source, self._details) for source in sources]
         return True
@@ -336,7 +338,7 @@ class Importer:
                         late.add(item.path)
                     elif part.last:
                         done.append(item)
-                self._link(writer, {item.path: values["saved"] for item, values in reversed(before)}, rows)
+                self._link(writer, {item.name for item, old in before if item.now.tells_beyond(old["saved"])}, rows)
         except BaseException:
             for item, values in reversed(before):
                 item.restore(values)
@@ -350,7 +352,8 @@ class Importer:
 
     def _result(self, item: SourceImport) -> ImportResult:
         row = self.rows[self._session_of[item.path]]
-        item.now = item.now.with_links(chains.recall(row)[item.path])
+        if row is not item.row:  # it was linked since it was kept
+            item.now = item.now.with_links(chains.recall(row)[item.path])
         return item.result(self.store, row)
 
     # -- where sessions come from ------------------------------------------------------------------------------------
@@ -361,11 +364,11 @@ class Importer:
 
         return Linker(self.store, self.runtimes, self._beginnings)
 
-    def _link(self, writer: Writer, before: dict[str, SourceMemory | None], rows: dict[str, SessionRow]) -> None:
-        """Link what this transaction has kept, and whom it may concern. `before` is what rows said of the sources."""
+    def _link(self, writer: Writer, told: set[str], rows: dict[str, SessionRow]) -> None:
+        """Link what this transaction has kept, and whom it may concern. Those in `told` say more of others."""
         for row in rows.values():
             self._beginnings.add(row)
-        told = {row.session for row in rows.values() if row.parent or self._beginnings.concerns_others(row, before)}
+        told |= {row.session for row in rows.values() if row.parent or self._beginnings.relatives(row)}
         told |= {name for name in rows if self.store.find_name(RESUMED_BRANCH + name) is not None}
         if told:
             self._linker.relink(writer, rows, told)

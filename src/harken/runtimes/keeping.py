@@ -45,6 +45,8 @@ class SourceImport:
         """What was known of it before this import."""
         self.saved = known
         """What the row says of it, unless somebody else has written there since."""
+        self.row: SessionRow | None = None
+        """The session's row as it was saved with what it says now."""
         self.now = known or SourceMemory()
         self.made: set[str] = set()
         self.ends: set[str] = set()  # of the session's other sources
@@ -218,7 +220,7 @@ class PartKeeper:
             recorded = self._store.find_name(LIVE_BRANCH + row.session) is not None
             changed = msgspec.structs.replace(changed, live="")
             changed = with_live_rest(self._store, writer, row, changed) if recorded and changed.tip else changed
-        rows[item.name] = writer.save_session(changed, expect=row.version)
+        item.row = rows[item.name] = writer.save_session(changed, expect=row.version)
         return True
 
     # -- which row it is ---------------------------------------------------------------------------------------------

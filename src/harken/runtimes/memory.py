@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ import msgspec
 
 from harken import __version__, ids
 from harken.context import session_records
-from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, remember
+from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, recall_stamps, remember
 from harken.errors import Closed, Corrupt, HarkenError, Locked
 from harken.events.figures import Figures
 from harken.events.tally import Tally
@@ -129,7 +129,7 @@ class Beginnings:
 
     def add(self, row: SessionRow) -> None:
         """Note a session."""
-        for known in recall(row).values() if row.tip and not row.parent else ():
+        for known in recall_stamps(row).values() if row.tip and not row.parent else ():
             if known.first:
                 self._alike.setdefault((row.runtime, known.first), set()).add(row.session)
             if known.copies:
@@ -141,18 +141,10 @@ class Beginnings:
         told = {facts.forked_from} if facts.forked_from else set()
         return [*sorted(told), *sorted(self._alike.get((runtime, first), set()) - told)]
 
-    def concerns_others(self, row: SessionRow, before: Mapping[str, SourceMemory | None]) -> bool:
-        """Whether a session that was kept says more of others than it did, or may copy another. `before` is what its
-        row said of the sources that were kept."""
-        said = {path: known.tells for path, known in before.items() if known is not None}
-        none = SourceMemory().tells
-        fresh = any(known.tells != said.get(path, none) for path, known in recall(row).items())
-        return fresh or bool(self.relatives(row))
-
     def relatives(self, row: SessionRow) -> set[str]:
         """The sessions that a session may copy, or be the original of."""
         found = set(self._copies.get(row.session, ()))
-        for known in recall(row).values():
+        for known in recall_stamps(row).values():
             found |= self._alike.get((row.runtime, known.first), set())
             found |= {known.copies} - {""} | self._copies.get(known.session, set())
         return found - {row.session}
