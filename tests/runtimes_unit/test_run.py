@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import ClassVar
 
@@ -165,11 +166,12 @@ def test_signals_reach_the_runtime(bench: Bench, number: signal.Signals) -> None
 
 
 def test_a_reader_that_has_gone_does_not_stop_the_run(bench: Bench) -> None:
-    steps = [init(), {"touch": "ready"}, {"sleep": 0.3}, says("Hello."), result("Hello.")]
+    steps = [init(), {"touch": "ready"}, {"wait": "gone"}, says("Hello."), result("Hello.")]
     child = bench.start(steps, "claude-code", "--", "-p", "hi", "--output-format", "stream-json", "--verbose")
     assert child.stdout is not None
     bench.wait_for("ready")
     child.stdout.close()
+    (bench.folder / "gone").touch()
     assert child.wait(30) == 0
     assert said(bench.events(LIVE)) == ["hi", "Hello."]
 
@@ -284,11 +286,12 @@ class TestTheWordsOfASubAgent:
 
 
 def test_a_store_that_cannot_be_written_does_not_stop_the_run(bench: Bench) -> None:
-    steps = [init(), {"touch": "ready"}, {"sleep": 0.5}, says("Hello."), result("Hello.")]
+    steps = [init(), {"touch": "ready"}, {"wait": "gone"}, says("Hello."), result("Hello.")]
     child = bench.start(steps, "claude-code", "--", "-p", "hi")
     bench.wait_for("ready")
     for path in bench.folder.glob("store.db*"):
         path.unlink()
+    (bench.folder / "gone").touch()
     out, _ = child.communicate(timeout=30)
     assert (child.returncode, out) == (0, "Hello.\n")
 
@@ -296,10 +299,11 @@ def test_a_store_that_cannot_be_written_does_not_stop_the_run(bench: Bench) -> N
 def test_a_wrapper_that_is_killed_leaves_what_it_had_committed(bench: Bench) -> None:
     tools = [{"tool": ["harken", "current-context"]}, {"tool": ["sh", "-c", "echo $HARKEN_CONTEXT_SOCKET > socket"]}]
     steps = [init(), says("Before."), calls("Bash", "t1"), *tools, {"touch": "ready"}]
-    child = bench.start([*steps, {"sleep": 2}], "claude-code", "--", "-p", "hi")
+    child = bench.start([*steps, {"wait": "end"}], "claude-code", "--", "-p", "hi")
     bench.wait_for("ready")
     child.kill()
     child.wait(30)
+    (bench.folder / "end").touch()
     assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash"]
     left = Path((bench.folder / "socket").read_text().strip())
     assert left.exists(), "nobody could take it away"
@@ -309,14 +313,39 @@ def test_a_wrapper_that_is_killed_leaves_what_it_had_committed(bench: Bench) -> 
 
 
 def test_a_turn_is_committed_before_its_tools_have_run_even_if_nobody_asks(bench: Bench) -> None:
-    steps = [init(), says("Before."), calls("Bash", "t1"), {"sleep": 0.5}, {"touch": "ready"}, {"sleep": 2}]
+    steps = [init(), says("Before."), calls("Bash", "t1"), {"touch": "ready"}, {"wait": "end"}]
     child = bench.start(steps, "claude-code", "--", "-p", "hi")
     bench.wait_for("ready")
+    with harken.open(bench.store, create=False) as repo:
+        bench.wait_until(lambda: repo.find_name(LIVE))
     child.kill()
     child.wait(30)
+    (bench.folder / "end").touch()
     assert said(bench.events(LIVE)) == ["hi", "Before.", "Bash"]
     with harken.open(bench.store) as repo:
         assert [commit.checkpoint for commit in repo.history(LIVE)] == ["turn_boundary"]
+
+
+def test_output_without_end_before_a_session_is_known_takes_little_memory(bench: Bench) -> None:
+    """#51: it is kept under a name of its own as it comes; it does not wait for the session."""
+    (bench.folder / "steps.json").write_text(json.dumps([{"lines": [300, 1_000_000]}, *TURN]))
+    program = [sys.executable, "-c", MEASURED, "run", "claude-code", "--", "-p", "hi"]
+    done = subprocess.run(program, env=bench.environment, cwd=bench.folder, capture_output=True, text=True, timeout=120)
+
+    assert (0, "Hello.\n") == (done.returncode, done.stdout)
+    assert int(done.stderr) < 400, "megabytes"
+    with harken.open(bench.store) as repo:
+        assert 2 == len(repo.sessions())
+
+
+MEASURED = """
+import resource, sys
+from harken.cli import main
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+"""
 
 
 HOSTILE = [

@@ -3,10 +3,11 @@
 `install` puts it into a folder as `claude` and `codex`; with that folder first on PATH, `harken run` starts it. Steps:
 
     {"line": {...}}       print an object as a line          {"raw": "text"}     print text as it is
+    {"lines": [how many, how long]}
     {"tool": [argv…]}     run a program, keep its output     {"stderr": "text"}  print on stderr
-    {"stdin": true}       read stdin to its end, keep it     {"sleep": seconds}
+    {"stdin": true}       read stdin to its end, keep it     {"wait": "path"}
     {"await": "SIGTERM"}  wait for a signal, then go on      {"die": "SIGKILL"}  {"exit": status}
-    {"touch": "path"}     make a file, for others to wait on
+    {"touch": "path"}     make a file, for others to wait on; `wait` waits until others have made one
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ def play(steps: list[dict[str, Any]], notes: dict[str, Any]) -> int:
         match what:
             case "line":
                 print(json.dumps(value), flush=True)
+            case "lines":
+                for _ in range(value[0]):
+                    print("x" * value[1], flush=True)
             case "raw":
                 print(value, end="", flush=True)
             case "stderr":
@@ -54,8 +58,10 @@ def play(steps: list[dict[str, Any]], notes: dict[str, Any]) -> int:
                 notes["tools"].append([done.returncode, done.stdout, done.stderr])
             case "stdin":
                 notes["stdin"] = sys.stdin.read()
-            case "sleep":
-                time.sleep(value)
+            case "wait":
+                end = time.monotonic() + 30
+                while not Path(value).exists() and time.monotonic() < end:
+                    time.sleep(0.01)
             case "touch":
                 Path(value).touch()
             case "await":

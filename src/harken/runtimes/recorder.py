@@ -22,6 +22,8 @@ from .base import Launcher, LineOwner
 from .callers import Caller
 
 MAX_AGENTS = 1000
+MAX_UNKEPT = 32 * 1024 * 1024
+"""Bytes of output after which everything is committed, whether a turn has ended or a session is known."""
 AFTER_CALL = 0.05
 AFTER_WORDS = 1.0
 """Seconds of silence after which a message counts as said."""
@@ -99,6 +101,7 @@ class Recorder:
         self._calls: dict[str, _PendingCall] = {}
         self._unsettled: dict[str, bool] = {}
         self._broken = False
+        self._unkept = 0
         self.session = ""
 
     def line(self, line: bytes, found: dict[str, Any]) -> None:
@@ -113,6 +116,9 @@ class Recorder:
                 self._sub_agent(owner.agent, owner.call, events)
             else:
                 self.add(events)
+            self._unkept += len(line)
+            if self._unkept > MAX_UNKEPT:
+                self._keep_all()
 
     def add(self, events: Sequence[Event], agent: str = MAIN) -> None:
         """Record events of an agent; until the session is known they wait."""
@@ -129,6 +135,14 @@ class Recorder:
             with self._never_raising():
                 self._trackers[agent].feed(events, more=True)
                 self._unsettled[agent] = isinstance(_last_said(events), ToolCall)
+
+    def _keep_all(self) -> None:
+        """So much was printed that it cannot wait: where no session is known it gets one of its own."""
+        if not self._trackers:
+            self._begin(self._unnamed)
+        for agent in self._trackers:
+            self.checkpoint("explicit", agent)
+        self._unkept = 0
 
     def checkpoint(self, reason: str, agent: str = MAIN) -> str:
         """Commit everything an agent has heard; the answer is the commit that holds it."""

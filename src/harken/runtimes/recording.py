@@ -23,7 +23,7 @@ PATIENCE = 2.0
 """Seconds without any progress after which nobody waits for the store any longer."""
 ANSWER_TIME = 1.0
 """Seconds a question may wait for the store."""
-BACKLOG = 64 * 1024 * 1024
+BACKLOG = 16 * 1024 * 1024
 """Bytes that may wait to be stored; a runtime that prints faster waits, as long as the store makes progress."""
 
 

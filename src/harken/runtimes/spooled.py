@@ -60,11 +60,11 @@ def _store(store: Store, handle: int, path: Path) -> tuple[str, ...]:
     launch = base.get(header.runtime).launch
     if launch is None:
         raise HarkenError(f"{path} is of {header.runtime}, which cannot be run", hint="is a plug-in missing?")
-    heard: list[tuple[Opening, _Heard]] = []
+    heard: list[_SpooledChain] = []
 
-    def open_tracker(opening: Opening) -> _Heard:
-        heard.append((opening, _Heard()))
-        return heard[-1][1]
+    def open_tracker(opening: Opening) -> _SpooledChain:
+        heard.append(_SpooledChain(store, header, opening))
+        return heard[-1]
 
     problems: list[str] = []
     recorder = Recorder(launch, open_tracker, problems.append, now=lambda: header.started, unnamed=header.session)
@@ -74,55 +74,59 @@ def _store(store: Store, handle: int, path: Path) -> tuple[str, ...]:
         else:
             recorder.line(line, parse(line))
     recorder.end()
-    for opening, agent in heard:
-        _keep(store, header, opening, _not_kept(store, opening.name, agent.events))
+    for chain in heard:
+        chain.close()
     if problems:
         hint = "it stays where it is; what could be read of it is stored"
         raise HarkenError(f"{path} could not be read to its end: {problems[0]}", hint=hint)
-    return tuple(dict.fromkeys(opening.name for opening, _ in heard))
+    return tuple(dict.fromkeys(chain.name for chain in heard))
 
 
-class _Heard:
-    """Takes what an agent's tracker would be given."""
+class _SpooledChain:
+    """The tracker of an agent, given what the store does not have of it: the run may have stored its beginning."""
 
-    current = ""
-    pending = 0
+    def __init__(self, store: Store, header: SpoolHeader, opening: Opening) -> None:
+        self.name = opening.name
+        self._told: list[str] = []
+        branch = store.find_name(LIVE_BRANCH + opening.name)
+        self._there = Counter(map(encode_event, recorded_events(store, branch.target)[0]) if branch is not None else ())
+        row = find_session(store, opening.name)
+        file = store.get_commit(row.tip) if row is not None and row.source and row.tip else None
+        self._in_file = None if file is None else kept_events(store, file)
+        """What the session's file holds, where that was imported meanwhile: the rest is known at the end."""
+        self._held: list[Event] = []
+        self._tracker = track(store, opening, header.facts, warn=self._told.append, now=lambda: header.started)
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
+    @property
+    def current(self) -> str:
+        return self._tracker.current
+
+    @property
+    def pending(self) -> int:
+        return self._tracker.pending
 
     def feed(self, events: Sequence[Event], *, more: bool = False) -> None:
-        self.events += events
+        left = [event for event in events if self._is_new(event)]
+        if self._in_file is None:
+            self._tracker.feed(left, more=more)
+        else:
+            self._held += left
 
     def checkpoint(self, reason: str) -> None:
-        pass
+        self._tracker.checkpoint(reason)
 
-
-def _not_kept(store: Store, session: str, events: Sequence[Event]) -> list[Event]:
-    """What the store does not have of an agent: the run may have stored its beginning, and an import its file."""
-    name = store.find_name(LIVE_BRANCH + session)
-    there = Counter(map(encode_event, recorded_events(store, name.target)[0])) if name is not None else Counter()
-    left = []
-    for event in events:
+    def _is_new(self, event: Event) -> bool:
         key = encode_event(event)
-        if there[key]:
-            there[key] -= 1
-        else:
-            left.append(event)
-    row = find_session(store, session)
-    if row is not None and row.source and row.tip:
-        return live_rest(left, kept_events(store, store.get_commit(row.tip))).events
-    return left
+        known = self._there[key] > 0
+        self._there[key] -= known
+        return not known
 
-
-def _keep(store: Store, header: SpoolHeader, opening: Opening, events: Sequence[Event]) -> None:
-    if not events:
-        return
-    told: list[str] = []
-    tracker = track(store, opening, header.facts, warn=told.append, now=lambda: header.started)
-    tracker.feed(events, more=True)
-    try:
-        tracker.close()
-    except HarkenError as problem:
-        hint = "the next command that writes tries again"
-        raise HarkenError(f"{problem}: {told[-1]}" if told else str(problem), hint=hint) from problem
+    def close(self) -> None:
+        """Store the rest; the spool stays where that cannot be."""
+        if self._in_file is not None:
+            self._tracker.feed(live_rest(self._held, self._in_file).events, more=True)
+        try:
+            self._tracker.close()
+        except HarkenError as problem:
+            why = f"{problem}: {self._told[-1]}" if self._told else str(problem)
+            raise HarkenError(why, hint="the next command that writes tries again") from problem
