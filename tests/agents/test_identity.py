@@ -36,6 +36,19 @@ class TestMadeByHand:
             assert {"Jack": jack} == dict(root.subagents)
             assert "I am Jack." == say(jack, "Who are you?")
 
+    def test_its_own_model_comes_before_that_of_the_load(self, tmp_path: Path) -> None:
+        root, session = load_session(tmp_path / "log", language_model=scripted("all", "all"))
+        with session:
+            root.pool.models["scripted:jack"] = scripted("jack", "I am Jack.")
+            jack, other = Agent(session), Agent(session)
+            asked = root.harken("Make them.")
+            session.log_agent_created(jack.agent_id, cause=asked, name="Jack", language_model="scripted:jack")
+            session.log_agent_created(other.agent_id, cause=asked, name="Other")
+
+            assert ("I am Jack.", "all") == (say(jack, "Who are you?"), say(other, "And you?"))
+            load_session(session, language_model=scripted("new", "new"))
+            assert {"new"} == {say(agent, "again") for agent in (root, jack, other)}
+
     def test_inside_a_batch_too(self, tmp_path: Path) -> None:
         with Session(tmp_path / "log") as session:
             root = Agent(session)

@@ -72,6 +72,7 @@ class Agent:
                 self.pool.check_name(name, below=self._parent_id)
             self._transcript = opening(session, system_prompt, messages(init_prompt))
             self._unlogged = len(self._transcript)
+            self.pool.made.add(self.agent_id)
         self.turns = sum(1 for entry in self._transcript if entry.get("role") == "assistant")
         """How many messages it has produced, compacted ones included."""
         self.pool.add(self)
@@ -165,7 +166,9 @@ class Agent:
     @property
     def language_model(self) -> str:
         """The name of its model. A change is logged, so that a load knows of it."""
-        found = self.pool.chosen.get(self.agent_id) or self.pool.language_model
+        found = self.pool.chosen.get(self.agent_id)
+        if found is None and (self.info is None or self.agent_id not in self.pool.made):
+            found = self.pool.language_model
         if found is None and self.info is not None:
             found = self.info.language_model
         return found or (self.parent.language_model if self.parent is not None else DEFAULT_MODEL)

@@ -56,6 +56,7 @@ def load_session(
         pool.language_model = language_model
         if language_model is not None:
             pool.chosen.clear()
+            pool.made.clear()
         fresh = _fresh(session, given)
         pool.hooks = {hook.name: hook for hook in given if isinstance(hook, Hook)}
         root = _root(pool, system_prompt, name, by_name(tools))

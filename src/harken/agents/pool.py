@@ -92,6 +92,8 @@ class AgentPool:
         """A model that stands for every agent, whatever the log says."""
         self.chosen: dict[str, str] = {}
         """The models that agents were given one by one in this process, by agent id; they come before all others."""
+        self.made: set[str] = set()
+        """The agents that were made in this process since the last load: these have the model they were logged with."""
         self.retries = Retries()
         self.window: int | None = None
         """How many tokens an agent may be shown before it makes room; None: as many as its model says it takes."""
