@@ -172,7 +172,8 @@ class SqliteBlobWriter:
             if found is None or (found[2] is None and not self._store.has(name)):
                 self._place(name, data, like, found)
                 self._changes.add("artifact", self._numbers[name])
-        self._keep_for(name, policy, expires, new=found is None and number is None)
+        if found is None or policy != "default" or found[5] == "ephemeral":  # no other policy is weaker
+            self._keep_for(name, policy, expires, new=found is None and number is None)
         return name
 
     def _find(self, name: str) -> Row | None:
