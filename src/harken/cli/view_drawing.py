@@ -248,7 +248,7 @@ class Painter:
             yield from self.row("arrived in a tool result as", indent=2)
             yield from self.words(one.heard, 4)
             return
-        verbs = {"blocked": "wanted", "withheld": "would have said", "sent back": "had said"}
+        verbs = {"blocked": "wanted", "withheld": "said", "sent back": "had said"}
         heard = one.kind == "blocked" and one.speaker != one.agent_id
         yield from self.row(self.who(one.agent_id), "was asked" if heard else verbs[one.kind], indent=2)
         yield from self.words(one.said, 4)
