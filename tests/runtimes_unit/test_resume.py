@@ -377,6 +377,33 @@ def test_exec_becomes_the_runtime_in_the_folder_that_was_named(bench: Bench) -> 
     assert bench.notes["cwd"] == str(bench.folder)
 
 
+def test_the_hint_where_the_program_is_missing_names_the_folder(bench: Bench) -> None:
+    """#51"""
+    ref = kept_session(bench, "codex")
+    other = bench.folder / "a folder"
+    other.mkdir()
+    environ = bench.environment | {"PATH": "/nowhere"}
+    argv = [sys.executable, "-m", "harken", "resume", ref, "--in", "codex", "--exec", "--cwd", str(other)]
+    done = subprocess.run(argv, env=environ, cwd=bench.folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3
+    assert f"hint: when it is: cd '{other}' && codex resume " in done.stderr
+
+
+@pytest.mark.parametrize("words", [("resume", "REF", "--in", "codex"), ("run", "codex", "--", "exec", "x")])
+def test_a_working_folder_that_was_removed_is_said_to_be(bench: Bench, words: tuple[str, ...]) -> None:
+    """#51"""
+    ref = kept_session(bench, "codex")
+    command = [sys.executable, "-m", "harken", *(ref if word == "REF" else word for word in words)]
+    gone = bench.folder / "gone"
+    gone.mkdir()
+    script = 'cd gone && rmdir ../gone && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *command], env=bench.environment, cwd=bench.folder, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "error: the working folder is not there any more\nhint: change to a folder that is\n"
+
+
 @pytest.mark.parametrize(
     ("words", "status"), [(["nothing", "--in", "codex"], 3), (["x", "--in", "vim"], 2), (["x"], 2)]
 )

@@ -336,6 +336,7 @@ def test_output_without_end_before_a_session_is_known_takes_little_memory(bench:
     assert int(done.stderr) < 400, "megabytes"
     with harken.open(bench.store) as repo:
         assert 2 == len(repo.sessions())
+    assert ["hi", "Hello."] == said(bench.events(LIVE))
 
 
 MEASURED = """

@@ -13,7 +13,7 @@ from harken.errors import HarkenError, NotFound
 
 from . import completing, ui
 from .options import REF, change_repo, json_option
-from .runtimes import RuntimeName, environment
+from .runtimes import RuntimeName, environment, working_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,7 @@ def resume_command(
     request = ResumeRequest(
         ref=ref,
         runtime=runtime,
-        cwd=str(cwd or Path.cwd()),
+        cwd=str(cwd or working_folder()),
         home=None if home is None else str(home),
         environ=environment(),
     )
@@ -83,13 +83,18 @@ def _spelled(done: ResumeAnswer) -> str:
     """The commands as one would type them."""
     setting = "".join(f"{name}={shlex.quote(value)} " for name, value in done.environment.items())
     said = " && ".join(setting + shlex.join(command) for command in (*done.prepare, done.command))
-    return said if done.cwd == str(Path.cwd()) else f"cd {shlex.quote(done.cwd)} && {said}"
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:  # it was removed, and the program goes elsewhere
+        here = ""
+    return said if done.cwd == here else f"cd {shlex.quote(done.cwd)} && {said}"
 
 
 def _become(done: ResumeAnswer) -> None:
     """Turn into the runtime, in the folder it should think it is in."""
     import subprocess
 
+    spelled = _spelled(done)  # from here; afterwards we are there
     os.chdir(done.cwd)
     env = dict(os.environ) | done.environment
     program = done.command[0]
@@ -104,4 +109,4 @@ def _become(done: ResumeAnswer) -> None:
         program = done.command[0]
         os.execvpe(program, done.command, env)  # noqa: S606 (named above)
     except FileNotFoundError:
-        raise NotFound(f"{program!r} is not on PATH", hint=f"when it is: {_spelled(done)}") from None
+        raise NotFound(f"{program!r} is not on PATH", hint=f"when it is: {spelled}") from None

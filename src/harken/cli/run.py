@@ -11,7 +11,7 @@ import click
 from . import completing, ui
 from .options import REF, make_repo_for_run, report_spools
 from .resume import show_losses
-from .runtimes import RuntimeName, environment
+from .runtimes import RuntimeName, environment, working_folder
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -77,7 +77,7 @@ def run_command(
     request = RunRequest(
         runtime=runtime,
         words=words,
-        cwd=str(Path.cwd()),
+        cwd=str(working_folder()),
         environ=_environment(),
         ref=ref or "",
         principal=principal,

@@ -54,6 +54,16 @@ def warn_of_plugins() -> None:
             ui.warn(one.problem)
 
 
+def working_folder() -> Path:
+    """The folder that the command was started in; somebody may have removed it meanwhile."""
+    from harken.errors import NotFound
+
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise NotFound("the working folder is not there any more", hint="change to a folder that is") from None
+
+
 def environment() -> dict[str, str]:
     """The environment, with a home folder in it even where only the user's account has one."""
     return {"HOME": str(Path.home()), **os.environ}

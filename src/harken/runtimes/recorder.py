@@ -139,7 +139,10 @@ class Recorder:
     def _keep_all(self) -> None:
         """So much was printed that it cannot wait: where no session is known it gets one of its own."""
         if not self._trackers:
+            prompts = [event for event in self._waiting if isinstance(event, Prompt)]
             self._begin(self._unnamed)
+            # They belong to the session that is still to be named.
+            self._waiting += prompts
         for agent in self._trackers:
             self.checkpoint("explicit", agent)
         self._unkept = 0
@@ -192,6 +195,8 @@ class Recorder:
         """The run is over: what waited for a session gets one of its own, and the rest is committed."""
         if not self._trackers and self._waiting:
             self._begin(self._unnamed)
+        elif self.session == self._unnamed:
+            self._waiting.clear()  # no session was named, so the prompts are where they were kept
         for agent in self._trackers:
             self.checkpoint("session_end", agent)
 
