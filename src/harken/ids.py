@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -171,9 +172,10 @@ def file_around(source: str) -> str:
     return source.rpartition("#")[0]
 
 
-def seal(fields: Iterable[str | None]) -> str:
-    """The seal over a commit's immutable fields: each is length-prefixed, so that no two lists look alike."""
-    return blake3(_listed(fields), key=_SEAL).hexdigest()
+def seal(fields: Iterable[str | None], more: tuple[str | None, ...] = ()) -> str:
+    """The seal over a commit's immutable fields: each is length-prefixed, so that no two lists look alike. `more` are
+    the last of them, which many commits share."""
+    return blake3(_listed(fields) + _listed_once(more), key=_SEAL).hexdigest()
 
 
 def row_sum(table: str, row: Iterable[str | bytes | int | None]) -> bytes:
@@ -200,6 +202,11 @@ def _listed(fields: Iterable[str | None]) -> bytes:
     items = tuple(fields)
     text = "".join(["-;" if field is None else f"{len(field)}:{field};" for field in items])
     return text.encode() if text.isascii() else b"".join(map(_item, items))
+
+
+@lru_cache(maxsize=256)
+def _listed_once(fields: tuple[str | None, ...]) -> bytes:
+    return _listed(fields)
 
 
 def _item(text: str | None) -> bytes:

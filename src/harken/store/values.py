@@ -257,21 +257,9 @@ def seal_of(draft: Draft, created_at: str, parent_seal: str) -> str:
 
     Outside: who, where and the exact time (another principal may see the same commit), links to other sessions
     (found later, from other files), and counts (derived: a better reader may count otherwise)."""
-    return ids.seal(
-        (
-            "1",
-            draft.artifact,
-            parent_seal,
-            created_at,
-            draft.template,
-            draft.format,
-            draft.commit_type,
-            draft.checkpoint,
-            draft.session_id,
-            draft.ticket_id,
-            draft.thread_id,
-        )
-    )
+    what = (draft.template, draft.format, draft.commit_type, draft.checkpoint)
+    whose = (draft.session_id, draft.ticket_id, draft.thread_id)
+    return ids.seal(("1", draft.artifact, parent_seal, created_at), (*what, *whose))
 
 
 def to_commit(draft: Draft, *, id: str, seal: str, short: str, created_at: str) -> Commit:

@@ -157,7 +157,8 @@ class Splitter:
             now.main = True
         if not (side and now.main):
             now.last_id = identity
-        for block in line.blocks():
+        content = line.message.content if line.message is not None else None
+        for block in content if isinstance(content, list) else ():
             if block.type == "tool_use" and block.id:
                 self._waiting.add(block.id)
 
