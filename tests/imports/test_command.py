@@ -175,3 +175,16 @@ def test_a_session_whose_first_line_is_long_is_recognised(tmp_path: Path) -> Non
     done = run(tmp_path, "import", str(tmp_path / "aaa.jsonl"))
 
     assert "new       aaa" in done.stdout
+
+
+def test_a_session_may_have_a_longer_name_than_any_file(tmp_path: Path) -> None:
+    name = "x" * 5000
+    (tmp_path / "aaa.jsonl").write_bytes(conversation(name).data)
+    run(tmp_path, "import", str(tmp_path / "aaa.jsonl"))
+
+    for words in (["stats", name], ["log", name], ["view", "timeline", name], ["agents", name]):
+        done = run(tmp_path, *words)
+
+        assert (0, "") == (done.returncode, done.stderr), words
+    missing = run(tmp_path, "stats", "y" * 5000)
+    assert (3, False) == (missing.returncode, "Traceback" in missing.stderr)

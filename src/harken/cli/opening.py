@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import ui
+from .options import is_there
 
 if TYPE_CHECKING:
     import harken
@@ -17,7 +18,7 @@ def place_of(repo: Repo, word: str) -> dict[str, Any]:
     """The word as requests take it: a file that lies there, else a session in the store."""
     path = Path(word)
     # A folder is no session, but one may be called like a folder.
-    if path.exists() and not (path.is_dir() and repo.sessions(word)):
+    if is_there(word) and not (path.is_dir() and repo.sessions(word)):
         return {"file": word}
     return {"session": word}
 

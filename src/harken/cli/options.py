@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,16 @@ def pass_repo_or_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P
     return _passing(function, _open_beside_files)
 
 
+def is_there(word: str) -> bool:
+    """Whether a file or a folder is called like this; a session may have a longer name than any file."""
+    try:
+        return Path(word).exists()
+    except OSError as problem:
+        if problem.errno != errno.ENAMETOOLONG:
+            raise
+        return False
+
+
 def pass_repo_unless_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
     """Give the command its store; for a SESSION that is a file it is not even looked at, since it may be damaged."""
     return _passing(function, _open_unless_file)
@@ -78,7 +89,7 @@ def _open_unless_file(ctx: click.Context) -> Repo:
     import harken
 
     session = ctx.params.get("session") or ctx.params["words"][0]
-    if Path(session).exists() and not Path(session).is_dir():
+    if is_there(session) and not Path(session).is_dir():
         return harken.open("memory:")
     return _open_beside_files(ctx)
 
@@ -116,7 +127,7 @@ def _open_beside_files(ctx: click.Context) -> Repo:
         return _open(ctx, create=False)
     except NotFound as problem:
         words = [word for value in ctx.params.values() for word in (value if isinstance(value, tuple) else (value,))]
-        if any(isinstance(word, str) and Path(word).exists() for word in words):
+        if any(isinstance(word, str) and is_there(word) for word in words):
             return harken.open("memory:")
         if ctx.find_root().obj is None:  # nobody spoke of a store; it may well be a file that is missing
             hint = "a SESSION is a file, or a session in the store; `harken import` makes one"

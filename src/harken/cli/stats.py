@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from . import completing, ui
-from .options import SESSION, json_option, pass_repo_or_file
+from .options import SESSION, is_there, json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
     from harken.api.base import FiguresAnswer
@@ -41,7 +41,7 @@ def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_jso
     """
     from harken.api.stats import StatsRequest, stats
 
-    files = tuple(word for word in sessions if Path(word).is_file())
+    files = tuple(word for word in sessions if is_there(word) and Path(word).is_file())
     known = tuple(word for word in sessions if word not in files)
     found: list[StatsAnswer | StatsTotal] = []
     for one in stats(repo, StatsRequest(sessions=known, files=files, agents=not no_agents)):
