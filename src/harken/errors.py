@@ -16,11 +16,13 @@ class's name in small letters (`not_found`); under `--json` it is printed with t
   + Poisoned             exit 1  http 500   a write failed; what reached the disk must be read again
   + ModelFailed          exit 1  http 502   the language model did not answer
   + Corrupt              exit 9  http 500   bytes are not what their name says
+    + PartlyCorrupt      exit 9  http 500   some of what was asked for; the error has the rest
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -99,3 +101,11 @@ class Corrupt(HarkenError):
     """Bytes are not what their name says."""
 
     exit_code = 9
+
+
+class PartlyCorrupt(Corrupt):
+    """Some of what was asked for cannot be read; `rest` is what can."""
+
+    def __init__(self, message: str, *, rest: list[Any], hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.rest = rest

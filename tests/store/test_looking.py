@@ -122,6 +122,23 @@ def test_a_store_that_cannot_be_written_to_can_be_backed_up(path, tmp_path):
         shutil.rmtree(copies)
 
 
+def test_what_could_be_collected_can_be_asked_of_a_store_that_cannot_be_written_to(path, monkeypatch):
+    with harken.open(path) as repo:
+        expected = repo.gc(dry_run=True, keep_cache=True)
+    protect(path.parent, file=0o444, around=0o555)
+    before = files_in(path.parent)
+    copies = Path(tempfile.mkdtemp(prefix="harken-copies-"))
+    copies.chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    try:
+        with as_a_user(), harken.open(path) as repo:
+            assert expected == repo.gc(dry_run=True, keep_cache=True)
+        assert [] == os.listdir(copies)
+    finally:
+        shutil.rmtree(copies)
+    assert before == files_in(path.parent)
+
+
 def test_changes_that_are_still_in_the_log_are_seen_or_the_store_is_refused(folder):
     """A copy of a store that was in use, on a medium that cannot be written to."""
     with contextlib.closing(open_store(folder / "live.db")) as live:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harken import clock, ids
-from harken.errors import BadRequest
+from harken.errors import BadRequest, PartlyCorrupt
 from harken.repo import Repo
 from harken.store import SessionRow
 
@@ -83,7 +83,11 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it."""
     since = _instant(request.since)
     resumed = repo.resumed_at()
-    known = repo.sessions(request.prefix)
+    problem = None
+    try:
+        known = repo.sessions(request.prefix)
+    except PartlyCorrupt as found:  # told when the others have been
+        known, problem = found.rest, found
     _check_runtime(request.runtime, known)
     active = {row.session: max(_last(row), resumed.get(row.session, 0)) for row in known}
     rows = [
@@ -117,6 +121,8 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
             thread_id=row.thread_id or None,
             cost_usd_micros=row.cost_usd_micros,
         )
+    if problem is not None:
+        raise problem
 
 
 def _instant(since: str) -> int:

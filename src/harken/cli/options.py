@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_CORRUPT = 9  # the exit code of a command that could only tell of what is left
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line")
 
 
@@ -98,7 +99,7 @@ def _open(ctx: click.Context, *, create: bool) -> Repo:
     """The store that `--store`, HARKEN_STORE or the default names."""
     import harken
 
-    return harken.open(ctx.find_root().obj, create=create)
+    return harken.open(ctx.find_root().obj, create=create, damaged=not create)
 
 
 def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
@@ -138,9 +139,12 @@ def _open_beside_files(ctx: click.Context) -> Repo:
 def _passing(function: Callable[Concatenate[Repo, P], T], open_repo: Callable[[click.Context], Repo]) -> Callable[P, T]:
     @click.pass_context
     @functools.wraps(function)
-    def wrapper(ctx: click.Context, /, *args: Any, **kwargs: Any) -> T:
+    def wrapper(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
         repo = open_repo(ctx)
         ctx.call_on_close(repo.close)
-        return ctx.invoke(function, repo, *args, **kwargs)
+        if repo.damage:
+            ui.warn(f"{repo.damage}; this is what is left of it (`harken fsck --repair` saves that)")
+        answer = ctx.invoke(function, repo, *args, **kwargs)
+        return answer or _CORRUPT if repo.damage else answer
 
     return wrapper

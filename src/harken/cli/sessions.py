@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harken import clock
+from harken.errors import PartlyCorrupt
 
 from . import completing, ui
 from .commits import excerpt, when
@@ -81,7 +82,11 @@ def sessions_command(repo: Repo, prefix: str, runtime: str, top: bool, since: st
         for one in found:
             ui.json_line(one)
         return
-    rows = list(found)
+    rows, problem = list["SessionAnswer"](), None
+    try:
+        rows.extend(found)
+    except PartlyCorrupt as error:
+        problem = error
     narrow = 0 < ui.width() < NARROW
     short = _shortened([row.session for row in rows if not row.parent]) if narrow else {}
     for row in rows:
@@ -90,6 +95,8 @@ def sessions_command(repo: Repo, prefix: str, runtime: str, top: bool, since: st
         ui.note("no such sessions; `harken sessions` lists all")
     elif not rows:
         ui.note("no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` imports some"))
+    if problem is not None:
+        raise problem
 
 
 def _wide(row: SessionAnswer) -> list[str]:

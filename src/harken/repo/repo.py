@@ -332,13 +332,18 @@ class Repo(Naming, Upkeep):
 
 
 def open(
-    path_or_url: str | os.PathLike[str] | None = None, *, create: bool = True, clock: clocks.Clock = clocks.now
+    path_or_url: str | os.PathLike[str] | None = None,
+    *,
+    create: bool = True,
+    damaged: bool = False,
+    clock: clocks.Clock = clocks.now,
 ) -> Repo:
     """Open the store at a path or URL; without one, the user's own.
 
-    One that is not there is made, or with `create=False` is `NotFound`."""
+    One that is not there is made, or with `create=False` is `NotFound`. One that cannot be read through is `Corrupt`;
+    with `damaged=True` what is left of it can be looked at, and `repo.damage` says what is wrong."""
     where = default_location() if path_or_url is None else path_or_url
-    return Repo(open_store(where, create=create), clock=clock)
+    return Repo(open_store(where, create=create, damaged=damaged), clock=clock)
 
 
 def _imported(

@@ -21,7 +21,7 @@ import msgspec
 from harken import __version__, ids
 from harken.context import session_records
 from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, recall_stamps, remember
-from harken.errors import Closed, Corrupt, HarkenError, Locked
+from harken.errors import Closed, Corrupt, HarkenError, Locked, PartlyCorrupt
 from harken.events.figures import Figures
 from harken.events.tally import Tally
 from harken.formats.facts import FileFacts
@@ -115,6 +115,14 @@ def _is_there(source: str) -> bool:
 def top_of(row: SessionRow) -> str:
     """The session that a family of agents is named after: the row's own, where it is no agent's."""
     return row.session.removesuffix(f"/{row.agent}") if row.agent else row.session
+
+
+def known_sessions(store: Store) -> list[SessionRow]:
+    """The sessions that can be read; whoever meets one of the others is told, and the rest goes on."""
+    try:
+        return store.sessions()
+    except PartlyCorrupt as problem:
+        return problem.rest
 
 
 class Beginnings:

@@ -8,10 +8,13 @@ evicted, oldest first, until the rest fits; a pinned one never.
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harken import clock
+from harken.errors import HarkenError
 
 from . import sql
 from .blob_writer import add_frame, place_artifact
@@ -43,6 +46,8 @@ def collect(
     needed: Iterable[str],
 ) -> GcReport:
     """Remove what nothing needs."""
+    if dry_run and not store.db.writable:
+        return _rehearsed_elsewhere(store, now, keep_cache=keep_cache, limit=limit, backing=backing, needed=needed)
     if not dry_run:
         store.pack()
     collector = _Collector(store, GcReport(dry_run=dry_run), clock.now() if now is None else now)
@@ -55,6 +60,24 @@ def collect(
         if not keep_cache:
             store.derived.clear()
         report.pages = store.packer.release_room(at_least=1, at_most=1 << 40)
+    return report
+
+
+def _rehearsed_elsewhere(store: SqliteStore, now: int | None, **what: Any) -> GcReport:
+    """What would be removed from a store that can only be read, found in a copy of it that is thrown away."""
+    from .sqlite import SqliteStore
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="harken-gc-") as folder:
+            store.backup(Path(folder, "copy.db"))
+            with contextlib.closing(SqliteStore(Path(folder, "copy.db"))) as copy:
+                report = collect(copy, dry_run=True, now=now, **what)
+    except OSError as error:
+        hint = "TMPDIR names a folder where a copy of the store has room"
+        raise HarkenError(
+            f"{store.location} can only be read, and not be copied: {error.strerror}", hint=hint
+        ) from error
+    report.cache = store.derived.size() if not what["keep_cache"] else 0
     return report
 
 

@@ -73,7 +73,7 @@ def commit_of(row: Row, names: Names, origin: Row, principal: Row) -> Commit:
     """A commit; the row has been checked."""
     number, _, seal, _, digits, fork, artifact, time, _, _, messages, tokens, approximate, links = row
     name = names[number]
-    spawned, forked = _links_of(links) if links else (None, "")
+    known = msgspec.json.decode(links) if links else {}
     session_id, format, commit_type, checkpoint, template, ticket_id, thread_id = origin
     return Commit(
         artifact=artifact.hex(),
@@ -91,18 +91,13 @@ def commit_of(row: Row, names: Names, origin: Row, principal: Row) -> Commit:
         message_count=messages,
         token_count=tokens,
         approximate=approximate == 1,
-        spawned_from=spawned,
-        forked_from=forked,
+        spawned_from=known.get("spawned_from"),
+        forked_from=known.get("forked_from", ""),
         id=name,
         seal=seal.hex(),
         short=ids.commit_ref(name, digits or ids.COMMIT_SHORT),
         created_at=clock.format_seconds(time),
     )
-
-
-def _links_of(links: str) -> tuple[dict[str, Any] | None, str]:
-    known = msgspec.json.decode(links)
-    return known.get("spawned_from"), known.get("forked_from", "")
 
 
 def words(row: Row) -> Row:
@@ -374,8 +369,12 @@ class SqliteCommits(SqliteBlobs):
             raw = [row for ends in sql.ranges(prefix) for row in self.db.all(sql.SESSIONS_BETWEEN, ends)]
         else:
             raw = self.db.all(sql.SESSIONS)
-        rows = sorted(checked("sessions", row) for row in raw)
-        found = self._sessions(rows)
+        try:
+            found = self.read_sessions(sorted(checked("sessions", row) for row in raw))
+        except Corrupt:
+            from .partial import rest_of_sessions  # few ever need it
+
+            raise rest_of_sessions(self, raw, prefix, parent) from None
         return [row for row in found if row.session.startswith(prefix) and parent in (None, row.parent)]
 
     def find_session(self, session: str) -> SessionRow | None:
@@ -388,12 +387,13 @@ class SqliteCommits(SqliteBlobs):
         # A row that is to the last byte what was saved here needs neither its sum nor its names looked at again.
         kept, found = self._sessions_kept.get(key, ((), None))
         if row != kept:
-            found = self._sessions([checked("sessions", row)])[0]
+            found = self.read_sessions([checked("sessions", row)])[0]
         if writer is not None and found is not None:
             writer.session_rows[key] = (row, found)  # nobody else can change it before the transaction ends
         return found
 
-    def _sessions(self, rows: Sequence[Row]) -> list[SessionRow]:
+    def read_sessions(self, rows: Sequence[Row]) -> list[SessionRow]:
+        """Checked rows as sessions."""
         with readable():
             older = {row[0]: tuple(map(int, row[6].split())) for row in rows if row[6]}
             names = self.names_of(n for row in rows for n in (row[4], row[5], *older.get(row[0], ())))

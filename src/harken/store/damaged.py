@@ -23,6 +23,20 @@ from .settling import Settler
 LEFT = "left.db"
 
 
+def instead(path: Path, problem: HarkenError, timeout: float, *, damaged: bool) -> ReadOnlyDatabase:
+    """What can be looked at where a store cannot be opened as it should: what is left of a damaged one, if the caller
+    knows that it may be less than there was, and one that cannot be written to for now, as on a disk without any room.
+    Else the problem is raised."""
+    if isinstance(problem, Corrupt) and damaged:
+        return what_is_left(path, problem)
+    if type(problem) is HarkenError and path.is_file() and path.stat().st_size:
+        with contextlib.suppress(HarkenError):
+            database = ReadOnlyDatabase(path, timeout=timeout)
+            database.why = problem
+            return database
+    raise problem
+
+
 def what_is_left(path: Path, problem: Corrupt) -> DamagedDatabase:
     """A database of what can be salvaged; the problem itself where that is nothing."""
     if not path.is_file() or path.stat().st_size < PAGE:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+from pathlib import Path
 
 from harken.errors import BadRequest, Corrupt, HarkenError, Locked
 
 from . import sql
 
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
+_NO_FILE = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # A damaged file can hold text that is no text; a number too large for SQLite is the caller's.
 ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+
+
+def _has_room(path: str) -> bool:
+    """Whether anything can still be written there: SQLite says only that a file beside the store could not be made."""
+    try:
+        return shutil.disk_usage(Path(path).parent).free > 0
+    except OSError:
+        return True
 
 
 def explain(error: Exception, path: str) -> HarkenError:
@@ -23,7 +34,7 @@ def explain(error: Exception, path: str) -> HarkenError:
         return Corrupt(f"{path} is damaged: {error}", hint=f"`harken fsck` says what is left; {sql.PUT_BACK}")
     if code in _BUSY:
         return Locked(f"{path} is held by another program: {error}", hint="try again when it is done")
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or (code in _NO_FILE and not _has_room(path)):
         return HarkenError(f"no room to write {path}", hint="nothing was half written; make room and try again")
     return HarkenError(f"{path} could not be read or written: {error}", hint="look at the disk and the permissions")
 

@@ -46,8 +46,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?!\\)")
 """Before a colon, as in a URL; one letter is a drive of Windows."""
 
 
-def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:
-    """The store at a path, made if it is not there unless `create` forbids it.
+def open_store(where: str | os.PathLike[str], *, create: bool = True, damaged: bool = False) -> Store:
+    """The store at a path, made if it is not there unless `create` forbids it; with `damaged`, what is left of it.
 
     A folder stands for the file `harken.db` inside it; `sqlite:PATH` says the same as PATH. `memory:` is a store that
     goes with the program. Other schemes come from plug-ins."""
@@ -64,7 +64,7 @@ def open_store(where: str | os.PathLike[str], *, create: bool = True) -> Store:
             f"{path} is empty" if path.exists() else f"there is no store at {path}",
             hint="is that the place? `harken import` and `harken checkpoint` make one; --store names another",
         )
-    return SqliteStore(path)
+    return SqliteStore(path, damaged=damaged)
 
 
 def locate(where: str | os.PathLike[str]) -> Path | None:

@@ -51,6 +51,8 @@ class ReadOnlyDatabase(Database):
     """Connections that change nothing; whoever wants to write is told why that cannot be."""
 
     writable = False
+    why: HarkenError | None = None
+    """Why it cannot be written to, where that is neither the permissions nor the medium."""
     _seen: tuple[object, ...] = ()
 
     def _take(self) -> sqlite3.Connection:
@@ -127,6 +129,8 @@ class ReadOnlyDatabase(Database):
         raise self._refusal()
 
     def _refusal(self) -> HarkenError:
+        if self.why is not None:
+            return HarkenError(f"{self.path} can only be read now: {self.why}", hint=self.why.hint)
         return HarkenError(
             f"{self.path} can only be read: the file, its folder or the disk is write-protected",
             hint="copy it to a place where you may write (`harken backup`), or change the permissions",

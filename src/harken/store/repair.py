@@ -22,6 +22,7 @@ from harken.errors import Corrupt
 from harken.files import sync_folder
 
 from . import sql
+from .db import Database
 from .explaining import explain
 from .opening import FairLock
 from .reports import Finding, Report
@@ -53,8 +54,15 @@ class Repairer:
         finally:
             for suffix in _BESIDE:
                 Path(f"{new}{suffix}").unlink(missing_ok=True)
-        self._store.begin_again()
+        self._begin_again()
         self._say(found.lost + lost)
+
+    def _begin_again(self) -> None:
+        """What was read before may be gone, and the file may be another one."""
+        self._store.forget_all()
+        if not self._store.db.writable:
+            self._store.db.close()
+            self._store.db = Database(self._path)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -57,7 +57,9 @@ class _Transaction:
 class SqliteStore(SqliteCommits):
     """Bytes, commits and names in one file."""
 
-    def __init__(self, path: str | os.PathLike[str], *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, steps: Steps = sql.STEPS, timeout: float = 60.0, damaged: bool = False
+    ) -> None:
         super().__init__()
         self.path = Path(path).absolute()
         self.location = str(self.path)
@@ -66,10 +68,10 @@ class SqliteStore(SqliteCommits):
             from .read_only import ReadOnlyDatabase as kind  # few ever need it
         try:
             self.db = kind(self.path, steps=steps, timeout=timeout)
-        except Corrupt as problem:
-            from .damaged import what_is_left
+        except HarkenError as problem:
+            from .damaged import instead
 
-            self.db = what_is_left(self.path, problem)
+            self.db = instead(self.path, problem, timeout, damaged=damaged)
 
     @cached_property
     def derived(self) -> Cache:
@@ -90,6 +92,11 @@ class SqliteStore(SqliteCommits):
     def closed(self) -> bool:
         """Whether it has been closed."""
         return self.db.closed
+
+    @property
+    def problem(self) -> HarkenError | None:
+        """Why this is only what is left of a damaged store, where it is."""
+        return self.db.problem
 
     def _check_open(self) -> None:
         self.db.check_open()
@@ -281,13 +288,6 @@ class SqliteStore(SqliteCommits):
         from .copying import copy_file
 
         return copy_file(self, path)
-
-    def begin_again(self) -> None:
-        """After a repair: what was read before may be gone, and the file may be another one."""
-        self.forget_all()
-        if not self.db.writable and is_writable(self.path):
-            self.db.close()
-            self.db = Database(self.path)
 
     def close(self) -> None:
         """Gather what this store left loose, and let go of the file; closing twice is closing once."""
