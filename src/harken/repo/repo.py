@@ -319,6 +319,11 @@ class Repo(Naming, Upkeep):
         _check_keywords("track", settings, TrackerSettings.__struct_fields__, needed=("session_id",))
         return Tracker(self, TrackerSettings(**settings))
 
+    @property
+    def damage(self) -> str:
+        """Why this is only what is left of a store that was opened with `damaged=True`; empty where it is whole."""
+        return str(getattr(self.store, "problem", None) or "")
+
     def close(self) -> None:
         """Close the store: from then on every call is `Closed`. One that was not closed is still whole, and lets go of
         its file when nobody holds it any more."""

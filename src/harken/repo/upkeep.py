@@ -42,11 +42,6 @@ class Upkeep:
 
     # -- looking after the store -------------------------------------------------------------------------------
 
-    @property
-    def damage(self) -> str:
-        """Why this is only what is left of a store that was opened with `damaged=True`; empty where it is whole."""
-        return str(getattr(self.store, "problem", None) or "")
-
     def gc(self, *, dry_run: bool = False, keep_cache: bool = False) -> GcReport:
         """Remove what nothing needs: the cache, expired artifacts, empty space. Commits and their bytes stay, and what
         `materialize` answered can still be had by its name."""
