@@ -375,10 +375,8 @@ class Importer:
 
     def _link_others(self) -> None:
         """Link copies and originals of which another process kept one while this one kept the other."""
-        landed, self._landed = self._landed, False
-        theirs = (
-            [row for row in memory.known_sessions(self.store) if row != self.rows.get(row.session)] if landed else []
-        )
+        known, self._landed = memory.known_sessions(self.store) if self._landed else [], False
+        theirs = [row for row in known if row != self.rows.get(row.session)]
         for row in theirs:
             self._learn(row)
         if theirs:
