@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 # C0 and C1 controls except tab and newline, and the characters that reorder text.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-# How those begin in UTF-8 that JSON leaves as they are; few lines have any, and to look at each character takes long.
-_MARKS = (b"\x7f", b"\xc2", b"\xd8\x9c", b"\xe2\x80", b"\xe2\x81")
 
 # What a terminal, or a program that reads lines, may take for the end of one.
 _BREAK = re.compile("[\n\u2028\u2029]")
@@ -69,14 +67,12 @@ def json_line(value: Any) -> None:
 
 
 def _json(value: Any) -> str:
-    value = _plain(value) if isinstance(value, msgspec.Struct) else value
     try:
-        data = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
-        text, odd = data.decode(), any(map(data.__contains__, _MARKS))
+        text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
     except TypeError:
         # A lone surrogate (an argument that was not UTF-8) or a number beyond 64 bits; this way says them all.
-        text, odd = _json_slowly(value), True
-    if odd and not text.isprintable():
+        text = _json_slowly(value)
+    if not text.isprintable():
         # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
         text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() or speaks_unicode()):
