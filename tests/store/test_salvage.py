@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+import harken
+from harken.cli import main
 from harken.errors import Corrupt, HarkenError
 from harken.store import Draft, SessionRow, backup, fsck, open_store
+from harken.testing.repo import grow as grow_repo
 from harken.testing.store import grow
 from support.damage import PAGE, rows
 from support.damage import store_of_everything as make_store
@@ -276,3 +279,27 @@ def test_what_was_there_stays_beside_the_store(path):
     with contextlib.closing(sqlite3.connect(saved)) as before:
         assert {(12345,)} == set(before.execute("SELECT tokens FROM commits"))
     assert not [name for name in os.listdir(path.parent) if ".repair-" in name]
+
+
+def test_commands_tell_what_is_left_of_a_cut_store_and_say_so(path, capsys):
+    """#15: with a warning and exit 9 until it is repaired; nothing can be written to it before."""
+    with harken.open(path) as repo:
+        for number in range(8):
+            grow_repo(repo, 6, session_id=f"s{number}")
+    os.truncate(path, path.stat().st_size - PAGE)
+
+    def run(*words):
+        with pytest.raises(SystemExit) as end:
+            main(["--store", str(path), *words])
+        return end.value.code or 0, capsys.readouterr()
+
+    code, said = run("sessions", "--json")
+    assert (9, True) == (code, "what is left of it" in said.err)
+    assert 0 < len(said.out.splitlines())
+    assert 9 == run("fsck")[0]
+    code, refused = run("tag", "v1", "s0")
+    assert (9, True) == (code, "nothing can be written" in refused.err)
+    code, repaired = run("fsck", "--repair")
+    assert (0, True) == (code, "lost: " in repaired.out)
+    assert (0, said.out) == (lambda answer: (answer[0], answer[1].out))(run("sessions", "--json"))
+    assert 0 == run("fsck")[0]

@@ -38,8 +38,7 @@ def check(store: SqliteStore, *, read_data: bool, repair: bool, now: int | None)
     checker = Checker(store, report)
     if (problem := store.db.problem) is not None:
         checker.corrupt("file", "structure", str(problem))
-        for lost in store.db.lost:
-            checker.corrupt("file", "rows", f"lost: {lost}")
+        report.findings += [Finding(severity="lost", what="file", which="rows", why=lost) for lost in store.db.lost]
     with store.db.snapshot():  # others may write meanwhile
         for step in (
             checker.structure,

@@ -136,6 +136,7 @@ class Repairer:
         self._report.findings += [
             found for found in after.findings if (found.what, found.which, found.why) not in known
         ]
+        self._report.findings = [found for found in self._report.findings if found.which != "rows"]  # said below
         self._report.findings += [
             Finding(severity="note", what="repair", which="store", why=f"lost: {what}") for what in dict.fromkeys(lost)
         ]
