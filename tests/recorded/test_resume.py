@@ -6,6 +6,7 @@ Harken writes it is what the runtime would send for it (`make test-runtimes` sho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -22,6 +23,8 @@ from support.recordings import RecordedSession, Signature, recorded, sign_items,
 from support.wire import CODEX_ADDS, FOLDED, Item, anthropic_items, responses_items
 
 each_session = pytest.mark.parametrize("case", recorded(agents=True), ids=lambda case: case.name)
+BESIDE = re.compile(rb"/[^\s\"]*(?=/tool-results/)")
+"""Where long outputs lie: beside the session that names them, and there are two sessions (#36)."""
 FORKS = [each for each in recorded("codex") if each.scenario == "forked"]
 
 
@@ -57,7 +60,7 @@ def test_in_its_own_runtime_it_says_the_same(case: RecordedSession, store: tuple
 
     written = resumed(store, session, case.runtime, tmp_path)
 
-    assert signed(case.runtime, known) == signed(case.runtime, written)
+    assert signed(case.runtime, BESIDE.sub(b"", known)) == signed(case.runtime, BESIDE.sub(b"", written))
 
 
 @each_session

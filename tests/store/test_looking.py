@@ -139,6 +139,21 @@ def test_what_could_be_collected_can_be_asked_of_a_store_that_cannot_be_written_
     assert before == files_in(path.parent)
 
 
+def test_a_resume_from_a_store_that_cannot_be_written_to_is_refused_before_there_is_a_file(path):
+    """The session was written first, and then nobody could remember it."""
+    protect(path.parent, file=0o444, around=0o555)
+    home = Path(tempfile.mkdtemp(prefix="harken-home-"))
+    home.chmod(0o777)
+    try:
+        with as_a_user(), harken.open(path) as repo, pytest.raises(HarkenError, match="can only be read") as caught:
+            repo.resume("winter", "codex", cwd="/", home=home)
+
+        assert caught.value.hint
+        assert [] == list(home.iterdir())
+    finally:
+        shutil.rmtree(home)
+
+
 def test_changes_that_are_still_in_the_log_are_seen_or_the_store_is_refused(folder):
     """A copy of a store that was in use, on a medium that cannot be written to."""
     with contextlib.closing(open_store(folder / "live.db")) as live:

@@ -53,6 +53,10 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The session that spawned it, for a sub-agent."""
     agent: str | None
     """The agent it belongs to, for a sub-agent."""
+    continues: str | None
+    """The session it goes on from, where Harken wrote it to do so."""
+    continues_at: str | None
+    """The full name of the commit it goes on from."""
     source: str | None
     """The file it was read from."""
     older: list[str]
@@ -82,14 +86,14 @@ def _check_runtime(name: str, rows: Iterable[SessionRow]) -> None:
 def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it."""
     since = _instant(request.since)
-    resumed = repo.resumed_at()
+    resumed = repo.resumed_sessions()
     problem = None
     try:
         known = repo.sessions(request.prefix)
     except PartlyCorrupt as found:  # told when the others have been
         known, problem = found.rest, found
     _check_runtime(request.runtime, known)
-    active = {row.session: max(_last(row), resumed.get(row.session, 0)) for row in known}
+    active = {row.session: max(_last(row), resumed[row.session].time if row.session in resumed else 0) for row in known}
     rows = [
         row
         for row in _ordered(known, active)
@@ -112,6 +116,8 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
             messages=row.messages,
             parent=row.parent or None,
             agent=row.agent or None,
+            continues=(resumed[row.session].session or None) if row.session in resumed else None,
+            continues_at=resumed[row.session].commit if row.session in resumed else None,
             source=row.source or None,
             older=[shorts[tip] for tip in row.older if tip in shorts],
             template=row.template or None,

@@ -88,7 +88,9 @@ class ShownCommit(CommitAnswer, frozen=True, kw_only=True, gc=False):
     derived: bool
     """Whether nobody wrote the summary."""
     names: list[str]
-    """The branches and tags that point at it."""
+    """The branches and tags that point at it, but for those that Harken keeps for itself."""
+    continued_by: list[str]
+    """The sessions that Harken wrote to go on from here."""
     superseded: bool
     """Whether a grown file has put another commit in its place."""
     annotations: list[NoteAnswer]
@@ -153,6 +155,7 @@ def shown_fields(shown: Shown) -> dict[str, Any]:
     fields["time"] = stamp(shown.time)
     fields["artifact_ref"] = ids.artifact_ref(shown.artifact)
     fields["names"] = list(shown.names)
+    fields["continued_by"] = list(shown.continued_by)
     notes = shown.annotations
     fields["superseded"] = bool(notes) and shown.superseded
     fields["annotations"] = [

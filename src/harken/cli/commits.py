@@ -6,12 +6,16 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from harken import ids
+
 from . import ui
 
 if TYPE_CHECKING:
     from harken.api.values import CommitAnswer, NameAnswer, ShownCommit
 
 
+SHORT_SESSION = 13
+"""Of a session's id so much as tells it from others of the same minute."""
 SUMMARY = 200
 """Characters of a summary that a line shows; `harken show` has all of it."""
 
@@ -49,7 +53,16 @@ def commit_cells(shown: ShownCommit) -> list[str]:
         facts.append("(" + ", ".join(shown.names) + ")")
     if shown.superseded:
         facts.append("[superseded]")
+    if shown.forked_from:
+        facts.append(f"[continues {ids.commit_ref(shown.forked_from)}]")
+    if shown.continued_by:
+        facts.append(f"[continued in {_sessions(shown.continued_by)}]")
     return [*facts, excerpt(shown.summary)]
+
+
+def _sessions(names: list[str]) -> str:
+    """One session by a beginning of its name that a reader can go on with, more than one by their number."""
+    return names[0][:SHORT_SESSION] if len(names) == 1 else ui.count(len(names), "session")
 
 
 def print_made(commit: CommitAnswer, *, as_json: bool) -> None:

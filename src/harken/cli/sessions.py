@@ -101,7 +101,7 @@ def sessions_command(repo: Repo, prefix: str, runtime: str, top: bool, since: st
 
 def _wide(row: SessionAnswer) -> list[str]:
     inset = "└ " if row.parent else ""
-    title = excerpt(row.title, TITLE)
+    title = excerpt(row.title, TITLE) + _origin(row)
     active, counted = (
         f"{_minute(row.active):<20}",
         f"{row.messages:>5} {'message' if row.messages == 1 else 'messages':<8}",
@@ -112,7 +112,17 @@ def _wide(row: SessionAnswer) -> list[str]:
 def _narrow(row: SessionAnswer, short: dict[str, str]) -> list[str]:
     """The same in a narrow window: no runtime, and of the time the day and the minute, or the date of another year."""
     name = "└ " + (row.agent or row.session) if row.parent else short[row.session]
-    return [row.tip or "(empty)     ", f"{_short_time(row.active):<12}", f"{row.messages:>4}", name, row.title]
+    return [
+        row.tip or "(empty)     ",
+        f"{_short_time(row.active):<12}",
+        f"{row.messages:>4}",
+        name,
+        row.title + _origin(row),
+    ]
+
+
+def _origin(row: SessionAnswer) -> str:
+    return f" (continues {(row.continues or row.continues_at)[:SHORT_ID]})" if row.continues_at else ""
 
 
 def _minute(time: str | None) -> str:

@@ -16,6 +16,7 @@ from harken.store.base import Annotation, ArtifactInfo, Commit, Store
 
 from . import summary, walk
 from .chains import is_superseded
+from .names import continuations, is_own
 from .readable import for_readers
 
 
@@ -27,7 +28,9 @@ class Shown(Commit, frozen=True, kw_only=True, gc=False):
     derived: bool = False
     """Whether nobody wrote the summary."""
     names: tuple[str, ...] = ()
-    """The branches and tags that point at it."""
+    """The branches and tags that point at it, but for those that Harken keeps for itself."""
+    continued_by: tuple[str, ...] = ()
+    """The sessions that Harken wrote to go on from here."""
     annotations: tuple[Annotation, ...] = ()
 
     @property
@@ -48,7 +51,8 @@ def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
             **msgspec.structs.asdict(commit),
             summary=written[commit.id] or lines[commit.id],
             derived=not written[commit.id],
-            names=tuple([name.name for name in names[commit.id]]) if names[commit.id] else (),
+            names=tuple([name.name for name in there if not is_own(name)]) if (there := names[commit.id]) else (),
+            continued_by=tuple(continuations(there)) if there else (),
             annotations=tuple(said[commit.id]),
         )
         for commit in listed

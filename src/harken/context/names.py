@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 
 import msgspec
 
-from harken.errors import Conflict, NotFound
+from harken.errors import Conflict, HarkenError, NotFound
 from harken.formats import Loss
 from harken.store import undo as undo_move
 from harken.store.base import Commit, Move, Name, Store
@@ -37,15 +38,36 @@ def is_own(name: Name) -> bool:
     return name.kind == "branch" and name.name.startswith((LIVE_BRANCH, RESUMED_BRANCH))
 
 
-def resumed_at(store: Store) -> dict[str, int]:
-    """When Harken wrote each session that continues a conversation: what is in one may be older."""
-    found: dict[str, int] = {}
-    targets = {name.target for name in store.names("branch") if name.name.startswith(RESUMED_BRANCH)}
-    for notes in store.annotations_of(sorted(targets)).values() if targets else ():
+def continuations(names: Iterable[Name]) -> list[str]:
+    """The sessions that Harken wrote to go on from where the names point."""
+    return [name.name.removeprefix(RESUMED_BRANCH) for name in names if name.name.startswith(RESUMED_BRANCH)]
+
+
+class Continued(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a session that Harken wrote: what it goes on from."""
+
+    commit: str
+    """The full name of the commit."""
+    session: str = ""
+    """The session that is part of; empty where it is of none."""
+    time: int
+    """When it was written: what is in it may be older."""
+
+
+def resumed_sessions(store: Store) -> dict[str, Continued]:
+    """The sessions that Harken wrote to continue a conversation."""
+    found: dict[str, Continued] = {}
+    targets = sorted({name.target for name in store.names("branch") if name.name.startswith(RESUMED_BRANCH)})
+    commits: dict[str, Commit] = {}
+    with contextlib.suppress(HarkenError):  # a damaged one is for fsck to tell of
+        commits = {commit.id: commit for commit in store.get_commits(targets)} if targets else {}
+    for target, notes in store.annotations_of(targets).items() if targets else ():
         for note in notes:
             if note.key == REMEMBERED:
                 with contextlib.suppress(msgspec.MsgspecError):
-                    found[msgspec.json.decode(note.value, type=Remembered).session] = note.time
+                    session = msgspec.json.decode(note.value, type=Remembered).session
+                    source = commits[target].session_id if target in commits else ""
+                    found[session] = Continued(commit=target, session=source, time=note.time)
     return found
 
 

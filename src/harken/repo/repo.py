@@ -20,7 +20,7 @@ from harken.context.checkpoint import Time
 from harken.context.describe import delta_events, short_of
 from harken.context.family import Family, family
 from harken.context.materialize import Recipe, note_recipe, remake
-from harken.context.names import resumed_at
+from harken.context.names import Continued, resumed_sessions
 from harken.errors import BadRequest, Closed, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.events.cbor import decode_events
@@ -197,9 +197,9 @@ class Repo(Naming, Upkeep):
         """The sessions in the store."""
         return self.store.sessions(prefix=prefix)
 
-    def resumed_at(self) -> dict[str, int]:
-        """When Harken wrote each session that continues a conversation, by its id."""
-        return resumed_at(self.store)
+    def resumed_sessions(self) -> dict[str, Continued]:
+        """The sessions that Harken wrote to continue a conversation, and what each goes on from."""
+        return resumed_sessions(self.store)
 
     # -- commits that stand for more ---------------------------------------------------------------------------
 

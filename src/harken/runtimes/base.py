@@ -145,6 +145,8 @@ class ResumeWriter(msgspec.Struct, frozen=True, kw_only=True):
     """What happened elsewhere, as records of this runtime, and what they could not say."""
     write: Callable[[Place, bytes], None] | None = None
     """Puts the bytes in their place, where that is more than writing the file `path`."""
+    name: Callable[[Place, str], tuple[Path, bytes]] | None = None
+    """A line that gives the session a name, and the file it is put at the end of; None where sessions have no names."""
     side_file: Callable[[Place, str], Path | None] = no_place_beside
     """Where a side file of the original goes, by the name it had; None where it is not wanted."""
 

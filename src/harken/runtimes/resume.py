@@ -14,14 +14,14 @@ from pathlib import Path
 import msgspec
 
 from harken import clock, formats
-from harken.context import continued, find_session
+from harken.context import continued
 from harken.context.chains import recall
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events.records import by_record
 from harken.files import make_folder, write_whole
 from harken.formats import Loss, Written
-from harken.store import Commit, Store
+from harken.store import Commit, SessionRow, Store
 
 from .base import Environment, Place, ResumeWriter, Runtime, user_home
 
@@ -64,13 +64,11 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     home = choose_home(to)
     environment = _environment(to, home)
     place = writer.place(home, Path(os.path.realpath(to.cwd)), now())
+    row = store.find_session(commit.session_id) if commit.session_id else None
     tier, written = _written(store, commit, to.runtime, writer, place)
-    if writer.write is None:
-        write_new(place.path, written.data)
-    else:
-        writer.write(place, written.data)
-    if tier == NATIVE:
-        _restore_side_files(store, commit.session_id, writer, place)
+    named_in, line = _name(writer, place, row, written.data)
+    if named_in == place.path:
+        written = msgspec.structs.replace(written, data=written.data + line)
     kept = Remembered(
         runtime=to.runtime.name,
         session=place.session,
@@ -79,11 +77,20 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
         tier=tier,
         losses=written.losses,
     )
+    # A store that cannot be written to says so before there is a file that nobody remembers.
     with store.write() as change:
         change.annotate(commit.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=place.time)
         change.move(
             RESUMED_BRANCH + place.session, kind="branch", to=commit.id, expect="", time=place.time, record=False
         )
+        if writer.write is None:
+            write_new(place.path, written.data)
+        else:
+            writer.write(place, written.data)
+    if tier == NATIVE and row is not None:
+        _restore_side_files(store, row, writer, place)
+    if line and named_in != place.path:
+        _append(named_in, line)
     return Resumed(
         runtime=to.runtime.name,
         session=place.session,
@@ -150,11 +157,25 @@ def _records(runtime: Runtime, data: bytes) -> int | None:
     return None if known is None or "read" not in known.can else sum(1 for _ in by_record(known.read(data)))
 
 
-def _restore_side_files(store: Store, session: str, writer: ResumeWriter, place: Place) -> None:
+def _name(writer: ResumeWriter, place: Place, row: SessionRow | None, data: bytes) -> tuple[Path, bytes]:
+    """The line that gives the session the name it had, and the file it belongs in; no line where that is nothing but
+    words of the conversation, by which every program calls a session anyhow."""
+    title = row.title if row is not None and writer.name is not None else ""
+    if not title or writer.name is None or msgspec.json.encode(title)[1:-1] in data:
+        return place.path, b""
+    return writer.name(place, title)
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Put a line at the end of a list that the runtime keeps; without it the session goes by its first words."""
+    with contextlib.suppress(OSError), open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(line)
+
+
+def _restore_side_files(store: Store, row: SessionRow, writer: ResumeWriter, place: Place) -> None:
     """Put what lay beside the original (long outputs of tools, journals) beside the new session, as far as it is
     kept."""
-    sources = recall(find_session(store, session)) if session else {}
-    side_files = {name: file for source in sources.values() for name, file in source.side_files.items()}
+    side_files = {name: file for source in recall(row).values() for name, file in source.side_files.items()}
     for name, file in side_files.items():
         if (path := writer.side_file(place, name)) is not None:
             with contextlib.suppress(NotFound):

@@ -129,7 +129,7 @@ class RepoSessionsContract:
         tip = grow(repo, 2)[-1]
 
         ready = repo.resume(tip.id, "codex", cwd=str(tmp_path), home=str(tmp_path / "home"))
-        assert [ready.session] == list(repo.resumed_at())
+        assert [ready.session] == list(repo.resumed_sessions())
 
         assert (tip.id, True, "codex") == (ready.source, Path(ready.path).is_file(), ready.command[0])
         with pytest.raises(BadRequest):

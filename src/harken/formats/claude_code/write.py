@@ -7,6 +7,7 @@ give the same file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from harken.clock import to_datetime
@@ -133,16 +134,26 @@ def _uuid(*parts: bytes) -> str:
     return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-8{text[17:20]}-{text[20:32]}"
 
 
-def rewrite(data: bytes, *, session_id: str, cwd: str) -> bytes:
+def rewrite(data: bytes, *, session_id: str, cwd: str, folder: str = "") -> bytes:
     """The same records under another session id, in another folder, for a person at a terminal: Claude Code lists no
     session that a program held (`entrypoint`). Nothing else in them changes.
 
-    A sub-agent's records become a conversation of their own: Claude Code resumes no side chain.
+    Long outputs of tools lie in files beside the session, and results name those; with `folder`, the one they lie in
+    now, they do so again. A sub-agent's records become a conversation of their own: Claude Code resumes no side chain.
     """
     found = [(data[start:end], take(data[start:end])) for start, end in lines(data)]
     talks = [line for _, line in found if line is not None and line.type in ("user", "assistant")]
     lift = bool(talks) and all(line.isSidechain is True for line in talks)
-    return b"".join(_moved(text, session_id, cwd, lift=lift) for text, _ in found if text.strip())
+    moved = b"".join(_moved(text, session_id, cwd, lift=lift) for text, _ in found if text.strip())
+    old = next((line.sessionId for _, line in found if line is not None and isinstance(line.sessionId, str)), "")
+    if not folder or not old or old.encode() not in moved:
+        return moved
+    beside = re.compile(_BESIDE % re.escape(encode(old)[1:-1]))
+    return beside.sub(lambda _: encode(folder)[1:-1], moved)
+
+
+_BESIDE = rb"""(?:(?<![^\s"'`(<])|(?<=\\n))/[^\s"\\]*/projects/[^\s"/\\]+/%s(?=/tool-results/)"""
+"""The folder of a session, as texts name it."""
 
 
 def _moved(text: bytes, session_id: str, cwd: str, *, lift: bool) -> bytes:

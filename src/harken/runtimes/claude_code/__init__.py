@@ -141,12 +141,18 @@ def _place(home: Path, cwd: Path, now: int) -> Place:
 
 
 def _native(data: bytes, place: Place) -> bytes:
-    return claude_code.rewrite(data, session_id=place.session, cwd=str(place.cwd))
+    folder = str(place.path.with_suffix(""))
+    return claude_code.rewrite(data, session_id=place.session, cwd=str(place.cwd), folder=folder)
 
 
 def _translated(events: Sequence[Event], place: Place) -> Written:
     written = claude_code.FORMAT.adopt(events)
     return Written(data=_native(written.data, place), losses=written.losses)
+
+
+def _name(place: Place, title: str) -> tuple[Path, bytes]:
+    line = {"type": "custom-title", "customTitle": title, "sessionId": place.session}
+    return place.path, msgspec.json.encode(line) + b"\n"
 
 
 def _side_file(place: Place, name: str) -> Path | None:
@@ -174,6 +180,6 @@ RUNTIME = Runtime(
         side_chains=claude_code.side_chains,
         record_names=_record_names,
     ),
-    resume=ResumeWriter(place=_place, native=_native, translated=_translated, side_file=_side_file),
+    resume=ResumeWriter(place=_place, native=_native, translated=_translated, name=_name, side_file=_side_file),
     launch=LAUNCH,
 )

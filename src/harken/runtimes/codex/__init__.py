@@ -13,6 +13,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from harken import clock
 from harken.events import Event
 from harken.formats import Written, codex
@@ -98,6 +100,12 @@ def _translated(events: Sequence[Event], place: Place) -> Written:
     )
 
 
+def _name(place: Place, title: str) -> tuple[Path, bytes]:
+    """Codex has a list of the names people gave, beside the sessions."""
+    line = {"id": place.session, "thread_name": title, "updated_at": clock.format_instant(place.time)}
+    return place.path.parents[4] / "session_index.jsonl", msgspec.json.encode(line) + b"\n"
+
+
 RUNTIME = Runtime(
     name="codex",
     label="Codex",
@@ -112,6 +120,6 @@ RUNTIME = Runtime(
         identify=_identify,
         record_names=codex.record_names,
     ),
-    resume=ResumeWriter(place=_place, native=_native, translated=_translated),
+    resume=ResumeWriter(place=_place, native=_native, translated=_translated, name=_name),
     launch=LAUNCH,
 )
