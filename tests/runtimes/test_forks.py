@@ -95,6 +95,29 @@ def test_what_lay_beside_a_session_lies_beside_the_one_that_continues_it(lab: La
     [written] = harken(lab, "resume", session, "--in", "claude-code", "--home", str(lab.home / ".claude"))
     folder = Path(written["path"]).with_suffix("")
     assert beside == {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*.txt")}
+    # #36: and the request names them where they lie now.
+    lab.model.play([Say("Gladly.")])
+    prompt(lab, "claude-code", "And now?", written["session"])
+    [result] = [item.text for item in heard(lab, "claude-code") if item.kind == "result"]
+    assert [name for name in beside if str(folder / name) in result]
+    assert str(file.with_suffix("")) not in result
+
+
+@pytest.mark.parametrize(("length", "expected"), [(11_000, 0), (13_000, 1)])
+def test_a_loss_is_told_where_codex_cuts_a_result(lab: Lab, length: int, expected: int) -> None:
+    """#26: what Codex does when it loads a session is what Harken said it would do."""
+    call = Call("Bash", {"command": f"head -c {length} /dev/zero | tr '\\0' x", "description": "write"})
+    lab.model.play([call], [Say("Written.")])
+    session = session_of("claude-code", prompt(lab, "claude-code", "Write."))
+    take_in(lab)
+
+    [written] = harken(lab, "resume", session, "--in", "codex", "--home", str(lab.codex_home))
+    lab.model.play([Say("Gladly.")])
+    prompt(lab, "codex", "And now?", written["session"])
+
+    [result] = [item.text for item in heard(lab, "codex") if item.kind == "result"]
+    assert expected == sum(loss["count"] for loss in written["losses"] if loss["what"] == "middle of a long result")
+    assert bool(expected) is ("truncated" in result)
 
 
 def test_a_resume_in_another_folder_thinks_it_is_there(lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -80,5 +81,40 @@ def test_the_list_of_sessions_has_it(lab: Lab, source: str, target: str) -> None
 
     with Screen(lab, LIST[target]) as screen:
         screen.wait_for(name)
+        screen.press("Enter")
+        screen.wait_for(*SAID)
+
+
+def test_a_conversation_goes_from_screen_to_screen_and_back(lab: Lab) -> None:
+    """What was said on the screen of Codex is on the screen of Claude Code, where the conversation began."""
+    written = held_elsewhere(lab, "claude-code", "codex")
+    with Screen(lab, written["command"], cwd=written["cwd"], environment=written["environment"]) as screen:
+        go_on(lab, screen, "codex")
+    take_in(lab)
+
+    back = written_for(lab, written["session"], "claude-code")
+
+    with Screen(lab, back["command"], cwd=back["cwd"], environment=back["environment"]) as screen:
+        screen.wait_for(*SAID, NEXT, "Gladly.")
+        lab.model.play([Say("Once more.")])
+        screen.say("And here?")
+        shown = screen.wait_for(*SAID, NEXT, "Gladly.", "And here?", "Once more.")
+    assert [words for words in COMPLAINTS if words in shown] == []
+    assert heard(lab, "claude-code")[-1] == Item("user", "And here?")
+
+
+@pytest.mark.parametrize("target", RUNTIMES)
+def test_a_session_is_called_on_the_screen_what_it_was_called(lab: Lab, target: str) -> None:
+    """#36: its name was lost."""
+    held = plain(lab, "claude-code")
+    [file] = lab.claude_sessions()
+    with file.open("a") as more:
+        more.write(json.dumps({"type": "custom-title", "customTitle": "The Great Plan", "sessionId": held.session}))
+        more.write("\n")
+    take_in(lab)
+    written_for(lab, held.session, target)
+
+    with Screen(lab, LIST[target]) as screen:
+        screen.wait_for("The Great Plan")
         screen.press("Enter")
         screen.wait_for(*SAID)
