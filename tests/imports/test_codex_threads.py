@@ -58,6 +58,21 @@ def write_fork(folder: Path) -> bytes:
     return fork.data
 
 
+@pytest.mark.parametrize("target", ["codex", "claude-code"])
+def test_a_fork_whose_base_is_missing_is_resumed_with_a_loss(tmp_path: Path, target: str) -> None:
+    """#26: it was resumed without its first half, and nothing was said."""
+    files = tmp_path / "files"
+    write_fork(files)
+    next(files.glob(f"*{PARENT}.jsonl")).unlink()
+
+    with harken.open(tmp_path / "store.db") as repo:
+        import_all(repo, files)
+        done = repo.resume(FORK, target, cwd=str(tmp_path), home=str(tmp_path / "home"))
+
+    [loss] = [loss for loss in done.losses if loss.what == "inherited context"]
+    assert (1, f"{PARENT} is not in this store") == (loss.count, loss.why)
+
+
 def test_a_fork_that_only_points_knows_what_it_goes_on_from(tmp_path: Path) -> None:
     files = tmp_path / "files"
     own = write_fork(files)

@@ -394,5 +394,7 @@ def inherited(store: Store, commit: str) -> Commit | str | None:
             return store.get_commit(found)
         except NotFound:
             return f"{found} of {session} is not in this store"
+    if store.find_session(session) is None:
+        return f"{session} is not in this store"
     # What the parent knows now is more than it knew then, so nothing is said rather than too much.
     return f"nobody wrote down at which commit of {session} it was handed over"
