@@ -53,6 +53,11 @@ def spools(bench: Bench) -> list[Path]:
     return sorted(bench.folder.glob("store.db-spool-*"))
 
 
+def wait_until_heard(bench: Bench) -> None:
+    """Wait until the run has heard the call."""
+    bench.wait_until(lambda: any(b"Bash" in path.read_bytes() for path in spools(bench)))
+
+
 def command(bench: Bench, *words: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-m", "harken", *words]
     return subprocess.run(program, env=bench.environment, cwd=bench.folder, capture_output=True, text=True, timeout=60)
@@ -127,14 +132,12 @@ class TestAStoreThatIsLockedForTheWholeRun:
         assert 1 == len(spools(bench))
 
     def test_may_see_the_run_killed(self, bench: Bench) -> None:
-        steps = [*STEPS[:3], {"touch": "ready"}, {"await": "SIGTERM"}]
+        steps = [*STEPS[:3], {"await": "SIGTERM"}]
         with locked(bench):
             child = bench.start(steps, *RUN)
-            bench.wait_for("ready")
+            wait_until_heard(bench)
             child.kill()
             child.wait(30)
-        [spool] = spools(bench)
-        bench.wait_until(lambda: b"Bash" in spool.read_bytes())
 
         command(bench, "gc")
 
@@ -160,8 +163,8 @@ class TestASpool:
         assert [] == spools(bench)
 
     def test_of_a_run_that_goes_on_is_left_to_it(self, bench: Bench) -> None:
-        child = bench.start([*STEPS[:3], {"touch": "ready"}, {"await": "SIGTERM"}, result("Hello.")], *RUN)
-        bench.wait_for("ready")
+        child = bench.start([*STEPS[:3], {"await": "SIGTERM"}, result("Hello.")], *RUN)
+        wait_until_heard(bench)
         [spool] = spools(bench)
 
         done = command(bench, "gc")
@@ -214,9 +217,8 @@ class TestASpool:
 
     def test_is_in_a_backup(self, bench: Bench) -> None:
         """One whose run goes on: any other is stored before."""
-        child = bench.start([*STEPS[:3], {"touch": "ready"}, {"await": "SIGTERM"}], *RUN)
-        bench.wait_for("ready")
-        bench.wait_until(lambda: b"Bash" in spools(bench)[0].read_bytes())
+        child = bench.start([*STEPS[:3], {"await": "SIGTERM"}], *RUN)
+        wait_until_heard(bench)
         with harken.open(bench.store) as repo:
             repo.backup(bench.folder / "copy.db")
         child.terminate()
