@@ -197,8 +197,11 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.request(metric.api_id, metric.request_id, usage)
 
     def run(self, tokens: Tokens | None, cost_usd: float | None) -> None:
-        """A run's own total: its tokens are its own, its cost is that of the whole process so far."""
-        if tokens is not None:
+        """A run's own total: its tokens are of the requests that tell no output, its cost is the process's so far."""
+        if tokens is not None and tokens.output is not None and (unfinished := self._unfinished()):
+            self.requests |= {key: RequestUsage(model=self.requests[key].model) for key in unfinished}
+            self.unnamed += tokens.possible
+        elif tokens is not None:
             self.runs += tokens.possible
         cost_usd = money(cost_usd)
         if cost_usd is None:
@@ -206,6 +209,9 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         if self.process_cost is not None and cost_usd < self.process_cost:
             self.run_cost = _plus(self.run_cost, self.process_cost)
         self.process_cost = cost_usd
+
+    def _unfinished(self) -> list[str]:
+        return [key for key, one in self.requests.items() if one.output is None is not one.input and not one.agent]
 
     # -- several together ---------------------------------------------------------------------------------------------
 
