@@ -251,7 +251,7 @@ class Checker:
             for table in ("origins", "principals")
         ]
         rows = {row[0]: row for row in self._sound("commits", f"{sql.COMMITS} ORDER BY c.n")}
-        (self._report.commits,) = self._db.one("SELECT count(*) FROM commits WHERE sum <> ?", (sql.LOST,)) or (0,)
+        (self._report.commits,) = self._db.one("SELECT count(*) FROM commits WHERE sum IS NOT ?", (sql.LOST,)) or (0,)
         names: Names = {None: "", **{number: full_name(*row[1:4]) for number, row in rows.items()}}
         groups: dict[str, list[Commit]] = {}
         for number, row in sorted(rows.items()):  # a fork comes after what it forks from: its chain is younger

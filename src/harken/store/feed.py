@@ -37,7 +37,7 @@ def retell(db: Database) -> None:
     for kind, statement in (
         ("artifact", "SELECT n, '' FROM artifacts ORDER BY n"),
         ("policy", "SELECT n, policy FROM artifacts WHERE policy IS NOT NULL ORDER BY n"),
-        ("commit", f"SELECT n, '' FROM commits WHERE sum <> x'{sql.LOST.hex()}' ORDER BY n"),
+        ("commit", f"SELECT n, '' FROM commits WHERE sum IS NOT x'{sql.LOST.hex()}' ORDER BY n"),
         (
             "sighting",
             'SELECT s."commit", p.principal FROM sightings s JOIN principals p ON p.n = s.principal ORDER BY s.n',

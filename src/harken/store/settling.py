@@ -147,7 +147,7 @@ class Settler:
 
     def _vouched(self, number: int, row: Row) -> bool:
         """Whether the seal of some commit says that this origin is what it was."""
-        for found in self._db.all(f"{sql.COMMITS} WHERE c.origin = ? AND c.sum <> ? LIMIT 9", (number, sql.LOST)):
+        for found in self._db.all(f"{sql.COMMITS} WHERE c.origin = ? AND c.sum IS NOT ? LIMIT 9", (number, sql.LOST)):
             above = parent_of(found[0], found[5])
             seal = self._db.one("SELECT seal FROM commits WHERE n = ?", (above,)) if above is not None else (b"",)
             if seal is not None and seal_above(found, words(row[1:]), seal[0].hex()) == found[2].hex():
@@ -157,7 +157,7 @@ class Settler:
     # -- rows that point at commits ----------------------------------------------------------------------------
 
     def _pointing(self) -> None:
-        known = f"SELECT n FROM commits WHERE sum <> x'{sql.LOST.hex()}'"
+        known = f"SELECT n FROM commits WHERE sum IS NOT x'{sql.LOST.hex()}'"
         for table, columns in _POINTING.items():
             gone = " OR ".join(f"({column} IS NOT NULL AND {column} NOT IN ({known}))" for column in columns)
             what = "name" if table in ("names", "moves") else "n"

@@ -171,7 +171,7 @@ COMMIT_COLUMNS = (
 COMMITS = f"SELECT {COMMIT_COLUMNS} FROM commits c LEFT JOIN artifacts a ON a.n = c.artifact"
 COMMITS_AT = f"{COMMITS} WHERE c.n IN (SELECT value FROM json_each(?))"
 COMMITS_BETWEEN = f"{COMMITS} WHERE substr(c.id, 1, 8) >= ? AND substr(c.id, 1, 8) <= ? ORDER BY c.time DESC, c.n DESC"
-COMMITS_NEWEST = f"{COMMITS} WHERE c.sum <> x'{LOST.hex()}' ORDER BY c.time DESC, c.n DESC LIMIT ?"
+COMMITS_NEWEST = f"{COMMITS} WHERE c.sum IS NOT x'{LOST.hex()}' ORDER BY c.time DESC, c.n DESC LIMIT ?"
 # Whether there are commits between two names, and whether the row of a number is taken: what a new one has to know.
 COMMIT_ALIKE = (
     "SELECT EXISTS (SELECT 1 FROM commits WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?), "
