@@ -42,7 +42,7 @@ def checked(table: str, row: Row) -> Row:
     try:
         total = ids.row_sum(table, facts)
     except (TypeError, ValueError, OverflowError):  # no value that we write
-        total = b""
+        total = None
     if total != row[-1]:
         what = "was lost to damage" if row[-1] == sql.LOST else "is not what was written"
         raise Corrupt(f"row {row[0]!r} of the table {table} {what}", hint=FSCK)
@@ -58,7 +58,7 @@ def all_checked(table: str, rows: Sequence[Row], *, beside: int = 0) -> list[Row
             return facts
     except (TypeError, ValueError, OverflowError):  # no value that we write
         pass
-    return [checked(table, row[:last] + row[last : last + 1]) for row in rows]  # which of them is it?
+    return [checked(table, (*row[:last], row[last])) for row in rows]  # which of them is it?
 
 
 _CONNECTIONS = 16  # that one store has at most; who finds none free waits
