@@ -20,14 +20,14 @@ from harken.errors import ModelFailed
 from harken.log import Session
 from support.stage import call, contents, lines, open_stage, say
 
-PATIENCE = 20.0
+LONGEST_WAIT = 20.0
 
 
 def within(what: Awaitable[Any]) -> Any:
     """Run to the end; a hang is a failure."""
 
     async def wait() -> Any:
-        return await asyncio.wait_for(what, PATIENCE)
+        return await asyncio.wait_for(what, LONGEST_WAIT)
 
     return asyncio.run(wait())
 

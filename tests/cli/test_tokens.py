@@ -103,7 +103,7 @@ def test_a_run_s_total_is_no_size_of_a_conversation() -> None:
 
     counts = count(events)
 
-    assert (15, 10) == (counts.standing, counts.since)
+    assert (15, 10) == (counts.last_counted, counts.since)
     assert (25, True) == (counts.conversation.tokens, counts.conversation.approximate)
 
 
@@ -111,8 +111,8 @@ def test_stretches_add_up_to_what_stands_and_what_came_since() -> None:
     first = count([Prompt(content="x" * 40), Metric(input_tokens=100, output_tokens=5)])
     second = count([ToolResult(output="z" * 80)])
 
-    assert (105, 20) == (Counts.total([first, second]).standing, Counts.total([first, second]).since)
-    assert Counts.total([second]).standing is None
+    assert (105, 20) == (Counts.total([first, second]).last_counted, Counts.total([first, second]).since)
+    assert Counts.total([second]).last_counted is None
 
 
 @pytest.mark.parametrize("path", session_files("claude-code"), ids=named)
@@ -122,7 +122,7 @@ def test_a_claude_code_delta_is_measured_as_its_events_are(path: Path) -> None:
 
     for delta in format.split(data):
         part = data[delta.start : delta.end]
-        assert count(format.read(part)).standing == format.measure(part).standing
+        assert count(format.read(part)).last_counted == format.measure(part).last_counted
 
 
 def test_a_record_that_is_understood_and_no_conversation_is_not_called_unread(run: Run, lay: Lay) -> None:

@@ -43,7 +43,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | None = None
     approximate: bool = False
     """Whether some of the tokens are estimated from characters."""
-    standing: int | None = None
+    last_counted: int | None = None
     """What the model last counted: everything it had before it, from whatever stretch, and its answer."""
     since: int = 0
     """Tokens behind that, estimated from characters."""
@@ -51,9 +51,9 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def conversation(self) -> Counts:
         """The same for a stretch that is all the model has before it: what it counted itself stands."""
-        if self.standing is None:
+        if self.last_counted is None:
             return self
-        tokens = sum_of_tokens(self.standing, self.since)
+        tokens = sum_of_tokens(self.last_counted, self.since)
         return msgspec.structs.replace(self, tokens=tokens, approximate=self.since > 0)
 
     @classmethod
@@ -62,12 +62,12 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
         counted make the rest an estimate."""
         messages = [part.messages for part in parts if part.messages is not None]
         tokens = [part.tokens for part in parts if part.tokens is not None]
-        last = next((at for at in range(len(parts), 0, -1) if parts[at - 1].standing is not None), 0)
+        last = next((at for at in range(len(parts), 0, -1) if parts[at - 1].last_counted is not None), 0)
         return cls(
             messages=sum(messages) if len(messages) == len(parts) else None,
             tokens=sum_of_tokens(*tokens) if tokens or not parts else None,
             approximate=any(part.approximate for part in parts) or len(tokens) < len(parts),
-            standing=parts[last - 1].standing if last else None,
+            last_counted=parts[last - 1].last_counted if last else None,
             since=parts[last - 1].since + sum(part.tokens or 0 for part in parts[last:]) if last else 0,
         )
 
@@ -345,7 +345,7 @@ def count(events: Iterable[Event]) -> Counts:
     wrote, and a quarter of the characters for everything else."""
     events = list(events)
     written = heard = since = 0
-    standing: int | None = None
+    last_counted: int | None = None
     usage: dict[tuple[str, str], int] = {}
     for event in events:
         if isinstance(event, Metric):
@@ -354,7 +354,7 @@ def count(events: Iterable[Event]) -> Counts:
             usage[key] = max(usage.get(key, 0), figure(event.output_tokens) or 0)
             told = event.tokens.possible
             if told.prompt and not event.ends_run and not event.scope:
-                standing, since = told.prompt + (told.output or 0), 0
+                last_counted, since = told.prompt + (told.output or 0), 0
         if not isinstance(event, CONVERSATION):
             continue
         size = characters(event)
@@ -369,8 +369,8 @@ def count(events: Iterable[Event]) -> Counts:
         messages=Tally.of(events).messages,
         tokens=sum_of_tokens(counted, guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
-        standing=standing,
-        since=since // CHARACTERS_PER_TOKEN if standing is not None else 0,
+        last_counted=last_counted,
+        since=since // CHARACTERS_PER_TOKEN if last_counted is not None else 0,
     )
 
 

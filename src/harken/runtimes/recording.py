@@ -19,7 +19,7 @@ from .recorder import Recorder
 from .spool import SpoolFile, SpoolNote
 
 T = TypeVar("T")
-PATIENCE = 2.0
+GIVE_UP_AFTER = 2.0
 """Seconds without any progress after which nobody waits for the store any longer."""
 ANSWER_TIME = 1.0
 """Seconds a question may wait for the store."""
@@ -68,7 +68,7 @@ class Recording:
             self._waiting += len(line)
         self._tasks.put(lambda: self._take(line, found))
         while self._waiting > BACKLOG and not self._given_up:
-            self._given_up = not self._moves(PATIENCE)
+            self._given_up = not self._moves(GIVE_UP_AFTER)
 
     def note(self, note: SpoolNote) -> None:
         """Record what the runtime did not print."""
@@ -97,7 +97,7 @@ class Recording:
     def end(self) -> bool:
         """The run is over; the answer is whether everything is in the store."""
         self._tasks.put(None)
-        while self._moves(PATIENCE) and not self._done.is_set():
+        while self._moves(GIVE_UP_AFTER) and not self._done.is_set():
             pass
         if not self._done.is_set():
             self._spool.sync()

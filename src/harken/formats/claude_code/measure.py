@@ -49,7 +49,7 @@ def measure(data: bytes) -> Counts:
         return count(read(data))
     named: dict[str, int] = {}
     messages = written = heard = since = 0
-    standing: int | None = None
+    last_counted: int | None = None
     for start, end in lines(data):
         if is_overlong(end - start):
             continue
@@ -68,7 +68,7 @@ def measure(data: bytes) -> Counts:
             continue
         written += size
         if body.usage is not None and (prompt := _prompt(body.usage)):
-            standing, since = prompt + (body.usage.output_tokens or 0), 0
+            last_counted, since = prompt + (body.usage.output_tokens or 0), 0
         key = f"{body.id} {line.requestId or ''}" if body.id else f"@{start}"
         named[key] = max(named.get(key, 0), (body.usage.output_tokens or 0) if body.usage else 0)
     counted = sum(named.values())
@@ -77,8 +77,8 @@ def measure(data: bytes) -> Counts:
         messages=messages,
         tokens=sum_of_tokens(counted, guessed // CHARACTERS_PER_TOKEN),
         approximate=guessed > 0,
-        standing=standing,
-        since=since // CHARACTERS_PER_TOKEN if standing is not None else 0,
+        last_counted=last_counted,
+        since=since // CHARACTERS_PER_TOKEN if last_counted is not None else 0,
     )
 
 
