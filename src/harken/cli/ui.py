@@ -72,8 +72,9 @@ def _json(value: Any) -> str:
     except TypeError:
         # A lone surrogate (an argument that was not UTF-8) or a number beyond 64 bits; this way says them all.
         text = _json_slowly(value)
-    if not text.isprintable():
-        # A lone DEL or C1 control is legal JSON, and a terminal would still obey it.
+    # A lone DEL or C1 control is legal JSON, and a terminal would still obey it. In ASCII only DEL can be left: that is
+    # quicker to look for, and most lines are ASCII.
+    if "\x7f" in text if text.isascii() else not text.isprintable():
         text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() or speaks_unicode()):
         text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
