@@ -3,7 +3,7 @@
 SQLite finds a row through the pages above it, and refuses a table where one of them cannot be read. Here each page that
 holds rows is read for itself (https://www.sqlite.org/fileformat2.html), so a page that is damaged costs its own rows
 only. Nothing is believed: whoever takes a row compares it with its sum. A page that SQLite has given up is left out,
-since what lies there was deleted.
+since what lies there was deleted. Where a write-ahead log lies beside the file, its pages come first (`wal.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from .wal import Log
 
 Column = int | str | bytes | None
 
@@ -38,17 +40,20 @@ class StoredRow(NamedTuple):
 
 
 class Pages:
-    """A file of pages; what lies behind its end is empty."""
+    """A file of pages, with those of its log; what lies behind its end is empty."""
 
-    def __init__(self, file: int) -> None:
-        self._file = file
-        self.count = -(-os.fstat(file).st_size // PAGE)
+    def __init__(self, file: int, log: Log | None = None) -> None:
+        self._file, self._log = file, log
+        own = -(-os.fstat(file).st_size // PAGE)
+        self.count = own if log is None or log.count is None else log.count
         head = self.page(1)
         self._has_map = bool(int.from_bytes(head[52:56], "big")) or not head.startswith(b"SQLite format 3\0")
         self._unused = self._freed(head)
 
     def page(self, number: int) -> bytes:
         """A page; they are counted from 1."""
+        if self._log is not None and (newer := self._log.page(number)) is not None:
+            return newer
         return os.pread(self._file, PAGE, (number - 1) * PAGE).ljust(PAGE, b"\0") if number > 0 else bytes(PAGE)
 
     def _freed(self, head: bytes) -> set[int]:

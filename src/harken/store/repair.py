@@ -78,22 +78,31 @@ class Repairer:
                 own.close()
 
     def _copy_aside(self) -> Path:
-        """The pages as SQLite sees them, with what is still in its log; byte by byte where it refuses the file."""
+        """The pages as SQLite sees them, with what is still in its log; where it refuses the file, the file and its log
+        byte by byte. The log then has the name that SQLite looks for beside the copy."""
         number = 1
         while (path := Path(f"{self._path}.before-repair-{number}")).exists():
             number += 1
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        if self._store.problem is not None or not self._backed_up(path):
+            _copy_bytes(self._path, path)
+            if (log := Path(f"{self._path}-wal")).is_file():
+                _copy_bytes(log, Path(f"{path}-wal"))
+        sync_folder(path.parent)
+        return path
+
+    def _backed_up(self, path: Path) -> bool:
+        """Whether SQLite could copy what it sees."""
         try:
             how = self._store.db.how_to_read
             with (
-                contextlib.closing(sqlite3.connect(f"{self._path.as_uri()}?{how}", uri=True)) as source,
+                contextlib.closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?{how}", uri=True)) as source,
                 contextlib.closing(sqlite3.connect(path)) as copy,
             ):
                 source.backup(copy)
         except sqlite3.Error:
-            _copy_bytes(self._path, path)
-        sync_folder(path.parent)
-        return path
+            return False
+        return True
 
     def _settle(self, new: Path, origins: dict[int, tuple[object, ...]]) -> list[str]:
         from .sqlite import SqliteStore
@@ -117,9 +126,12 @@ class Repairer:
             if not isinstance(problem, Corrupt):  # the disk is full, or somebody holds it: it stays as it was
                 raise problem from error
             _sync(new)
-            new.replace(self._path)
-            for suffix in ("-wal", "-shm"):
+            for suffix in (
+                "-wal",
+                "-shm",
+            ):  # first: SQLite would write the old log into the new file; its copy is aside
                 Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+            new.replace(self._path)
             sync_folder(self._path.parent)
 
     def _say(self, lost: list[str]) -> None:
@@ -149,7 +161,8 @@ _KEPT_OPEN: list[int] = []
 def _copy_bytes(source: Path, target: Path) -> None:
     file = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     _KEPT_OPEN.append(file)
-    with target.open("wb") as copy:
+    made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(made, "wb") as copy:
         at = 0
         while part := os.pread(file, 1 << 20, at):
             copy.write(part)

@@ -20,7 +20,8 @@ from harken import ids
 
 from . import sql
 from .db import Row
-from .pages import TABLE_LEAF, Cell, Pages, StoredRow
+from .pages import PAGE, TABLE_LEAF, Cell, Pages, StoredRow
+from .wal import Log
 
 _WITHOUT_NUMBER = {"facts", "parts"}
 _WITH_DATA = {"frames", "loose"}
@@ -192,10 +193,13 @@ def _words(table: str, row: Row) -> str:
 
 
 def salvage(damaged: Path, new: Path, now: int) -> Salvage:
-    """Make a new file of what is true in a damaged one, which nobody writes to; what was found on the way."""
+    """Make a new file of what is true in a damaged one and its log, which nobody writes to; what was found on the
+    way."""
     os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    file = os.open(damaged, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with contextlib.ExitStack() as opened:
+        file = _open(damaged, opened)
+        beside = Path(f"{damaged}-wal")
+        log = Log(_open(beside, opened), PAGE) if beside.is_file() else None
         with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
             for pragma in (*sql.NEW_FILE, "PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY"):
                 connection.execute(pragma).fetchall()
@@ -203,7 +207,7 @@ def salvage(damaged: Path, new: Path, now: int) -> Salvage:
             for _, _, script in sql.STEPS:
                 for statement in filter(None, map(str.strip, script.split(";\n"))):
                     connection.execute(statement)
-            found = Salvage(Pages(file), connection, now)
+            found = Salvage(Pages(file, log), connection, now)
             found.run()
             for version, name, _ in sql.STEPS:
                 row = (version, name, now)
@@ -215,5 +219,10 @@ def salvage(damaged: Path, new: Path, now: int) -> Salvage:
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
         return found
-    finally:
-        os.close(file)
+
+
+def _open(path: Path, opened: contextlib.ExitStack) -> int:
+    """A descriptor for reading, which is closed with the stack."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    opened.callback(os.close, file)
+    return file
