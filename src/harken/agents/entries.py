@@ -310,14 +310,14 @@ class Window:
     def piece(self, agent_id: str, content: str, cause: str) -> str | None:
         """The piece of text an agent made in this call, if it did."""
         for event in self._of("piece_of_text", agent_id):
-            if event.get("content") == content and cause in _causes(event):
+            if event.get("content") == content and cause in causes_of(event):
                 return str(event["message_id"])
         return None
 
     def created(self, name: str, cause: str) -> str | None:
         """The agent of this name that the call made, if it did."""
         for event in self.events:
-            if event.get("event_type") == "agent_created" and event.get("name") == name and cause in _causes(event):
+            if event.get("event_type") == "agent_created" and event.get("name") == name and cause in causes_of(event):
                 return str(event["agent_id"])
         return None
 
@@ -328,7 +328,7 @@ class Window:
     def began(self, message_id: str) -> bool:
         """Whether the call had any effect yet: if so it had been approved."""
         effects = (event for event in self.events if event.get("event_type") not in _ABOUT_THE_MODEL)
-        return any(message_id in _causes(event) for event in effects if event.get("role") != "user")
+        return any(message_id in causes_of(event) for event in effects if event.get("role") != "user")
 
     def utterance(self, agent: Agent, after: int) -> tuple[int, Entry] | None:
         """What an agent said behind a place in the window, and where; one that was sent back does not count.
@@ -354,7 +354,8 @@ class Window:
                 yield event
 
 
-def _causes(event: Entry) -> list[str]:
+def causes_of(event: Entry) -> list[str]:
+    """What brought an entry about, as far as the log says."""
     cause = event.get("cause")
     if isinstance(cause, str):
         return [cause]

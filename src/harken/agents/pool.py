@@ -268,10 +268,7 @@ class AgentPool:
             hook = self.hooks.get(info.name)
             if hook is None:
                 return None
-            if info.agent_id not in self._past:
-                self.read([info.agent_id])
-            self._history.pop(info.agent_id)
-            return Watcher(hook, info.agent_id, self, past=self._past.pop(info.agent_id))
+            return Watcher(hook, info.agent_id, self, past=self._answered(info.agent_id))
         agent = self.get(info.agent_id)
         told = str(info.attributes.get("instructions", ""))
         instruct(agent, told, info.cause)
@@ -283,7 +280,12 @@ class AgentPool:
             instructions=told,
             tree=info.attributes.get("tree") is not False,
         )
-        return Watcher(seen, info.agent_id, self, past=agent.transcript)
+        return Watcher(seen, info.agent_id, self, past=self._answered(info.agent_id))
+
+    def _answered(self, hook_id: str) -> Iterator[Entry]:
+        """All a hook was asked and answered, folded or not: a verdict stands, even where the hook has forgotten it."""
+        lines = (line for line in self.session.records_of([hook_id]) if line.get("event_type") != "transcript_edit")
+        return map(as_entry, entries_of_all(lines, [hook_id])[hook_id])
 
 
 def _hooks(session: Session) -> dict[str, list[AgentInfo]]:

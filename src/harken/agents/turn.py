@@ -28,6 +28,7 @@ from .entries import (
     call_arguments,
     call_name,
     calls_of,
+    causes_of,
     for_model,
     is_pending,
     last_spoken,
@@ -104,8 +105,8 @@ class Turn:
 
     def is_under_review(self) -> bool:
         """Whether the process died between the last utterance and the verdict on it."""
-        spoken = last_spoken(self.agent.transcript)
-        if spoken is None or spoken.get("message_id", "") in ("", self._accepted):
+        spoken = self._to_review()
+        if spoken is None or not spoken.get("message_id"):
             return False
         if times_sent_back(self.agent.transcript) >= MAX_REVIEWS:
             return False
@@ -118,14 +119,20 @@ class Turn:
 
         None where the last thing in the transcript is no utterance, or not the one that is meant.
         """
-        spoken = last_spoken(self.agent.transcript)
-        if spoken is None or spoken["message_id"] == self._accepted:
-            return None
-        if message_id is not None and spoken["message_id"] != message_id:
+        spoken = self._to_review()
+        if spoken is None or (message_id is not None and spoken["message_id"] != message_id):
             return None
         said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]))
         async with self._alone():
             return said if await self._stands(said) else await self._go_on()
+
+    def _to_review(self) -> Entry | None:
+        """The last utterance, unless it was accepted or is a refusal, which a hook's verdict brought about."""
+        spoken, session = last_spoken(self.agent.transcript), self.agent.session
+        if spoken is None or spoken.get("message_id", "") == self._accepted:
+            return None
+        makers = (session.registry.messages.get(cause) for cause in causes_of(spoken))
+        return None if any(maker and session.agents[maker].role == "hook" for maker in makers) else spoken
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:

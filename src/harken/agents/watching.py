@@ -56,14 +56,13 @@ class Watcher:
         hook_id: str,
         pool: AgentPool,
         *,
-        past: Iterable[Entry] | None = None,
+        past: Iterable[Entry] = (),
     ) -> None:
         self.hook = hook
         self.hook_id = hook_id
         self.session = pool.session
         self._pool = pool
-        self._is_new = past is None
-        self._past, self._open = _past(past or ())
+        self._past, self._open = _past(past)
         self._asking = LoopLock()
 
     @property
@@ -79,30 +78,41 @@ class Watcher:
     def is_done_with(self, message_id: str, behind: Iterable[Entry]) -> bool:
         """Whether an utterance needs no more from this hook, given what the agent has heard behind it.
 
-        A hook that was attached just now does not look back.
+        A hook does not look back at what was said before it was attached.
         """
-        if self._is_new:
-            return True
         for (cause, _, asked), entry in self._past.items():
             verdict = self._read(entry) if cause == message_id else None
             if cause == message_id and verdict is None and is_review(asked):
                 return True  # it failed or said nothing clear, which does not stand in the way
             if isinstance(verdict, Approve):
                 return not verdict.say or any(heard.get("hook") == self.hook_id for heard in behind)
-        return False
+        attached = self.session.agents[self.hook_id].created
+        return attached == next(
+            (one for one in reversed(self.session.registry.messages) if one in (attached, message_id)), None
+        )
 
     def _read(self, entry: Entry) -> Verdict | None:
         return read_verdict(str(entry.get("content") or ""), exact=isinstance(self.hook, Hook))
 
     async def ask(self, moment: Moment) -> Ruling:
-        """The verdict; one that the log already holds, because we crashed behind it, is not asked for again."""
+        """The verdict; one that the log already holds, because the turn was interrupted behind it, is not asked for
+        again."""
         asked = question(moment, subagent_count(moment.agent))
-        known = self._past.get((moment.message_id, moment.call_id, asked))
-        if known is not None:
-            return Ruling(settle_verdict(self._read(known), moment.point), self, str(known["message_id"]), True)
+        if (known := self._known(moment, asked)) is not None:
+            return known
         if (agent := self.agent) is not None:
             return await self._ask_agent(agent, moment, asked)
         return await self._ask_function(moment, asked)
+
+    def _known(self, moment: Moment, asked: str) -> Ruling | None:
+        found = self._past.get((moment.message_id, moment.call_id, asked))
+        if found is None:
+            return None
+        return Ruling(settle_verdict(self._read(found), moment.point), self, str(found["message_id"]), recovered=True)
+
+    def _remember(self, moment: Moment, asked: str, answer: str, message_id: str) -> None:
+        self._past[moment.message_id, moment.call_id, asked] = {"content": answer, "message_id": message_id}
+        self._open = None
 
     async def _ask_agent(self, agent: Agent, moment: Moment, asked: str) -> Ruling:
         async with self._asking:
@@ -114,10 +124,10 @@ class Watcher:
             except ModelFailed as problem:
                 if moment.point in GUARDED:
                     raise  # nothing is done unwatched, and nothing refused for good: the turn can be resumed
-                agent.log({"role": "assistant", "content": f"The hook failed: {describe(problem)}"})
-                self._open = None
+                failed = f"The hook failed: {describe(problem)}"
+                self._remember(moment, asked, failed, agent.log({"role": "assistant", "content": failed}))
                 return Ruling(Approve(), self)
-            self._open = None
+            self._remember(moment, asked, str(answer), answer.message_id or "")
         return Ruling(settle_verdict(read_verdict(answer), moment.point), self, answer.message_id or "")
 
     async def _ask_function(self, moment: Moment, asked: str) -> Ruling:
@@ -148,6 +158,8 @@ class Watcher:
                 f"hook {self.name!r} has to be waited for", hint="use `await agent.deliver(text, [other])` instead"
             )
         asked = question(moment, subagent_count(moment.agent))
+        if (known := self._known(moment, asked)) is not None:
+            return known
         try:
             verdict = self.hook.function(moment)
         except Poisoned:
@@ -167,8 +179,9 @@ class Watcher:
         with self.session.batch():
             if self._open != (moment.message_id, moment.call_id, asked):
                 self.session.log_transcript_entry(self.hook_id, _question(moment, asked), cause=moment.message_id)
-            self._open = None
-            return self.session.log_transcript_entry(self.hook_id, {"role": "assistant", "content": answer})
+            message_id = self.session.log_transcript_entry(self.hook_id, {"role": "assistant", "content": answer})
+        self._remember(moment, asked, answer, message_id)
+        return message_id
 
 
 Question = tuple[str, str, str]
