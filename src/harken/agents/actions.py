@@ -139,7 +139,7 @@ async def _announce(call: Call, prompt: str, audience: list[Agent]) -> None:
     """One piece of text, heard by everybody who has not heard it."""
     agent, window = call.agent, call.window
     piece = window.piece(agent.agent_id, prompt, call.message_id)
-    text = LoggedString(prompt, piece) if piece is not None else call.write(prompt)
+    text = LoggedString(prompt, piece, agent.session.path) if piece is not None else call.write(prompt)
     known = text.message_id or ""
     await deliver(agent, text, audience, unless=lambda other: window.has_heard(other.agent_id, known))
 
@@ -152,7 +152,8 @@ async def _turn(call: Call, speaker: Agent, after: int) -> tuple[LoggedString, i
     place, event = found
     if (said := await speaker.turn.conclude(str(event["message_id"]))) is not None:
         return said, place + 1
-    return LoggedString(str(event.get("content") or ""), str(event["message_id"])), place + 1
+    said = LoggedString(str(event.get("content") or ""), str(event["message_id"]), speaker.session.path)
+    return said, place + 1
 
 
 async def _spread(call: Call, speaker: Agent, reply: LoggedString, others: list[Agent], prefix: str) -> str | None:

@@ -53,7 +53,7 @@ class Agent:
         self.session = session
         self.pool = AgentPool.of(session)
         self._name = name
-        self._parent_id = parent.agent_id if isinstance(parent, Agent) else parent
+        self._parent_id = self.pool.above(parent)
         self._role = role or ("child" if parent else "root")
         self.watchers: list[Watcher] = []
         self.speakers: list[str] | None = None
@@ -65,12 +65,12 @@ class Agent:
         self.subagents = Subagents(self.pool, self.agent_id)
         self._transcript: list[Entry] | None
         if self.info is not None:
-            past = session.entries(self.agent_id) if init_prompt is None else messages(init_prompt)
+            past = session.entries(self.agent_id) if init_prompt is None else messages(session, init_prompt)
             self._transcript = [as_entry(entry) for entry in past]
         else:
             if name is not None and role != "hook":
                 self.pool.check_name(name, below=self._parent_id)
-            self._transcript = opening(session, system_prompt, messages(init_prompt))
+            self._transcript = opening(session, system_prompt, messages(session, init_prompt))
             self._unlogged = len(self._transcript)
             self.pool.made.add(self.agent_id)
         self.turns = sum(1 for entry in self._transcript if entry.get("role") == "assistant")
@@ -212,7 +212,7 @@ class Agent:
         and no agent said it; `label` is what stands before the words and is no part of them.
         """
         check_text(input)
-        substance = getattr(input, "message_id", None)
+        substance = input.id_in(self.session.path) if isinstance(input, LoggedString) else None
         message: Message = {"role": "user", "content": str(input)}
         if substance is not None or cause is not None or origin is not None:
             message["source"] = "injected"
@@ -236,9 +236,10 @@ class Agent:
         """The text as it is in the log; new text is put there as a piece of text of this agent."""
         self.refuse_terminated()
         check_text(text)
-        if isinstance(text, LoggedString) and text.message_id is not None:
+        if isinstance(text, LoggedString) and text.id_in(self.session.path) is not None:
             return text
-        return LoggedString(text, self.session.log_piece_of_text(self.agent_id, str(text), self._occasion()))
+        message_id = self.session.log_piece_of_text(self.agent_id, str(text), self._occasion())
+        return LoggedString(text, message_id, self.session.path)
 
     def _occasion(self) -> str | None:
         """What brings about something this agent does now: the call it is running, or else its last message."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harken.errors import BadRequest
-from harken.log import Session
+from harken.log import LoggedString, Session
 
 from .entries import OF_THE_RECORD, ROLES, Entry
 from .models import Message
@@ -19,10 +19,11 @@ _ELSEWHERE = OF_THE_RECORD | {"message_id", "substance", "cause", "hook"}
 """Keys that mean something only where the message came from."""
 
 
-def messages(init_prompt: str | Sequence[Message] | None) -> Sequence[Message]:
+def messages(session: Session, init_prompt: str | Sequence[Message] | None) -> Sequence[Message]:
     """What an agent is to begin with, as messages."""
     if isinstance(init_prompt, str):
-        return [{"role": "user", "content": str(init_prompt), "substance": getattr(init_prompt, "message_id", None)}]
+        substance = init_prompt.id_in(session.path) if isinstance(init_prompt, LoggedString) else None
+        return [{"role": "user", "content": str(init_prompt), "substance": substance}]
     return init_prompt or ()
 
 

@@ -133,6 +133,20 @@ class AgentPool:
             return None
         return {name: self.offered[name] for name in names if isinstance(name, str) and name in self.offered}
 
+    def above(self, parent: Agent | str | None) -> str | None:
+        """The id of the agent that a new one is made below; ids mean something only in their own session."""
+        if parent is None:
+            return None
+        parent_id = parent if isinstance(parent, str) else parent.agent_id
+        if not isinstance(parent, str) and parent.pool is not self:
+            raise BadRequest(
+                f"{parent.label} is an agent of another session and has nobody below it here",
+                hint="make the agent below one of this session",
+            )
+        if parent_id not in self._living and parent_id not in self.session.agents:
+            raise NotFound(f"no agent {parent_id!r} in {self.session.path}", hint="`session.agents` has every agent")
+        return parent_id
+
     def get(self, agent_id: str) -> Agent:
         """The agent of that id: the living one, or one brought back from the log."""
         if (living := self._living.get(agent_id)) is None:

@@ -49,7 +49,7 @@ class Call:
     def write(self, text: str) -> LoggedString:
         """Put text for others into the log once, caused by this call; deliver it to as many as you like."""
         message_id = self.session.log_piece_of_text(self.agent.agent_id, text, self.message_id)
-        return LoggedString(text, message_id)
+        return LoggedString(text, message_id, self.session.path)
 
     async def deliver(self, text: str, to: Iterable[Agent], *, prefix: str = "") -> None:
         """Let agents hear a text, through the hooks; `prefix` is put before what each of them hears."""

@@ -88,7 +88,7 @@ class Turn:
             self.agent.refuse_terminated()
             self.agent.create()
             if about is not None and (found := answer_to(self.agent.transcript, about)) is not None:
-                return LoggedString(str(found.get("content") or ""), str(found["message_id"]))
+                return LoggedString(str(found.get("content") or ""), str(found["message_id"]), self.agent.session.path)
             await self._settle()
             if not any(entry.get("role") in ("user", "assistant") for entry in self.agent.transcript):
                 raise BadRequest(f"{self.agent.label} has heard nothing yet", hint="tell it something with harken()")
@@ -122,7 +122,7 @@ class Turn:
         spoken = self._to_review()
         if spoken is None or (message_id is not None and spoken["message_id"] != message_id):
             return None
-        said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]))
+        said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]), self.agent.session.path)
         async with self._alone():
             return said if await self._stands(said) else await self._go_on()
 
@@ -185,7 +185,7 @@ class Turn:
                 for call in calls:
                     await self._run(call, message_id)
                 continue
-            said = LoggedString(message["content"], message_id)
+            said = LoggedString(message["content"], message_id, agent.session.path)
             if await self._stands(said):
                 return said
         raise ModelFailed(
@@ -257,7 +257,8 @@ class Turn:
             if ruling is not None and isinstance(ruling.verdict, Deny):
                 text = f"Error: Prompt blocked by hook '{ruling.watcher.name}': {ruling.verdict.reason}"
                 cause = [ruling.message_id] if ruling.message_id else None
-                return LoggedString(text, agent.log({"role": "assistant", "content": text}, cause=cause))
+                message_id = agent.log({"role": "assistant", "content": text}, cause=cause)
+                return LoggedString(text, message_id, agent.session.path)
         return None
 
     async def _stands(self, said: LoggedString) -> bool:
@@ -321,7 +322,7 @@ class Turn:
                 return refusal
         running = Call(agent, message_id, call["id"], name, window, among=self._calls_of(message_id))
         with calling(running):
-            return as_answer(await tool.run(arguments, running))
+            return as_answer(await tool.run(arguments, running), agent.session.path)
 
     def _calls_of(self, message_id: str) -> int:
         """How many calls a message of the agent has."""
@@ -345,11 +346,11 @@ class Turn:
         return Answer(content=text, cause=(ruling.message_id,) if ruling.message_id else None, is_error=True)
 
 
-def as_answer(value: Any) -> Answer:
+def as_answer(value: Any, log: object = None) -> Answer:
     """What a tool returned, with its origin where it has one."""
     if isinstance(value, Answer):
         return value
-    return Answer(content=as_text(value), substance=getattr(value, "message_id", None))
+    return Answer(content=as_text(value), substance=value.id_in(log) if isinstance(value, LoggedString) else None)
 
 
 def bounded(text: str) -> str:

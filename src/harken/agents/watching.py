@@ -247,7 +247,8 @@ def speak(agent: Agent, ruling: Ruling, text: str, origin: str = REMARK) -> None
         return
     if piece is None:
         piece = session.log_piece_of_text(watcher.hook_id, text, ruling.message_id or agent.last_message_id())
-    agent.harken(LoggedString(f"[{watcher.name}]: {text}", piece), hook=watcher.hook_id, origin=origin)
+    said = LoggedString(f"[{watcher.name}]: {text}", piece, session.path)
+    agent.harken(said, hook=watcher.hook_id, origin=origin)
 
 
 def _spoken(session: Session, hook_id: str, verdict_id: str) -> str | None:
@@ -363,7 +364,8 @@ async def deliver(
     for recipient in recipients:
         one = heard[recipient.agent_id]
         if one.text is not None and not unless(recipient):
-            recipient.harken(LoggedString(prefix + one.text, text.message_id), hook=one.hook, label=label)
+            said = LoggedString(prefix + one.text, text.message_id, speaker.session.path)
+            recipient.harken(said, hook=_known(one.hook, speaker, recipient), label=label)
     return heard
 
 
@@ -376,7 +378,13 @@ def inform(speaker: Agent, recipient: Agent, text: LoggedString) -> None:
             heard.apply(ruling)
             remark(speaker, ruling)
     if heard.text is not None:
-        recipient.harken(LoggedString(heard.text, text.message_id), hook=heard.hook)
+        said = LoggedString(heard.text, text.message_id, speaker.session.path)
+        recipient.harken(said, hook=_known(heard.hook, speaker, recipient))
+
+
+def _known(hook: str | None, speaker: Agent, recipient: Agent) -> str | None:
+    """The hook that changed the words, where the recipient's log knows it."""
+    return hook if speaker.session is recipient.session else None
 
 
 def _moment(speaker: Agent, text: LoggedString, wording: str, recipients: list[Agent]) -> Moment:

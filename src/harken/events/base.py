@@ -106,19 +106,26 @@ class LoggedString(str):
 
     What an agent said carries its own id; a formatted version of it carries the original's. Whoever logs the text
     asks for `message_id` and records it as the substance, so nothing has to be passed along beside the words.
+    `log` is the log the id is from, where that is known: in another log the same id is another message.
     """
 
-    __slots__ = ("message_id",)
+    __slots__ = ("log", "message_id")
 
     message_id: str | None
+    log: str | None
 
-    def __new__(cls, content: object, message_id: str | None = None) -> Self:
+    def __new__(cls, content: object, message_id: str | None = None, log: object = None) -> Self:
         text = super().__new__(cls, content)
         text.message_id = message_id
+        text.log = None if log is None else str(log)
         return text
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str | None]]:
-        return type(self), (str(self), self.message_id)
+    def id_in(self, log: object) -> str | None:
+        """The id, where it is one of this log or nobody has said which log it is from."""
+        return self.message_id if self.log is None or self.log == str(log) else None
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str | None, str | None]]:
+        return type(self), (str(self), self.message_id, self.log)
 
 
 # -- values from outside: what cannot be is made visible or unknown, never fatal --------------------------------------
