@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harken import ids
 from harken.errors import BadRequest, HarkenError
 from harken.store import SqliteStore, backup, open_store, sql
 from harken.store.opening import locate
@@ -127,7 +128,8 @@ def test_a_scheme_may_be_written_in_capitals(tmp_path, monkeypatch):
 def test_a_store_of_the_earlier_schema_is_refused_and_said_to_be_imported_again(path):
     with contextlib.closing(sqlite3.connect(path)) as old:
         old.execute("CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT, time INTEGER, sum BLOB)")
-        old.execute("INSERT INTO migrations VALUES (1, 'the first schema', 0, x'')")
+        row = (1, "the first schema", 0)
+        old.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", (*row, ids.row_sum("migrations", row)))
         old.execute("CREATE TABLE commits (n INTEGER PRIMARY KEY)")
         old.execute("CREATE TABLE frames (n INTEGER PRIMARY KEY)")
         old.execute(f"PRAGMA application_id = {sql.APPLICATION_ID}")

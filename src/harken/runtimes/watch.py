@@ -20,8 +20,8 @@ from pathlib import Path
 
 from harken import clock
 from harken.context.chains import FileStamp
-from harken.errors import Closed, HarkenError
-from harken.store import Store
+from harken.errors import Closed, HarkenError, Locked
+from harken.store import Store, giving_up
 
 from .base import Environment, Runtime, chosen
 from .files import Unreadable, as_paths, session_files, starting_points
@@ -118,7 +118,7 @@ def watch(
         return _importer(store, known, now, principal, reader)
 
     while not (store.closed or stop.is_set()):
-        results = _told(store, pauses, lambda: importer().run(_due(find(), pauses)))
+        results = _told(store, pauses, lambda: importer().run(_due(find(), pauses)), stop)
         for result in _news(results, pauses):
             yield result
             if stop.is_set():
@@ -169,11 +169,20 @@ def _due(found: Iterable[Path | Unreadable], pauses: Pauses) -> Iterator[Path | 
     return (one for one in found if isinstance(one, Unreadable) or pauses.left(str(one)) <= 0)
 
 
-def _told(store: Store, pauses: Pauses, look: Callable[[], Iterator[ImportResult]]) -> Iterator[ImportResult]:
+def _told(
+    store: Store, pauses: Pauses, look: Callable[[], Iterator[ImportResult]], stop: threading.Event
+) -> Iterator[ImportResult]:
     """What a look tells, up to where the store was closed. Trouble with the store itself (another program holds it,
-    its disk is full) ends the look and is told like a failure of a file's."""
+    its disk is full) ends the look and is told like a failure of a file's. Once told to stop, it waits for nobody."""
+
+    def following(results: Iterator[ImportResult]) -> ImportResult | None:
+        with giving_up(stop.is_set):
+            return next(results, None)
+
     try:
-        for result in look():
+        with giving_up(stop.is_set):
+            looking = look()
+        while (result := following(looking)) is not None:
             if store.closed and result.status == "failed":
                 return
             if result.status in KEPT:
@@ -182,7 +191,7 @@ def _told(store: Store, pauses: Pauses, look: Callable[[], Iterator[ImportResult
     except Closed:
         return
     except Exception as problem:  # noqa: BLE001  it goes on until it is told to stop
-        if not store.closed:
+        if not store.closed and not (stop.is_set() and isinstance(problem, Locked)):
             yield failure_of(store.location, problem)
 
 

@@ -34,6 +34,7 @@ from .opening import open_store
 from .packed import PackedFrame
 from .reports import Finding, GcReport, Report
 from .sqlite import SqliteStore
+from .waiting import giving_up
 
 __all__ = [
     "CHECKPOINTS",
@@ -68,6 +69,7 @@ __all__ = [
     "backup",
     "fsck",
     "gc",
+    "giving_up",
     "open_store",
     "undo",
 ]

@@ -20,8 +20,8 @@ from harken.errors import Corrupt, NotFound
 
 from . import sql, values
 from .blobs import SqliteBlobs, readable, span
-from .db import FSCK, Row, all_checked, checked, text, untext
-from .values import Commit, Link, SessionRow
+from .db import FSCK, Row, all_checked, checked
+from .values import Commit, Link, SessionRow, text, untext
 
 T = TypeVar("T")
 _KEPT = 200_000

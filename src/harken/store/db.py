@@ -18,22 +18,13 @@ from harken import clock, ids
 from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Locked
 
 from . import sql
-from .explaining import ERRORS, explain, is_no_text, lenient
+from .explaining import ERRORS, explain, is_busy, is_no_text, lenient
 from .opening import FairLock, FairTurns, Steps, delist, enlist, upgrade
+from .waiting import SLICE, patiently
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
 FSCK = "`harken fsck` says what is lost"
-
-
-def text(value: str) -> str | bytes:
-    """Text as SQLite can keep it: a transcript may hold half a surrogate pair, which is no UTF-8."""
-    return value if value.isascii() or ids.is_text(value) else value.encode("utf-8", "surrogatepass")
-
-
-def untext(value: str | bytes) -> str:
-    """The text that `text` kept."""
-    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
 def checked(table: str, row: Row) -> Row:
@@ -87,12 +78,10 @@ class Database:
     lost: Sequence[str] = ()
 
     def __init__(self, path: Path, *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
-        self.path = str(path)
-        self.timeout = timeout
+        self.path, self.timeout = str(path), timeout
         self.forked = False  # set where this process is forked off
         self.local = _Held()
-        self.closed = False
-        self._users = 0
+        self.closed, self._users = False, 0
         self._counting = threading.Lock()
         self._out = threading.Condition(self._counting)
         self.turns = FairTurns(_CONNECTIONS)
@@ -191,15 +180,24 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         try:
             connection = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False, timeout=60.0, cached_statements=256
+                self.path, isolation_level=None, check_same_thread=False, timeout=SLICE, cached_statements=256
             )
             new = not Path(self.path).stat().st_size
             self._connections.add(connection)
             for pragma in (*(sql.NEW_FILE if new else ()), *sql.EACH_CONNECTION):
-                connection.execute(pragma).fetchall()
+                self._patiently(connection, pragma)
         except ERRORS as error:
             raise explain(error, self.path) from error
         return connection
+
+    def _patiently(self, connection: sqlite3.Connection, statement: str) -> None:
+        """Run a statement; where another program holds the file, once it is done."""
+        try:
+            connection.execute(statement).fetchall()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            patiently(lambda: connection.execute(statement).fetchall(), self.timeout)
 
     def close(self) -> None:
         """Wait for whoever is inside, then close every connection and the lock. `Conflict` if they do not come out
@@ -245,6 +243,8 @@ class Database:
             try:
                 return answer(connection)
             except sqlite3.OperationalError as error:
+                if connection is not held and is_busy(error):
+                    return patiently(lambda: answer(connection), self.timeout)
                 if not is_no_text(error):
                     raise
                 connection.text_factory = lenient
@@ -270,7 +270,7 @@ class Database:
         self._run(lambda connection: connection.execute(statement, values).close())
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """The same change for many rows."""
+        """The same change for many rows, inside a transaction: rows can be read once only."""
         self._run(lambda connection: connection.executemany(statement, rows).close())
 
     def inside(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
@@ -317,7 +317,7 @@ class Database:
     def _hold(self, statement: str) -> None:
         connection = self._take()
         try:
-            connection.execute(statement)
+            self._patiently(connection, statement)
             # SQLite counts here what others have committed; what this connection commits does not change it.
             (version,) = connection.execute("PRAGMA data_version").fetchone()
         except BaseException as error:

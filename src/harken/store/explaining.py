@@ -39,6 +39,11 @@ def explain(error: Exception, path: str) -> HarkenError:
     return HarkenError(f"{path} could not be read or written: {error}", hint="look at the disk and the permissions")
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program holds the file."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+
+
 def is_no_text(error: sqlite3.Error) -> bool:
     """Whether a damaged file holds text that is none."""
     return str(error).startswith("Could not decode to UTF-8")

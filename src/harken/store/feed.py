@@ -18,8 +18,8 @@ from harken import clock
 
 from . import sql
 from .blob_writer import ChangeLog
-from .db import Row, checked, untext
-from .values import CHANGES, Change
+from .db import Row, checked
+from .values import CHANGES, Change, untext
 
 if TYPE_CHECKING:
     from .db import Database

@@ -32,6 +32,7 @@ from harken.files import make_folder, sync_folder
 from . import forking, sql
 from .arguments import PATH
 from .plugins import known, plugin, plugins
+from .waiting import go_on_waiting
 
 if TYPE_CHECKING:
     from .base import Store
@@ -102,7 +103,6 @@ def _scheme(text: str) -> str:
 _SQLITE = b"SQLite format 3\0"
 _HEADER = 100
 """Bytes of a SQLite file's header; the mark of the program that owns it stands at 68."""
-
 
 _EFFECTIVE = os.access in os.supports_effective_ids
 
@@ -312,8 +312,7 @@ class FairLock:
     """One queue; `acquire` and `release` by one thread at a time per process, others wait inside."""
 
     def __init__(self, path: str, *, timeout: float = 60.0) -> None:
-        self.path = path
-        self.timeout = timeout
+        self.path, self.timeout = path, timeout
         self._inside = FairTurns()
         self._file = _open_lock(path, os.O_RDWR | os.O_CREAT)
 
@@ -390,6 +389,7 @@ class FairLock:
             raise error
         if clock.monotonic() > deadline:
             raise self._too_long()
+        go_on_waiting()
         time.sleep(pause)
         return min(pause * 1.5, 0.001)
 

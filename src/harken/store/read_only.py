@@ -17,6 +17,7 @@ from harken.errors import BadRequest, HarkenError
 from . import sql
 from .db import Database
 from .explaining import explain
+from .waiting import SLICE
 
 _AS_IT_LIES = "mode=ro&immutable=1"
 _NOT_FOR_READING = ("PRAGMA journal_mode", "PRAGMA synchronous", "PRAGMA wal_autocheckpoint")
@@ -104,14 +105,14 @@ class ReadOnlyDatabase(Database):
             uri=True,
             isolation_level=None,
             check_same_thread=False,
-            timeout=60.0,
+            timeout=SLICE,
             cached_statements=256,
         )
         try:
             for pragma in sql.EACH_CONNECTION:
                 if not pragma.startswith(_NOT_FOR_READING):
                     connection.execute(pragma).fetchall()
-            connection.execute(sql.TABLES).fetchall()  # the first look at the file
+            self._patiently(connection, sql.TABLES)  # the first look at the file
         except sqlite3.Error:
             connection.close()
             raise

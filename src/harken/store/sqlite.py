@@ -20,11 +20,11 @@ from .base import Store
 from .blobs import readable
 from .cache import Cache
 from .commits import SqliteCommits, listed
-from .db import FSCK, Database, Row, checked, text, untext
+from .db import FSCK, Database, Row, checked
 from .opening import Steps, is_writable
 from .reports import GcReport, Report
 from .sqlite_writer import SqliteWriter
-from .values import Annotation, Change, Commit, Move, Name, Sighting
+from .values import Annotation, Change, Commit, Move, Name, Sighting, text, untext
 
 
 class _Transaction:

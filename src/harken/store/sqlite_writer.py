@@ -16,10 +16,10 @@ from .base import Content, Writer
 from .blob_writer import add_frame
 from .blobs import FRAME_SIZE, Frame
 from .commits import SESSION_WORDS, full_name
-from .db import Row, checked, text
+from .db import Row, checked
 from .evicting import SqliteEvictor
 from .packed import PackedFrame
-from .values import Commit, Draft, SessionRow
+from .values import Commit, Draft, SessionRow, text
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore

@@ -384,3 +384,13 @@ def guarded(
         return method(self, *args, **options)
 
     return checked
+
+
+def text(value: str) -> str | bytes:
+    """Text as SQLite can keep it: a transcript may hold half a surrogate pair, which is no UTF-8."""
+    return value if value.isascii() or ids.is_text(value) else value.encode("utf-8", "surrogatepass")
+
+
+def untext(value: str | bytes) -> str:
+    """The text that `text` kept."""
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
