@@ -59,7 +59,7 @@ async def discuss(
 
     The result is everything that was said.
     """
-    talking, silent = seat(call.agent, speakers, listeners)
+    talking, silent = seat(call.agent, speakers, listeners, begun=call.window.began(call.message_id))
     present = list(dict.fromkeys([*talking, *silent]))
     if prompt is not None:
         await _announce(call, prompt, present)
@@ -68,7 +68,11 @@ async def discuss(
     place = 0
     alone = len(present) == 1
     for speaker in talking:
-        reply, place = await _turn(call, speaker, place)
+        taken = await _turn_unless_ended(call, speaker, place)
+        if taken is None:
+            lines.append(f"{speaker.label} was terminated and did not speak.")
+            continue
+        reply, place = taken
         prefix = "" if alone else f"[{speaker.label}]: "
         others = [other for other in present if other is not speaker]
         heard = await _spread(call, speaker, reply, others, prefix)
@@ -106,7 +110,7 @@ def leave(agent: Agent, cause: str | None) -> None:
     with agent.session.batch():
         for one in leaving:
             one.create()
-            for watcher in one.watchers:
+            for watcher in (watcher for watcher in one.watchers if not watcher.is_terminated):
                 one.session.log_agent_terminated(watcher.hook_id, cause=cause)
             one.session.log_agent_terminated(one.agent_id, cause=cause)
     for one in leaving:
@@ -117,16 +121,25 @@ def leave(agent: Agent, cause: str | None) -> None:
                 names[:] = [other for other in names if other != name]
 
 
-def seat(agent: Agent, speakers: list[str] | None, listeners: list[str] | None) -> tuple[list[Agent], list[Agent]]:
-    """Who talks and who listens: as asked for, else as last time, else everybody talks."""
+def seat(
+    agent: Agent, speakers: list[str] | None, listeners: list[str] | None, *, begun: bool = False
+) -> tuple[list[Agent], list[Agent]]:
+    """Who talks and who listens: as asked for, else as last time, else everybody talks.
+
+    In a discussion that had begun, those who were terminated since keep their seats: what they said is part of it.
+    """
+    known = dict(agent.subagents)
+    if begun:
+        infos = (info for info in agent.session.agents.values() if info.parent == agent.agent_id and info.terminated)
+        known = {info.name: agent.pool.get(info.agent_id) for info in infos if info.role != "hook"} | known
     talking = speakers if speakers is not None else agent.speakers or list(agent.subagents)
     silent = listeners if listeners is not None else agent.listeners or []
-    if unknown := [name for name in (*talking, *silent) if name not in agent.subagents]:
+    if unknown := [name for name in (*talking, *silent) if name not in known]:
         raise NotFound(f"{agent.label} has no subagent {unknown[0]!r}", hint="create it with task")
     if not talking:
         raise BadRequest("there is nobody to speak", hint="create subagents with task")
     silent = [name for name in dict.fromkeys(silent) if name not in talking]
-    return [agent.subagents[name] for name in talking], [agent.subagents[name] for name in silent]
+    return [known[name] for name in talking], [known[name] for name in silent]
 
 
 def remember(agent: Agent, speakers: list[str] | None, listeners: list[str] | None) -> None:
@@ -150,10 +163,20 @@ async def _turn(call: Call, speaker: Agent, after: int) -> tuple[LoggedString, i
     if found is None:
         return await speaker.response(), after
     place, event = found
-    if (said := await speaker.turn.conclude(str(event["message_id"]))) is not None:
+    if not speaker.is_terminated and (said := await speaker.turn.conclude(str(event["message_id"]))) is not None:
         return said, place + 1
     said = LoggedString(str(event.get("content") or ""), str(event["message_id"]), speaker.session.path)
     return said, place + 1
+
+
+async def _turn_unless_ended(call: Call, speaker: Agent, after: int) -> tuple[LoggedString, int] | None:
+    """As `_turn`; None where the speaker was terminated before it had spoken, which does not end the discussion."""
+    try:
+        return await _turn(call, speaker, after)
+    except BadRequest:
+        if not speaker.is_terminated or call.agent.is_terminated:
+            raise
+        return None
 
 
 async def _spread(call: Call, speaker: Agent, reply: LoggedString, others: list[Agent], prefix: str) -> str | None:

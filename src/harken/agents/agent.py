@@ -111,8 +111,8 @@ class Agent:
 
     @property
     def is_terminated(self) -> bool:
-        """Whether it has left the tree; it can then be looked at, and neither hears nor speaks."""
-        return self.info is not None and self.info.terminated
+        """Whether it has left the tree, or one above has; it can then be looked at, and neither hears nor speaks."""
+        return self.pool.has_left(self.agent_id if self.info is not None else self._parent_id)
 
     @property
     def transcript(self) -> list[Entry]:
@@ -175,6 +175,7 @@ class Agent:
 
     @language_model.setter
     def language_model(self, model: str | Model) -> None:
+        self.refuse_terminated()
         name = self._take_model(model)
         self.log_model(name)
         self.pool.chosen[self.agent_id] = name
@@ -326,6 +327,7 @@ class Agent:
 
     def add_hook(self, hook: Hook | HookAgent) -> Watcher:
         """Have a hook watch this agent; it is logged, so that a load knows of it."""
+        self.refuse_terminated()
         watcher = attach(self, hook)
         self.watchers.append(watcher)
         return watcher
@@ -335,6 +337,7 @@ class Agent:
     def create(self, cause: str | None = None, attributes: dict[str, Any] | None = None) -> None:
         """Log that this agent came into being, unless the log knows it; then what it began with."""
         if self.info is None:
+            self.refuse_terminated()
             above = self._parent_id
             if (own := self.pool.tools.get(self.agent_id)) is not None and above is not None:
                 attributes = {**(attributes or {}), "tools": list(own)}

@@ -122,12 +122,13 @@ async def compact(agent: Agent, summary: str | None, *, keep: int) -> bool:
 async def _fold(
     agent: Agent, span: Span, summary: str | None, *, tight: bool = False, cause: str | None = None
 ) -> bool:
+    agent.refuse_terminated()
     agent.create()
     start, end = span
     before = agent.transcript[start:end]
     text, reply = (summary, None) if summary is not None else await _summarise(agent, span, tight)
-    if agent.transcript[start:end] != before:
-        return False  # somebody else has folded meanwhile
+    if agent.is_terminated or agent.transcript[start:end] != before:
+        return False  # somebody else has folded or ended it meanwhile
     with agent.session.batch():
         message_id = agent.session.log_transcript_edit(
             agent.agent_id, "compact", end, start=start, content=text, cause=cause

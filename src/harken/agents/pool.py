@@ -155,6 +155,14 @@ class AgentPool:
             living = self._revive(agent_id)
         return living
 
+    def has_left(self, agent_id: str | None) -> bool:
+        """Whether an agent, or one above it, was terminated."""
+        while agent_id is not None and (info := self.session.agents.get(agent_id)) is not None:
+            if info.terminated:
+                return True
+            agent_id = info.parent
+        return False
+
     def evict(self, agent_id: str) -> bool:
         """Free the memory an agent's transcript takes; whether there was any. The agent stays the object it is: whoever
         holds it, or asks for it again, has it as the log has it."""

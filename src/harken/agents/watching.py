@@ -71,6 +71,11 @@ class Watcher:
         return self.hook.name
 
     @property
+    def is_terminated(self) -> bool:
+        """Whether the hook was ended: it then watches no more, as after a load."""
+        return self.session.agents[self.hook_id].terminated
+
+    @property
     def agent(self) -> Agent | None:
         """The hook itself, where it is an agent."""
         return self._pool.get(self.hook_id) if isinstance(self.hook, HookAgent) else None
@@ -215,7 +220,7 @@ def watchers_of(agent: Agent, point: str) -> Iterator[Watcher]:
     above: Agent | None = agent
     while above is not None:
         for watcher in above.watchers:
-            if point in watcher.hook.points and (above is agent or watcher.hook.tree):
+            if point in watcher.hook.points and (above is agent or watcher.hook.tree) and not watcher.is_terminated:
                 yield watcher
         above = above.parent
 
@@ -240,7 +245,9 @@ def remark(agent: Agent, ruling: Ruling) -> None:
 
 
 def speak(agent: Agent, ruling: Ruling, text: str, origin: str = REMARK) -> None:
-    """Let the watched agent hear something from a hook, unless it heard it before a crash."""
+    """Let the watched agent hear something from a hook, unless it heard it before a crash or was terminated."""
+    if agent.is_terminated:
+        return
     watcher, session = ruling.watcher, ruling.watcher.session
     piece = _spoken(session, watcher.hook_id, ruling.message_id) if ruling.recovered else None
     if piece is not None and any(entry.get("substance") == piece for entry in agent.transcript):
@@ -357,13 +364,13 @@ async def deliver(
     prefix: str = "",
     unless: Callable[[Agent], bool] = lambda _: False,
 ) -> dict[str, Wording]:
-    """Let others hear a text that is in the log; `unless` leaves out those who already have."""
+    """Let others hear a text that is in the log, but not those terminated meanwhile, nor `unless` who already have."""
     recipients = list(to)
     label = None if prefix in ("", f"[{speaker.label}]: ") else prefix  # the usual one is known without being told
     heard = await wordings(speaker, text, recipients)
     for recipient in recipients:
         one = heard[recipient.agent_id]
-        if one.text is not None and not unless(recipient):
+        if one.text is not None and not recipient.is_terminated and not unless(recipient):
             said = LoggedString(prefix + one.text, text.message_id, speaker.session.path)
             recipient.harken(said, hook=_known(one.hook, speaker, recipient), label=label)
     return heard
