@@ -19,7 +19,7 @@ import msgspec
 from harken.errors import BadRequest
 from harken.events.verdicts import POINTS, Verdict
 
-from .entries import check_name, likeness
+from .entries import Entry, check_name, is_utterance, likeness
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -136,3 +136,28 @@ def is_review(asked: str) -> bool:
 def subagent_count(agent: Agent) -> int:
     """How many agents hang directly below this one."""
     return len(agent.subagents)
+
+
+Question = tuple[str, str, str]
+"""The message in question, the call of it that is meant, if any, and the wording."""
+
+
+def put(moment: Moment, asked: str) -> Entry:
+    """The question as an entry of the hook's transcript."""
+    entry: Entry = {"role": "user", "content": asked, "source": "injected", "point": moment.point}
+    about = {"call_id": moment.call_id, "recipients": list(moment.recipient_ids)}
+    return entry | {key: value for key, value in about.items() if value}
+
+
+def answered(entries: Iterable[Entry]) -> tuple[dict[Question, Entry], Question | None]:
+    """Every question a hook has answered, with its reply, and the one it has not."""
+    past: dict[Question, Entry] = {}
+    asked: Question | None = None
+    for entry in entries:
+        cause = entry.get("cause")
+        if entry.get("role") == "user" and isinstance(cause, str):
+            asked = (cause, str(entry.get("call_id") or ""), str(entry.get("content") or ""))
+        elif asked is not None and is_utterance(entry):
+            past[asked] = entry
+            asked = None
+    return past, asked

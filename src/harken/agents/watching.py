@@ -28,8 +28,8 @@ from harken.events.verdicts import (
 )
 from harken.log import LoggedString, Session
 
-from .entries import REMARK, Entry, is_utterance
-from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, is_review, question, subagent_count
+from .entries import REMARK, Entry
+from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, answered, is_review, put, question, subagent_count
 from .tools import LoopLock, describe
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Watcher:
         self.hook_id = hook_id
         self.session = pool.session
         self._pool = pool
-        self._past, self._open = _past(past)
+        self._past, self._open = answered(past)
         self._asking = LoopLock()
 
     @property
@@ -122,7 +122,7 @@ class Watcher:
     async def _ask_agent(self, agent: Agent, moment: Moment, asked: str) -> Ruling:
         async with self._asking:
             if self._open != (moment.message_id, moment.call_id, asked):
-                agent.log(_question(moment, asked), cause=moment.message_id)
+                agent.log(put(moment, asked), cause=moment.message_id)
             self._open = (moment.message_id, moment.call_id, asked)
             try:
                 answer = await agent.response()
@@ -183,34 +183,10 @@ class Watcher:
     def _record(self, moment: Moment, asked: str, answer: str) -> str:
         with self.session.batch():
             if self._open != (moment.message_id, moment.call_id, asked):
-                self.session.log_transcript_entry(self.hook_id, _question(moment, asked), cause=moment.message_id)
+                self.session.log_transcript_entry(self.hook_id, put(moment, asked), cause=moment.message_id)
             message_id = self.session.log_transcript_entry(self.hook_id, {"role": "assistant", "content": answer})
         self._remember(moment, asked, answer, message_id)
         return message_id
-
-
-Question = tuple[str, str, str]
-"""The message in question, the call of it that is meant, if any, and the wording."""
-
-
-def _question(moment: Moment, asked: str) -> Entry:
-    entry: Entry = {"role": "user", "content": asked, "source": "injected", "point": moment.point}
-    about = {"call_id": moment.call_id, "recipients": list(moment.recipient_ids)}
-    return entry | {key: value for key, value in about.items() if value}
-
-
-def _past(entries: Iterable[Entry]) -> tuple[dict[Question, Entry], Question | None]:
-    """Every question a hook has answered, with its reply, and the one it has not."""
-    past: dict[Question, Entry] = {}
-    asked: Question | None = None
-    for entry in entries:
-        cause = entry.get("cause")
-        if entry.get("role") == "user" and isinstance(cause, str):
-            asked = (cause, str(entry.get("call_id") or ""), str(entry.get("content") or ""))
-        elif asked is not None and is_utterance(entry):
-            past[asked] = entry
-            asked = None
-    return past, asked
 
 
 def watchers_of(agent: Agent, point: str) -> Iterator[Watcher]:
