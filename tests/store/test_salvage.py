@@ -17,6 +17,7 @@ import harken
 from harken.cli import main
 from harken.errors import Corrupt, HarkenError
 from harken.store import Draft, SessionRow, backup, fsck, open_store
+from harken.store.pages import TABLE_LEAF, Pages
 from harken.testing.repo import grow as grow_repo
 from harken.testing.store import grow
 from support.damage import PAGE, rows
@@ -24,6 +25,7 @@ from support.damage import store_of_everything as make_store
 
 LISTS = 10
 """The first questions are about everything there is."""
+SESSION_ROOTS = ("sessions", "sqlite_autoindex_sessions_1")
 LOST = object()
 """In the place of an answer that could not be had."""
 
@@ -279,6 +281,51 @@ def test_what_was_there_stays_beside_the_store(path):
     with contextlib.closing(sqlite3.connect(saved)) as before:
         assert {(12345,)} == set(before.execute("SELECT tokens FROM commits"))
     assert not [name for name in os.listdir(path.parent) if ".repair-" in name]
+
+
+def pages_of(path, columns):
+    """The pages with rows of so many columns."""
+    with path.open("rb") as file:
+        pages = Pages(file.fileno())
+        return {
+            cell.page
+            for kind, cell in pages.cells()
+            if kind == TABLE_LEAF and len(pages.record(kind, cell).values) == columns
+        }
+
+
+@pytest.mark.parametrize("sessions", [3, 40])
+def test_sessions_whose_rows_are_lost_are_named(path, sessions):
+    """#14: native ones too; nothing else than their commits, the feed and the index of the sessions tells of them."""
+    with harken.open(path) as repo:
+        for number in range(sessions):
+            grow_repo(repo, 2, session_id=f"s{number}")
+        before = {row.session for row in repo.store.sessions()}
+        columns = len(repo.store.db.all("PRAGMA table_info(sessions)"))
+    with path.open("r+b") as file:
+        file.seek((max(pages_of(path, columns)) - 1) * PAGE)
+        file.write(bytes(PAGE))
+    with contextlib.closing(open_store(path, damaged=True)) as store:
+        said = [found.why for found in fsck(store, repair=True).findings if found.why.startswith("lost: session")]
+        gone = before - {row.session for row in store.sessions()}
+    assert gone
+    assert sorted(f"lost: session {name}: its row; commits of it may still be there" for name in gone) == sorted(said)
+
+
+def test_sessions_that_nothing_names_are_counted(path):
+    """#14: the index of their names is lost too; the feed knows their numbers."""
+    with contextlib.closing(open_store(path)) as store:
+        grow(store, 1)
+        with store.write() as writer:
+            writer.save_session(SessionRow(session="unheard of", runtime="native"))
+        lost = [store.db.one("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,))[0] for name in SESSION_ROOTS]
+    with path.open("r+b") as file:
+        for page in lost:
+            file.seek((page - 1) * PAGE)
+            file.write(bytes(PAGE))
+    with contextlib.closing(open_store(path, damaged=True)) as store:
+        said = [found.why for found in fsck(store, repair=True).findings]
+    assert "lost: session number 1: its row; commits of it may still be there" in said
 
 
 def test_commands_tell_what_is_left_of_a_cut_store_and_say_so(path, capsys):

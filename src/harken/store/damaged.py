@@ -62,7 +62,7 @@ def _salvage(path: Path, new: Path, problem: Corrupt) -> list[str]:
         raise problem
     with contextlib.closing(SqliteStore(new)) as left:
         settler = Settler(left, clock.now())
-        settler.run(found.origins)
+        settler.run(found)
     return found.lost + settler.lost
 
 

@@ -8,6 +8,7 @@ is written out.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken import clock
+from harken.errors import Corrupt
 
 from . import sql
 from .blob_writer import ChangeLog
@@ -49,6 +51,19 @@ def retell(db: Database) -> None:
         for subject, detail in db.all(statement):
             log.add(kind, subject, detail)
     log.write()
+
+
+def told_of(db: Database, kind: str) -> set[int]:
+    """The numbers of the rows that changes of this kind are about, as far as the feed can be read."""
+    found: set[int] = set()
+    for row in db.all("SELECT n, count, what, sum FROM changes"):
+        with contextlib.suppress(Corrupt, ValueError, msgspec.DecodeError):
+            found.update(
+                about
+                for _, told, about, _ in unpacked([checked("changes", row)])
+                if told == kind and isinstance(about, int)
+            )
+    return found
 
 
 def unpacked(rows: list[Row], after: int | None = None) -> Iterator[tuple[int, str, Any, Any]]:

@@ -26,7 +26,7 @@ from .db import Database
 from .explaining import explain
 from .opening import FairLock
 from .reports import Finding, Report
-from .salvage import salvage
+from .salvage import Salvage, salvage
 from .settling import Settler
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Repairer:
             with self._alone():
                 self._report.saved = str(saved := self._copy_aside())
                 found = salvage(saved, new, self._now)
-                lost = self._settle(new, found.origins)
+                lost = self._settle(new, found)
                 self._put_in_place(new)
         finally:
             for suffix in _BESIDE:
@@ -104,12 +104,12 @@ class Repairer:
             return False
         return True
 
-    def _settle(self, new: Path, origins: dict[int, tuple[object, ...]]) -> list[str]:
+    def _settle(self, new: Path, found: Salvage) -> list[str]:
         from .sqlite import SqliteStore
 
         with contextlib.closing(SqliteStore(new)) as store:
             settler = Settler(store, self._now)
-            settler.run(origins)
+            settler.run(found)
         return settler.lost
 
     def _put_in_place(self, new: Path) -> None:

@@ -43,6 +43,10 @@ class Salvage:
         """The names of artifacts by their numbers, over which the sums of commits are."""
         self.origins: dict[int, Row] = {}
         """Rows of `origins` as their index has them, by number; nobody has vouched for them yet."""
+        self.indexed: dict[int, set[str]] = {}
+        """Texts that an index has for a row, by its number: among them are the names of sessions whose row is lost."""
+        self.aside: set[tuple[str, object]] = set()
+        """Table and number of the rows that are in quarantine; they are in `lost` already."""
         self.taken = 0
         """How many rows are in the new file."""
         self.lost: list[str] = []
@@ -80,6 +84,8 @@ class Salvage:
         *texts, number = record.values or (None,)
         if len(texts) == len(sql.ORIGIN_COLUMNS) and isinstance(number, int):
             self.origins[number] = (number, *texts)
+        if len(texts) == 1 and isinstance(texts[0], str) and isinstance(number, int):
+            self.indexed.setdefault(number, set()).add(texts[0])
         return not isinstance(number, int) and any(
             len(record.values) == len(self._columns[table]) for table in _WITHOUT_NUMBER
         )
@@ -149,6 +155,7 @@ class Salvage:
         table = next((one for one in self._tables(kind, record) if self._fits(one, row)), "") if record else ""
         if table:
             self._quarantine(table, row, "its sum differs")
+            self.aside.add((table, row[0]))
             self.lost.append(_words(table, row))
         elif kind == TABLE_LEAF:
             self.lost.append(f"a row on page {cell.page}: it cannot be read")

@@ -22,13 +22,14 @@ from .blob_writer import place_artifact, set_artifact
 from .checking import Checker
 from .commits import parent_of, words
 from .db import Row
-from .feed import retell
+from .feed import retell, told_of
 from .lost import seal_above
 from .opening import new_epoch
 from .packing import highest_frame, keep_highest
 from .reports import Report
 
 if TYPE_CHECKING:
+    from .salvage import Salvage
     from .sqlite import SqliteStore
 
 _POINTING = {
@@ -49,8 +50,8 @@ class Settler:
         self._evicted: set[int] = set()
         self.lost: list[str] = []
 
-    def run(self, origins: dict[int, Row]) -> None:
-        """All of it, in one transaction; `origins` are rows that their index still had."""
+    def run(self, found: Salvage) -> None:
+        """All of it, in one transaction."""
         checker = Checker(self._store, Report())
         with self._db.snapshot():
             checker.artifacts(read_data=True)
@@ -62,8 +63,9 @@ class Settler:
             self._db.do("DELETE FROM parts WHERE artifact NOT IN (SELECT n FROM artifacts)")
             self._principals()
             self._commits()
-            self._origins(origins)
+            self._origins(found.origins)
             self._pointing()
+            self._lost_sessions(found)
             self._sessions()
             self._numbers()
             retell(self._db)
@@ -165,6 +167,17 @@ class Settler:
                 self._quarantine(table, number, "its commit is lost")
                 self._db.do(f"DELETE FROM {table} WHERE n = ?", (number,))
                 self.lost.append(f"{table.removesuffix('s')} {called}: its commit is lost")
+
+    def _lost_sessions(self, found: Salvage) -> None:
+        """Sessions whose row is on no page any more: the feed told of their numbers, an index has their names, and the
+        commits of a session say its name too. Nothing but a repair ever takes a session away."""
+        there: dict[int, object] = dict(self._db.all("SELECT n, session FROM sessions"))
+        said = {name for (name,) in self._db.all("SELECT session_id FROM origins")} - {"", *there.values()}
+        named = {number: texts & said for number, texts in found.indexed.items() if texts & said}
+        for number in sorted((told_of(self._db, "session") | named.keys()) - there.keys()):
+            if ("sessions", number) not in found.aside:
+                name = min(named.get(number, ()), default=f"number {number}")
+                self.lost.append(f"session {name}: its row; commits of it may still be there")
 
     def _sessions(self) -> None:
         whole = _Whole(self._store, self._evicted)
