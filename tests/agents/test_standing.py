@@ -175,3 +175,16 @@ def test_what_was_said_behind_a_new_hook_is_reviewed_when_it_was_stopped(tmp_pat
 
         assert root.is_pending
         assert "words" == asyncio.run(root.resume())
+
+
+def test_a_changed_function_takes_the_place_of_the_one_of_its_name_in_a_session_that_is_open(tmp_path: Path) -> None:
+    old = Hook(name="Guard", points=("tool",), function=lambda _: None)
+    new = Hook(name="Guard", points=("tool",), function=lambda _: Deny("no tools"))
+    root, session = open_stage(tmp_path / "log", {"root": [call("task", name="J"), "ok"]}, hooks=[old])
+    with session:
+        again, _ = load_session(session, hooks=[new])
+        assert again is root
+        say(root, "go")
+
+        assert ["Error: Action blocked by hook 'Guard': no tools"] == contents(root, "tool")
+        assert 1 == len(root.watchers)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from harken import load_session
 from harken.agents import Agent, Call, Hook, HookAgent, Moment, Reply, Request, ScriptedModel, wake
 from harken.agents.entries import Window, for_model
 from harken.agents.models import tool_call
+from harken.agents.tools import LoopLock
 from harken.errors import ModelFailed
 from harken.log import Session
 from support.stage import call, contents, lines, open_stage, say
@@ -322,3 +325,42 @@ def test_an_agent_says_which_of_several_calls_made_it(tmp_path: Path) -> None:
         }
 
     assert {"Worker 10": "1", "Worker 11": "1", "Worker 20": "2"} == calls
+
+
+def test_an_agent_asked_from_two_threads_takes_one_turn_after_the_other(tmp_path: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        name = "slow"
+
+        async def complete(self, request: Request) -> Reply:
+            begun.set()
+            await asyncio.to_thread(go_on.wait)
+            return Reply(content=f"answer {request.turn}")
+
+    root, session = load_session(tmp_path / "log", language_model=Slow(), ack="os")
+    with session, ThreadPoolExecutor(1) as other:
+        first = other.submit(say, root, "one")
+        begun.wait()
+        root.harken("two")
+        with pytest.raises(TimeoutError):
+            asyncio.run(asyncio.wait_for(root.response(), 0.05))  # it waits for the other thread
+        go_on.set()
+
+        assert "answer 0" == first.result()
+        assert "answer 1" == asyncio.run(root.response())
+
+
+def test_a_loop_that_has_ended_keeps_nobody_waiting() -> None:
+    lock = LoopLock()
+    ended = asyncio.new_event_loop()
+    ended.run_until_complete(lock.__aenter__())  # and nobody ever leaves
+
+    async def enter() -> str:
+        async with lock:
+            return "in"
+
+    assert "in" == asyncio.run(asyncio.wait_for(enter(), 1))
+    ended.run_until_complete(lock.__aexit__(None, None, None))
+    ended.close()
+    assert "in" == asyncio.run(asyncio.wait_for(enter(), 1))

@@ -58,7 +58,7 @@ def load_session(
             pool.chosen.clear()
             pool.made.clear()
         fresh = _fresh(session, given)
-        pool.hooks = {hook.name: hook for hook in given if isinstance(hook, Hook)}
+        pool.take_hooks(hook for hook in given if isinstance(hook, Hook))
         root = _root(pool, system_prompt, name, by_name(tools))
         for hook in fresh:
             root.add_hook(hook)

@@ -147,6 +147,13 @@ class AgentPool:
             raise NotFound(f"no agent {parent_id!r} in {self.session.path}", hint="`session.agents` has every agent")
         return parent_id
 
+    def take_hooks(self, hooks: Iterable[Hook]) -> None:
+        """Know these functions, in place of others of their names; also where one of those watches an agent already."""
+        self.hooks |= {hook.name: hook for hook in hooks}
+        for watcher in (watcher for agent in self._living.values() for watcher in agent.watchers):
+            if isinstance(watcher.hook, Hook):
+                watcher.hook = self.hooks.get(watcher.name, watcher.hook)
+
     def get(self, agent_id: str) -> Agent:
         """The agent of that id: the living one, or one brought back from the log."""
         if (living := self._living.get(agent_id)) is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import threading
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 ToolFunction = Callable[..., Any]
+
+ANOTHER_LOOK = 0.01
+"""After how many seconds somebody who waits for another thread looks again."""
 
 
 class Call:
@@ -242,21 +246,46 @@ def _described(kind: Any) -> Any:
 
 
 class LoopLock:
-    """One at a time within an event loop; nobody waits in a loop that has ended, as when each turn is run by itself."""
+    """One at a time. Within an event loop in the order of asking; who asks in another thread waits until the loop that
+    holds it is through. Nobody waits for a loop that has ended, as when each turn is run by itself."""
 
     def __init__(self) -> None:
-        self._held: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = asyncio.Lock()
+        self._users = 0
+        """How many hold the lock or wait for it in the loop it belongs to."""
 
-    def _lock(self) -> asyncio.Lock:
+    def _enter(self) -> asyncio.Lock | None:
+        """The lock of the running loop, with one user more; None while another loop needs it."""
         loop = asyncio.get_running_loop()
-        if self._held is None or self._held[0] is not loop:
-            self._held = (loop, asyncio.Lock())
-        return self._held[1]
+        with self._guard:
+            if self._loop is not loop:
+                if self._loop is not None and self._users and self._loop.is_running():
+                    return None
+                self._loop, self._lock, self._users = loop, asyncio.Lock(), 0
+            self._users += 1
+            return self._lock
+
+    def _leave(self) -> bool:
+        """Whether the lock was still that of the running loop."""
+        with self._guard:
+            ours = self._loop is asyncio.get_running_loop()
+            self._users -= ours
+            return ours
 
     async def __aenter__(self) -> None:
-        await self._lock().acquire()
+        while (lock := self._enter()) is None:
+            await asyncio.sleep(ANOTHER_LOOK)
+        try:
+            await lock.acquire()
+        except BaseException:
+            self._leave()
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lock().release()
+        lock = self._lock
+        if self._leave():
+            lock.release()

@@ -137,10 +137,10 @@ class Turn:
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
         asking = [run for run in _speaking.get() if not run.over]
-        self._refuse_cycle(asking)
         if asking:
-            asking[-1].waits.append(self)
+            asking[-1].waits.append(self)  # before we look, so that of two threads that ask each other one is refused
         try:
+            self._refuse_cycle(asking)
             async with self._lock:
                 self.run = Run(self)
                 token = _speaking.set((*asking, self.run))
