@@ -1,4 +1,4 @@
-"""How a file is written whole: the one place that puts bytes under a name in one step."""
+"""How a file is written whole, and what files that belong to another are called."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import contextlib
 import errno
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+SPOOL, UNREAD = "spool", "unread"
+"""Kinds of files that belong to a store (`runtimes/spool.py`)."""
 
-def write_whole(path: Path, data: bytes, *, replace: bool = False) -> None:
+
+def write_whole(path: Path, data: bytes | Iterable[bytes], *, replace: bool = False) -> None:
     """Write a file that is there whole and on the disk, or not at all, for its owner's eyes alone.
 
     What is there already is `FileExistsError`, unless it is to be replaced. Any other failure is an `OSError` too, and
@@ -19,7 +22,7 @@ def write_whole(path: Path, data: bytes, *, replace: bool = False) -> None:
     try:
         handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())
         if replace:
@@ -41,6 +44,17 @@ def give_name(scratch: Path, path: Path) -> None:
         if os.path.lexists(path):
             raise
         scratch.rename(path)
+
+
+def name_beside(path: Path, kind: str, unique: str) -> Path:
+    """What a file of a kind that belongs to another file is called: `NAME-KIND-UNIQUE`, beside it."""
+    return path.with_name(f"{path.name}-{kind}-{unique}")
+
+
+def find_beside(path: Path, kind: str) -> list[Path]:
+    """The files of a kind that belong to a file, in the order of their names; none where that is no file."""
+    begins = name_beside(path, kind, "").name
+    return sorted(found for found in path.parent.iterdir() if found.name.startswith(begins)) if path.is_file() else []
 
 
 def make_folder(path: Path) -> None:

@@ -71,7 +71,7 @@ def play(steps: list[dict[str, Any]], notes: dict[str, Any]) -> int:
                 notes["signals"] = caught
             case "die":
                 save(notes)
-                os.kill(os.getpid(), getattr(signal, value))
+                os.kill(os.getpid(), value if isinstance(value, int) else getattr(signal, value))
             case "exit":
                 return int(value)
     return 0

@@ -110,8 +110,9 @@ def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
 
 def report_spools(repo: Repo) -> None:
     """Store what earlier runs could not, and say so; what is wrong with a spool stops nothing."""
-    place = Path(repo.store.location)
-    if not any(path.name.startswith(f"{place.name}-spool-") for path in place.parent.glob("*-spool-*")):
+    from harken.files import SPOOL, find_beside
+
+    if not find_beside(Path(repo.store.location), SPOOL):
         return
     for spool in repo.store_spools():
         if spool.problem:

@@ -100,13 +100,14 @@ class Recorder:
         self._told: dict[str, str] = {}
         self._calls: dict[str, _PendingCall] = {}
         self._unsettled: dict[str, bool] = {}
-        self._broken = False
+        self.problem: Exception | None = None
+        """The first thing that went wrong; what it was about is not recorded."""
         self._unkept = 0
         self.session = ""
 
     def line(self, line: bytes, found: dict[str, Any]) -> None:
         """Record an output line; `found` is the object on it."""
-        with self._never_raising():
+        with self.never_raising():
             owner = _trusted(self._launch.owner(found))
             if owner.session and owner.session != self.session:
                 self.checkpoint("session_end")
@@ -132,7 +133,7 @@ class Recorder:
         if agent not in self._trackers:
             self._waiting += events
         elif events:
-            with self._never_raising():
+            with self.never_raising():
                 self._trackers[agent].feed(events, more=True)
                 self._unsettled[agent] = isinstance(_last_said(events), ToolCall)
 
@@ -151,7 +152,7 @@ class Recorder:
         """Commit everything an agent has heard; the answer is the commit that holds it."""
         if (tracker := self._trackers.get(agent)) is None:
             return ""
-        with self._never_raising():
+        with self.never_raising():
             tracker.checkpoint(reason)
         return tracker.current
 
@@ -165,7 +166,7 @@ class Recorder:
     def settle(self) -> None:
         """The output has been silent: what was being said has been said."""
         for agent in self._unsettled:
-            with self._never_raising():
+            with self.never_raising():
                 self._trackers[agent].feed((), more=False)
         self._unsettled.clear()
 
@@ -203,10 +204,10 @@ class Recorder:
     @property
     def has_kept_all(self) -> bool:
         """Whether everything that was recorded so far is in the store."""
-        return not (self._broken or self._waiting or any(tracker.pending for tracker in self._all))
+        return not (self.problem or self._waiting or any(tracker.pending for tracker in self._all))
 
     def _begin(self, session: str) -> None:
-        with self._never_raising():
+        with self.never_raising():
             tracker = self._open(Opening(session=session))
             self._all.append(tracker)
             self.session = session
@@ -233,13 +234,15 @@ class Recorder:
         self.add(events, agent)
 
     @contextlib.contextmanager
-    def _never_raising(self) -> Iterator[None]:
+    def never_raising(self) -> Iterator[None]:
+        """Whatever goes wrong inside is noted and told once, and the recording goes on."""
         try:
             yield
         except Exception as problem:  # noqa: BLE001 (a run is worth more than its record)
-            if not self._broken:
-                self._warn(f"this run is no longer recorded in full: {problem}")
-            self._broken = True
+            if self.problem is None:
+                self.problem = problem
+                with contextlib.suppress(Exception):  # nobody may be there to be told
+                    self._warn(f"this run is no longer recorded in full: {problem}")
 
 
 def _last_said(events: Sequence[Event]) -> Event | None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from harken import clock
+from harken.errors import Conflict
 
 from .recorder import Recorder
 from .spool import SpoolFile, SpoolNote
@@ -39,6 +40,8 @@ class Recording:
         self._waiting = 0
         self._stuck_at = -1
         self._given_up = False
+        self._context_id = ""
+        self._busy_with = ""
         self._left = threading.Lock()
         # A daemon: a program that ends does not wait for a store that somebody else holds.
         self._thread = threading.Thread(target=self._work, name="harken-recorder", daemon=True)
@@ -52,7 +55,7 @@ class Recording:
     @property
     def context_id(self) -> str:
         """The commit that holds all of a run that is over; empty where not everything is stored."""
-        return self._recorder.checkpoint("session_end") if self._done.is_set() else ""
+        return self._context_id
 
     @property
     def spool(self) -> str:
@@ -68,7 +71,7 @@ class Recording:
             self._waiting += len(line)
         self._tasks.put(lambda: self._take(line, found))
         while self._waiting > BACKLOG and not self._given_up:
-            self._given_up = not self._moves(GIVE_UP_AFTER)
+            self._given_up = not self._moves(GIVE_UP_AFTER) and self._spool.whole
 
     def note(self, note: SpoolNote) -> None:
         """Record what the runtime did not print."""
@@ -94,10 +97,53 @@ class Recording:
             self._stuck_at = self._finished
             return None
 
+    def before(self, work: Callable[[Callable[[], None]], None]) -> bool:
+        """Do something before the run begins, and wait for it as long as it makes progress; the answer is whether it
+        was done. It is given what it has to call whenever it gets on, which stops it once nobody waits any longer."""
+        over, too_late = threading.Event(), threading.Event()
+        done: list[bool] = []
+
+        def moved() -> None:
+            self._finished += 1
+            if too_late.is_set():
+                raise Conflict("the run has begun", hint="try again when it is over")
+
+        def task() -> None:
+            with suppress(Exception):  # the answer says so, and the run is recorded all the same
+                work(moved)
+                done.append(True)
+            over.set()
+
+        self._tasks.put(task)
+        while not over.is_set() and self._moves(GIVE_UP_AFTER):
+            pass
+        too_late.set()
+        return over.is_set() and bool(done)
+
+    @contextmanager
+    def busy_with(self, what: str) -> Iterator[None]:
+        """Says what the recorder is about; meant for a question's or a task's own code."""
+        self._busy_with = what
+        try:
+            yield
+        finally:
+            self._busy_with = ""
+
+    @property
+    def silence(self) -> str:
+        """Why a question has no answer."""
+        return self._busy_with or "the store cannot be written at the moment"
+
+    @property
+    def problem(self) -> str:
+        """What else than the store kept something from being recorded; empty where nothing did."""
+        return "" if self._recorder.problem is None else str(self._recorder.problem)
+
     def end(self) -> bool:
         """The run is over; the answer is whether everything is in the store."""
         self._tasks.put(None)
-        while self._moves(GIVE_UP_AFTER) and not self._done.is_set():
+        # Where there is no whole spool to fall back on, it takes as long as it takes.
+        while not self._done.is_set() and (self._moves(GIVE_UP_AFTER) or not self._spool.whole):
             pass
         if not self._done.is_set():
             self._spool.sync()
@@ -105,9 +151,11 @@ class Recording:
         return self._recorder.has_kept_all and not self._given_up
 
     def _take(self, line: bytes, found: dict[str, Any]) -> None:
-        self._recorder.line(line, found)
-        with self._left:
-            self._waiting -= len(line)
+        try:
+            self._recorder.line(line, found)
+        finally:
+            with self._left:
+                self._waiting -= len(line)
 
     def _moves(self, seconds: float) -> bool:
         """Whether anything was recorded within that time."""
@@ -122,13 +170,16 @@ class Recording:
             try:
                 task = self._tasks.get(timeout=self._recorder.settles_after())
             except queue.Empty:
-                self._recorder.settle()
-                continue
+                task = self._recorder.settle
             if task is None:
                 break
-            task()
+            # The failure of one is its own: what is queued behind it is recorded all the same.
+            with self._recorder.never_raising():
+                task()
             self._finished += 1
-        self._recorder.end()
+        with self._recorder.never_raising():
+            self._recorder.end()
+            self._context_id = self._recorder.checkpoint("session_end")
         if self._recorder.has_kept_all and not self._given_up:
             self._spool.discard()
         else:

@@ -16,6 +16,7 @@ import subprocess
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,13 +30,17 @@ from harken.store import Commit, Store
 from .base import Environment, Launcher, Plan, Runtime, Template
 from .callers import Caller, find_caller
 from .display import Display, WriteBytes, parse
+from .lines import LineSplitter
 from .live import RunFacts, track
 from .process import CHUNK, PipedInput, SignalForwarder, end_of
 from .recorder import MAIN, Opening, Recorder
 from .recording import Recording
 from .resume import Destination, Resumed, resume
 from .socket import ContextAnswer, ContextSocket
-from .spool import MAX_LINE, SpoolFile, SpoolNote, new_header
+from .spool import SpoolFile, SpoolNote, new_header
+
+if TYPE_CHECKING:
+    from .sources import Reading, Resumption
 
 LOOK = 0.5
 """Seconds after which the loop looks round even if nothing happened."""
@@ -155,7 +160,7 @@ class _Run:
         self._hides_more = not plan.wants_more and not self._launch.more.keys() & request.environ.keys()
         self._stdin = output.stdin
         self._now = now
-        self._buffer = bytearray()
+        self._lines = LineSplitter()
         self._piped: PipedInput | None = None
         self._prompted = False
         self._child: subprocess.Popen[bytes] | None = None
@@ -251,19 +256,8 @@ class _Run:
             except BlockingIOError:
                 return
             self._open = bool(part)
-            self._take(part)
-
-    def _take(self, part: bytes) -> None:
-        self._buffer += part
-        if b"\n" not in part and len(self._buffer) < MAX_LINE:
-            return
-        *lines, rest = self._buffer.split(b"\n")
-        if len(rest) >= MAX_LINE:
-            lines.append(rest)
-            rest = bytearray()
-        self._buffer = bytearray(rest)
-        for line in lines:
-            self._line(bytes(line))
+            for line in self._lines.feed(part):
+                self._line(line)
 
     def _line(self, line: bytes) -> None:
         found = parse(line)
@@ -313,7 +307,7 @@ class _Run:
             found = self._recording.ask(answer)
         if found is None:
             found = self._recording.ask(lambda recorder: ContextAnswer(context_id=recorder.checkpoint(reason)))
-        return found or ContextAnswer(context_id="", reason="the store cannot be written at the moment")
+        return found or ContextAnswer(context_id="", reason=self._recording.silence)
 
     def _name_commit(self, recorder: Recorder, caller: Caller, reason: str) -> ContextAnswer | None:
         """The commit of the agent whose tool asks; None where no agent is known to run one."""
@@ -333,34 +327,45 @@ class _Run:
             raise NotFound(f"the agent that asks is {session!r}, of which nothing is kept yet", hint="ask again later")
         return self._store.get_commit(row.stand).short
 
-    def _read_files(self, session: str) -> None:
-        """Import the files of a session, as they are now."""
+    def _read_files(self, session: str, moved: Callable[[], None] = lambda: None) -> None:
+        """Import the files of a session, as they are now; `moved` is called with every part that is read."""
         from .importer import Importer  # few runs need it
+        from .sources import read_source
 
         runtime = self._request.runtime
+
+        def read(path: Path, since: Resumption | None) -> Reading:
+            for part in read_source(path, (runtime,), since, self._now):
+                moved()
+                yield part
+
         if is_safe_name(session):
             files = self._launch.session_files(runtime.home(self._request.environ), session)
-            list(Importer(self._store, [runtime], now=self._now).run(files))
+            with self._recording.busy_with("the session's file is being read"):
+                list(Importer(self._store, [runtime], now=self._now, read=read).run(files))
 
     def _read_before(self, session: str) -> None:
         """Read what the session's file holds before the runtime goes on from it: a recording that nobody compared with
         the file may know what the runtime does not."""
-        if is_safe_name(session) and self._store.find_name(LIVE_BRANCH + session) is not None:
-            self._recording.ask(lambda recorder: self._read_files(session))
+        if not is_safe_name(session) or self._store.find_name(LIVE_BRANCH + session) is None:
+            return
+        if not self._recording.before(lambda moved: self._read_files(session, moved)):
+            self._warn(f"the file of session {session!r} could not be read before the run; import it afterwards")
 
     def _finish(self, status: int) -> bool:
         """Record the end; the answer is whether everything is in the store."""
-        if self._buffer:
-            self._line(bytes(self._buffer))
-            self._buffer.clear()
+        for line in self._lines.end():
+            self._line(line)
         self._prompt()
         self._typed()
         self._display.end()
         self._recording.note(SpoolNote(status=status, time=self._now()))
         if self._recording.end():
             return True
+        problem = self._recording.problem
+        what = f"not all of this run could be read: {problem}" if problem else "the store could not be written"
         if left := self._recording.spool:
-            self._warn(f"the store could not be written; the next command that writes to it stores {left}")
+            self._warn(f"{what}; the next command that writes to the store stores {left}")
         else:
-            self._warn("the store could not be written, and what was not stored of this run is lost")
+            self._warn(f"{what}, and what was not stored of this run is lost")
         return False

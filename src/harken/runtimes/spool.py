@@ -1,8 +1,8 @@
 """The spool: what a run has heard, in a file beside the store until all of it is in the store.
 
-A file `STORE-spool-ID` for its owner alone: a header line, then the runtime's own bytes. What the runtime does not
-print (prompts, and how it ended) stands between them on lines of ours, which begin with the mark in the header.
-Whoever writes a spool, or stores one, holds a lock on it.
+A file `STORE-spool-ID` for its owner alone; one that cannot be read becomes `STORE-unread-ID`. In it stand a header
+line, then the runtime's own bytes. What the runtime does not print (prompts, and how it ended) stands between them on
+lines of ours, which begin with the mark in the header. Whoever writes a spool, or stores one, holds a lock on it.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ import secrets
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from harken.errors import BadRecord
 from harken.events import Error, Event, Prompt, System
-from harken.files import sync_folder, write_whole
+from harken.files import SPOOL, UNREAD, find_beside, name_beside, sync_folder, write_whole
 from harken.store import Store
 
+from .lines import LineSplitter
 from .live import RunFacts
-
-MAX_LINE = 64 * 1024 * 1024
-"""A line longer than this is recorded in pieces, so that memory has a bound."""
+from .process import CHUNK
 
 
 class SpoolHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +58,7 @@ def note_events(runtime: str, note: SpoolNote) -> list[Event]:
         return [Prompt(content=note.prompt, source="user", time=note.time)]
     if (status := note.status) is None:
         return []
-    name = "" if status >= 0 else signal.Signals(-status).name
+    name = "" if status >= 0 else _signal_name(-status)
     said = f"exit status {status}" if status >= 0 else f"killed by {name}"
     facts = {"exit_status": status if status >= 0 else None, "signal": name or None}
     end = System(subtype="shutdown", message=said, metadata=msgspec.json.encode(facts), time=note.time)
@@ -67,12 +66,20 @@ def note_events(runtime: str, note: SpoolNote) -> list[Event]:
     return [failed, end] if status else [end]
 
 
+def _signal_name(number: int) -> str:
+    """What a signal is called: most real-time signals have no name, and a file may hold any number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 class SpoolFile:
     """A spool that is being written. Nothing here ever raises: it is asked for only when the store fails."""
 
     def __init__(self, store: Store, header: SpoolHeader) -> None:
         place = _place(store)
-        self.path = place and place.with_name(f"{place.name}-spool-{secrets.token_hex(6)}")
+        self.path = place and name_beside(place, SPOOL, secrets.token_hex(6))
         self.whole = place is not None
         """Whether everything that it was given is in it."""
         self._header = header
@@ -87,18 +94,30 @@ class SpoolFile:
         try:
             if self.whole and self._handle < 0:
                 self._begin()
-            left = memoryview(data + b"\n")
-            while self.whole and left:
-                left = left[os.write(self._handle, left) :]
+            if self.whole:
+                self._write(data)
         except OSError:
             self.whole = False
 
     def _begin(self) -> None:
+        """Make the file. It gets its name last, since one that is not locked, or has no header, is not of a run that
+        goes on."""
         assert self.path is not None
+        scratch = self.path.with_name(f".{self.path.name}.tmp")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._handle = os.open(self.path, flags, 0o600)
-        fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self.line(msgspec.json.encode(self._header))
+        self._handle = os.open(scratch, flags, 0o600)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._write(msgspec.json.encode(self._header))
+            scratch.rename(self.path)
+        except OSError:
+            scratch.unlink(missing_ok=True)
+            raise
+
+    def _write(self, line: bytes) -> None:
+        left = memoryview(line + b"\n")
+        while left:
+            left = left[os.write(self._handle, left) :]
 
     def note(self, note: SpoolNote) -> None:
         """Append a line of ours."""
@@ -132,19 +151,35 @@ def new_header(runtime: str, facts: RunFacts, *, started: int, session: str) -> 
 
 def spools(store: Store) -> list[Path]:
     """The spools beside a store, in the order of their names."""
-    place = _place(store)
-    if place is None:
-        return []
-    begins = f"{place.name}-spool-"
-    return sorted(path for path in place.parent.iterdir() if path.name.startswith(begins))
+    return find_beside(Path(store.location).absolute(), SPOOL)
 
 
 def copy_spools(store: Store, target: Path) -> None:
     """Put copies of the spools beside a copy of the store."""
     for path in spools(store):
-        copy = target.with_name(target.name + path.name.removeprefix(Path(store.location).name))
+        copy = name_beside(target, SPOOL, _unique(store, path))
         with contextlib.suppress(FileNotFoundError):  # its run has stored it meanwhile
-            write_whole(copy, path.read_bytes())
+            write_whole(copy, _pieces(path))
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """What a file holds now, a little at a time; its run may go on writing for ever."""
+    with path.open("rb") as file:
+        left = os.fstat(file.fileno()).st_size
+        while left > 0 and (piece := file.read(min(left, CHUNK))):
+            left -= len(piece)
+            yield piece
+
+
+def set_aside(store: Store, path: Path) -> Path:
+    """Give a spool that cannot be read a name that nobody looks for; the answer is the new path."""
+    aside = name_beside(Path(store.location).absolute(), UNREAD, _unique(store, path))
+    path.rename(aside)
+    return aside
+
+
+def _unique(store: Store, path: Path) -> str:
+    return path.name.removeprefix(name_beside(Path(store.location), SPOOL, "").name)
 
 
 def _place(store: Store) -> Path | None:
@@ -172,23 +207,27 @@ def taken(path: Path) -> Iterator[int | None]:
 
 def read_spool(handle: int, path: Path) -> tuple[SpoolHeader, Iterator[bytes | SpoolNote]]:
     """The header, and the lines behind it, each the runtime's or ours."""
-    file = os.fdopen(os.dup(handle), "rb")
+    lines = _lines(handle)
     try:
-        header = msgspec.json.decode(file.readline(MAX_LINE), type=SpoolHeader)
+        header = msgspec.json.decode(next(lines, b""), type=SpoolHeader)
     except (msgspec.MsgspecError, ValueError) as problem:
-        file.close()
-        hint = "move it away if nobody needs it; what it holds are the lines that a program printed"
+        hint = "what it holds are the lines that a program printed"
         raise BadRecord(f"{path} does not begin as a spool does: {problem}", hint=hint) from problem
-    return header, _lines(file, header.mark.encode() + b" ")
+    return header, _told(lines, header.mark.encode() + b" ")
 
 
-def _lines(file: Any, mark: bytes) -> Iterator[bytes | SpoolNote]:
-    with file:
-        while line := file.readline(MAX_LINE):
-            line = line.removesuffix(b"\n")
-            if line.startswith(mark):
-                # One that was cut off in a crash says nothing.
-                with contextlib.suppress(msgspec.MsgspecError, ValueError):
-                    yield msgspec.json.decode(line[len(mark) :], type=SpoolNote)
-            elif line:
-                yield bytes(line)
+def _lines(handle: int) -> Iterator[bytes]:
+    splitter = LineSplitter()
+    while part := os.read(handle, CHUNK):
+        yield from splitter.feed(part)
+    yield from splitter.end()
+
+
+def _told(lines: Iterator[bytes], mark: bytes) -> Iterator[bytes | SpoolNote]:
+    for line in lines:
+        if line.startswith(mark):
+            # One that was cut off in a crash says nothing.
+            with contextlib.suppress(msgspec.MsgspecError, ValueError):
+                yield msgspec.json.decode(line[len(mark) :], type=SpoolNote)
+        elif line:
+            yield line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 from harken.context import find_session
 from harken.context.live import kept_events, live_rest, recorded_events
 from harken.context.names import LIVE_BRANCH
-from harken.errors import HarkenError
+from harken.errors import BadRecord, HarkenError
 from harken.events import Event
 from harken.events.cbor import encode_event
 from harken.store import Store
@@ -20,7 +21,7 @@ from . import base
 from .display import parse
 from .live import track
 from .recorder import Opening, Recorder
-from .spool import SpoolHeader, SpoolNote, note_events, read_spool, spools, taken
+from .spool import SpoolHeader, SpoolNote, note_events, read_spool, set_aside, spools, taken
 
 
 class SpoolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class SpoolResult(msgspec.Struct, frozen=True, kw_only=True):
     sessions: tuple[str, ...] = ()
     """The sessions it was of."""
     problem: str = ""
-    """Why it could not be stored; it is still there then."""
+    """Why it could not be stored; it is still there then, under `path`."""
     hint: str = ""
 
 
@@ -44,7 +45,15 @@ def _store_one(store: Store, path: Path) -> SpoolResult | None:
         with taken(path) as handle:
             if handle is None:
                 return None
-            sessions = _store(store, handle, path)
+            if not os.fstat(handle).st_size:
+                path.unlink()  # a power cut took what was in it
+                return None
+            try:
+                sessions = _store(store, handle, path)
+            except Exception as problem:
+                if not _is_of_the_spool(problem):
+                    raise
+                return _put_aside(store, path, problem)
             path.unlink()
             return SpoolResult(path=str(path), sessions=sessions)
     except FileNotFoundError:
@@ -53,6 +62,18 @@ def _store_one(store: Store, path: Path) -> SpoolResult | None:
         return SpoolResult(path=str(path), problem=str(problem), hint=problem.hint or "")
     except Exception as problem:  # noqa: BLE001 (whatever is wrong with a file, the others are stored)
         return SpoolResult(path=str(path), problem=f"{path} could not be stored: {type(problem).__name__}: {problem}")
+
+
+def _is_of_the_spool(problem: Exception) -> bool:
+    """Whether another try would fail as this one did; what a store or a disk refuses, it may grant later."""
+    return isinstance(problem, BadRecord) or not isinstance(problem, (HarkenError, OSError, MemoryError))
+
+
+def _put_aside(store: Store, path: Path, problem: Exception) -> SpoolResult:
+    aside = set_aside(store, path)
+    why = str(problem) if isinstance(problem, BadRecord) else f"{path} could not be read: {problem!r}"
+    hint = f"it is {aside} now, which no command looks at"
+    return SpoolResult(path=str(aside), problem=why, hint=hint)
 
 
 def _store(store: Store, handle: int, path: Path) -> tuple[str, ...]:
@@ -66,20 +87,34 @@ def _store(store: Store, handle: int, path: Path) -> tuple[str, ...]:
         heard.append(_SpooledChain(store, header, opening))
         return heard[-1]
 
-    problems: list[str] = []
-    recorder = Recorder(launch, open_tracker, problems.append, now=lambda: header.started, unnamed=header.session)
+    recorder = Recorder(launch, open_tracker, lambda text: None, now=lambda: header.started, unnamed=header.session)
     for line in lines:
-        if isinstance(line, SpoolNote):
-            recorder.add(note_events(header.runtime, line))
-        else:
-            recorder.line(line, parse(line))
-    recorder.end()
-    for chain in heard:
-        chain.close()
-    if problems:
-        hint = "it stays where it is; what could be read of it is stored"
-        raise HarkenError(f"{path} could not be read to its end: {problems[0]}", hint=hint)
+        # The failure of one line is its own: the others are stored.
+        with recorder.never_raising():
+            if isinstance(line, SpoolNote):
+                recorder.add(note_events(header.runtime, line))
+            else:
+                recorder.line(line, parse(line))
+    with recorder.never_raising():
+        recorder.end()
+    _close_all(heard)
+    if (problem := recorder.problem) is not None:
+        what = f"not all of {path} could be read, and the rest of it is stored: {problem}"
+        hint = "what it holds are the lines that a program printed"
+        raise (BadRecord if _is_of_the_spool(problem) else HarkenError)(what, hint=hint) from problem
     return tuple(dict.fromkeys(chain.name for chain in heard))
+
+
+def _close_all(chains: Sequence[_SpooledChain]) -> None:
+    """Store the rest of every chain; the first that could not be is told when all have been tried."""
+    failed: list[Exception] = []
+    for chain in chains:
+        try:
+            chain.close()
+        except Exception as problem:  # noqa: BLE001 (the failure of one chain is its own)
+            failed.append(problem)
+    if failed:
+        raise failed[0]
 
 
 class _SpooledChain:
