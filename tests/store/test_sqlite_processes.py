@@ -195,6 +195,17 @@ def test_the_lock_lets_the_first_in_line_go_first(tmp_path):
     assert list(range(8)) == order
 
 
+def test_a_lock_that_nobody_else_wants_is_taken_without_writing(tmp_path):
+    """But for the first time: an empty file beside a store says that nobody ever wrote to it."""
+    lock, seen = FairLock(str(tmp_path / "lock")), []
+    for _ in range(3):
+        lock.acquire()
+        lock.release()
+        seen.append((tmp_path / "lock").read_bytes())
+    lock.close()
+    assert [(1).to_bytes(8, "little")] * 3 == seen
+
+
 def test_whoever_waits_too_long_is_told(path, store):
     with contextlib.closing(SqliteStore(path, timeout=0.05)) as other, store.write() as writer:
         writer.put(b"x")

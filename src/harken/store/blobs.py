@@ -39,7 +39,7 @@ BULK, PACKED = 3, 6
 
 COPY = 16
 """The level for a frame that leans on another: copies are rare, and most of their bytes are never looked at twice."""
-_PAGE = 4800  # content that text compresses into a page of 4 KiB at any level
+_PAGE = 6000  # content that compresses into a page of 4 KiB at any level, but for one recorded turn of a hundred
 _WINDOW = 23  # a prefix and a frame, both at their largest, lie inside one window
 
 

@@ -345,8 +345,8 @@ class FairLock:
         os.close(self._file)
 
     def _draw(self) -> int:
-        """The next number whose byte nobody holds. Two who read the same number cannot both lock its byte."""
-        number = self._next()
+        """The next number whose byte nobody holds: two cannot lock one. Who meets nobody leaves the file as it is."""
+        first = number = self._next()
         while True:
             try:
                 self._byte(fcntl.F_WRLCK, _BASE + number, 1)
@@ -355,7 +355,7 @@ class FairLock:
                 if error.errno not in _BUSY:
                     raise
                 number += 1
-        if number >= self._next():
+        if (number != first or not number) and number >= self._next():
             with contextlib.suppress(OSError):  # a full disk: who comes next draws the number after ours all the same
                 os.pwrite(self._file, _NUMBER.pack(number + 1), 0)
         return number

@@ -6,7 +6,7 @@ import msgspec
 
 from harken.events.tally import SYNTHETIC, TOOL_RESULT
 from harken.formats.base import CHARACTERS_PER_TOKEN, Counts, count, sum_of_tokens
-from harken.formats.kit.jsonl import is_overlong, lines
+from harken.formats.kit.jsonl import is_overlong
 
 from .read import read
 from .records import CONVERSATION, UsageFields
@@ -34,9 +34,10 @@ class _BlockKind(msgspec.Struct, gc=False):
 
 _weigh = msgspec.json.Decoder(_WeighedLine).decode
 _kinds = msgspec.json.Decoder(str | list[_BlockKind]).decode
-_SELDOM = (b'"base64"', b'"queued_command"', b'"compact_boundary"')
-"""What takes a reader: pictures, whose bytes say nothing of their tokens; prompts that stand in attachments; what a
-summary is depends on the record before it."""
+# What takes a reader: pictures, whose bytes say nothing of their tokens; and in records beside the conversation
+# prompts that stand in attachments, and the boundary before a summary.
+_PICTURE = b'"base64"'
+_BESIDE = {"attachment": b'"queued_command"', "system": b'"compact_boundary"'}
 _ASKS = frozenset({"text", "image", "document"})
 
 
@@ -45,32 +46,35 @@ def measure(data: bytes) -> Counts:
 
     A checkpoint asks this of every delta, so content is measured as it is written and not taken apart. What the typed
     decoder cannot take is left to the reader, which says the same."""
-    if any(mark in data for mark in _SELDOM):
+    if _PICTURE in data:
         return count(read(data))
-    named: dict[str, int] = {}
+    named: dict[tuple[str, str] | int, int] = {}
     messages = written = heard = since = 0
     last_counted: int | None = None
-    for start, end in lines(data):
-        if is_overlong(end - start):
-            continue
-        try:
-            line = _weigh(data[start:end])
-            messages += _said(line)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-            return count(read(data))
-        body = line.message
-        if body is None or line.type not in CONVERSATION:
-            continue
-        size = memoryview(body.content).nbytes
-        since += size
-        if line.type == "user":
-            heard += size
-            continue
-        written += size
-        if body.usage is not None and (prompt := _prompt(body.usage)):
-            last_counted, since = prompt + (body.usage.output_tokens or 0), 0
-        key = f"{body.id} {line.requestId or ''}" if body.id else f"@{start}"
-        named[key] = max(named.get(key, 0), (body.usage.output_tokens or 0) if body.usage else 0)
+    try:
+        for place, line in enumerate(map(_weigh, _short_lines(data))):
+            body, kind = line.message, line.type
+            if kind in _BESIDE and _BESIDE[kind] in data:
+                return count(read(data))
+            if body is None or kind not in CONVERSATION:
+                continue
+            if body.model != SYNTHETIC and not line.isApiErrorMessage:
+                messages += _said(kind, _kinds(body.content))
+            size = memoryview(body.content).nbytes
+            since += size
+            if kind == "user":
+                heard += size
+                continue
+            written += size
+            output = 0
+            if (usage := body.usage) is not None:
+                output = usage.output_tokens or 0
+                if prompt := _prompt(usage):
+                    last_counted, since = prompt + output, 0
+            key = (body.id, line.requestId or "") if body.id else place
+            named[key] = max(named.get(key, 0), output)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return count(read(data))
     counted = sum(named.values())
     guessed = heard if counted else heard + written
     return Counts(
@@ -82,22 +86,25 @@ def measure(data: bytes) -> Counts:
     )
 
 
+def _short_lines(data: bytes) -> list[bytes]:
+    """The lines without their newlines; not those that are too long to be read."""
+    found = data.split(b"\n")
+    if not found[-1]:
+        found.pop()  # what follows the last newline
+    return [line for line in found if not is_overlong(len(line) + 1)] if is_overlong(len(data)) else found
+
+
 def _prompt(usage: UsageFields) -> int:
     """How much the model had before it, from the cache or not."""
-    return sum(
-        count or 0 for count in (usage.input_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
-    )
+    cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+    return (usage.input_tokens or 0) + cached
 
 
-def _said(line: _WeighedLine) -> int:
+def _said(kind: str, content: str | list[_BlockKind]) -> int:
     """How many messages a line is: one for a prompt, one for each text of the model's."""
-    body = line.message
-    if body is None or line.type not in CONVERSATION or body.model == SYNTHETIC or line.isApiErrorMessage:
-        return 0
-    content = _kinds(body.content)
     if isinstance(content, str):
         return 1
     kinds = [block.type for block in content]
-    if line.type == "assistant":
+    if kind == "assistant":
         return kinds.count("text")
     return int(TOOL_RESULT not in kinds and (not kinds or not _ASKS.isdisjoint(kinds)))
