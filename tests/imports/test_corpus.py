@@ -144,7 +144,7 @@ def largest() -> list[Path]:
 
 
 def test_a_copy_of_a_real_session_costs_at_most_three_percent(tmp_path: Path) -> None:
-    """Of its size, and for small ones of the pages that hold a session's rows."""
+    """#38. Of its size, and for small ones of the pages that hold a session's rows."""
     for number, original in enumerate(largest()):
         data = original.read_bytes()
         name = next(json.loads(line)["sessionId"] for line in data.splitlines() if b'"sessionId":"' in line)

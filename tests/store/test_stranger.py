@@ -1,4 +1,4 @@
-"""The document is enough: a program written from docs/FORMAT.md alone makes of session files what Harken makes."""
+"""The document is enough (#23): a program written from docs/FORMAT.md alone makes of files what Harken makes."""
 
 from __future__ import annotations
 
