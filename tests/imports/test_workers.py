@@ -202,3 +202,11 @@ def test_where_no_worker_can_be_started_the_files_are_read_all_the_same(
         pool.submit(files / "s1.jsonl", None)
 
         assert [Claimed, Part] == [type(each) for each in pool.read(files / "s1.jsonl", None) or ()]
+
+
+def test_who_reads_a_file_instead_of_a_worker_may_read_it_again(tmp_path: Path) -> None:
+    """A file that changes while it is read is read twice; no worker will ever begin it."""
+    with WorkerPool(["claude-code"], 0) as pool:
+        pool.submit(tmp_path / "a.jsonl", None)
+        assert pool.take(tmp_path / "a.jsonl")
+        assert pool.take(tmp_path / "a.jsonl")

@@ -66,3 +66,29 @@ def test_on_a_disk_without_any_room_a_store_can_be_looked_at(tmp_path: Path) -> 
     assert ["winter 3", "HarkenError"] == [line.split(":")[0] for line in outcome.lines]
     assert "can only be read now" in outcome.lines[1]
     assert before == (tmp_path / "store.db").read_bytes()
+
+
+def test_a_row_that_is_not_what_was_written_costs_its_own_file_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """#40: an import and its report, and what is said of a name that nobody has."""
+    files = [tmp_path / f"{digit * 8}-2222-3333-4444-555555555555.jsonl" for digit in "1234"]
+    for file in files:
+        said = user("u1", None, "hello", sessionId=file.stem)
+        file.write_bytes(dump(said, assistant("a1", "u1", "good day", file.stem, 1, sessionId=file.stem)))
+    with harken.open(tmp_path / "store.db") as repo:
+        assert ["new"] * 2 == [one.status for one in repo.import_sessions(files[:2])]
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as connection:
+        changed = connection.execute("UPDATE sessions SET title = 'forged' WHERE session = ?", (files[0].stem,))
+        assert 1 == changed.rowcount
+        connection.commit()
+    with harken.open(tmp_path / "store.db") as repo:
+        told = {one.source: one.status for one in repo.import_sessions(files)}
+    assert ["failed", "unchanged", "new", "new"] == [told[str(file)] for file in files]
+    with pytest.raises(SystemExit) as end:
+        main(["--store", str(tmp_path / "store.db"), "import", *map(str, files)])
+    assert 1 == end.value.code
+    assert "is not what was written" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as end:
+        main(["--store", str(tmp_path / "store.db"), "show", "nobody"])
+    assert 3 == end.value.code, "not there, whatever else is wrong"

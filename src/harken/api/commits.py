@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from harken.context import Shown, count
+from harken.context.chains import readable_sessions
 from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.repo import Repo
@@ -148,7 +149,7 @@ def _run(repo: Repo, session: str) -> RunAbout | None:
     """What the session's row keeps: commits of a file are made without it, so that every machine names them alike."""
     seen: set[str] = set()
     while session and session not in seen:
-        row = next((row for row in repo.sessions(session) if row.session == session), None)
+        row = next((row for row in readable_sessions(repo.store, session) if row.session == session), None)
         facts = {name: getattr(row, name, "") or None for name in RunAbout.__struct_fields__}
         if any(facts.values()):
             return RunAbout(**facts)

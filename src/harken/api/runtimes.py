@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harken import clock, ids
 from harken import runtimes as registry
+from harken.context.chains import readable_sessions
 from harken.repo import Repo
 from harken.runtimes.memory import ImportResult
 
@@ -204,7 +205,7 @@ def _reported(repo: Repo, outcomes: Iterator[ImportResult]) -> Iterator[ImportAn
 
 def _count(repo: Repo, seen: Mapping[str, ImportResult], changed: AbstractSet[str]) -> dict[str, int]:
     """Sessions by the rule of `ids.tops`, as in `stats`; an agent inside a session's file has no line of its own."""
-    rows = repo.sessions()
+    rows = readable_sessions(repo.store)
     files = {outcome.source for outcome in seen.values()}
     inside = {row.session for row in rows if row.source not in files and ids.file_around(row.source) in files}
     parents = {row.session: row.parent for row in rows} | {name: one.parent for name, one in seen.items()}

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import zstandard
 
+from harken.errors import PartlyCorrupt
 from harken.events.tally import Tally, merge_requests
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
@@ -276,6 +277,14 @@ _pack = zstandard.ZstdCompressor(level=3).compress
 """Made once: making a compressor costs ten times as much as using it on so little."""
 _decode_stamps = msgspec.json.Decoder(StampsLine).decode
 _decode_sources = msgspec.json.Decoder(Sources).decode
+
+
+def readable_sessions(store: Store, prefix: str = "") -> list[SessionRow]:
+    """The sessions that can be read, for whoever only looks among them; who asks for one of the others is told."""
+    try:
+        return store.sessions(prefix=prefix)
+    except PartlyCorrupt as problem:
+        return problem.rest
 
 
 def remember(sources: Sources) -> bytes:

@@ -17,6 +17,7 @@ from harken.formats import find as find_format
 from harken.store.base import Commit, Link, Name, SessionRow, Store
 
 from . import walk
+from .chains import readable_sessions
 from .lineage import handed_down
 from .names import is_own
 
@@ -85,7 +86,7 @@ def get_session(store: Store, text: str) -> SessionRow:
     it is of."""
     if (row := _session(store, text, exact=False)) is not None or (row := _session_at(store, text)) is not None:
         return row
-    close = difflib.get_close_matches(text, [row.session for row in store.sessions()], n=CANDIDATES, cutoff=0.5)
+    close = difflib.get_close_matches(text, [row.session for row in readable_sessions(store)], n=CANDIDATES, cutoff=0.5)
     raise NotFound(
         f"there is no session {text!r}",
         hint="close to it: " + ", ".join(close) if close else "`harken sessions` lists them",
@@ -353,7 +354,9 @@ def whole_principal(store: Store, principal: str) -> str:
 
 
 def _hint(store: Store, ref: str) -> str:
-    known = [name.name for name in store.names() if not is_own(name)] + [row.session for row in store.sessions()]
+    known = [name.name for name in store.names() if not is_own(name)] + [
+        row.session for row in readable_sessions(store)
+    ]
     commits = [commit.short for commit in store.commits(limit=200)]
     digits = ref.removeprefix(ids.COMMIT_PREFIX)
     if len(digits) < FEWEST_DIGITS and ids.is_hex(digits.lower()):

@@ -74,7 +74,7 @@ class Importer:
         self._read = read or (lambda path, since: read_source(path, tuple(self.runtimes.values()), since, self.now))
         self._jobs = jobs
         self._pool: WorkerPool | None = None
-        self.rows = {row.session: row for row in memory.known_sessions(store)}
+        self.rows = {row.session: row for row in chains.readable_sessions(store)}
         self._session_of: dict[str, str] = {}
         """Source to session."""
         self._stamps: dict[str, SourceStamp] = {}
@@ -375,7 +375,7 @@ class Importer:
 
     def _link_others(self) -> None:
         """Link copies and originals of which another process kept one while this one kept the other."""
-        known, self._landed = memory.known_sessions(self.store) if self._landed else [], False
+        known, self._landed = chains.readable_sessions(self.store) if self._landed else [], False
         theirs = [row for row in known if row != self.rows.get(row.session)]
         for row in theirs:
             self._learn(row)
@@ -392,7 +392,7 @@ class Importer:
     def _read_again(self, source: str) -> None:
         """Somebody else has kept more of the source, or less, since it was read here."""
         name = self._session_of.get(source, "")
-        for row in self.store.sessions(prefix=name) if name else memory.known_sessions(self.store):
+        for row in chains.readable_sessions(self.store, name):
             self._learn(row)
         file = ids.file_around(source)
         path = Path(file if source in self._inside.get(file, ()) else source)

@@ -81,7 +81,7 @@ class Linker:
         top = memory.top_of(row)
         if top not in families:
             above = self._find(top, rows)
-            family = [rows.get(each.session, each) for each in self._store.sessions(prefix=f"{top}/")]
+            family = [rows.get(each.session, each) for each in chains.readable_sessions(self._store, f"{top}/")]
             families[top] = {each.session: chains.recall(each) for each in (above, *family) if each is not None}
             yield from (each for each in family if each.agent)
         threads = (thread for known in chains.recall(row).values() for thread in known.calls)

@@ -21,7 +21,7 @@ import msgspec
 from harken import __version__, ids
 from harken.context import session_records
 from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, recall_stamps, remember
-from harken.errors import Closed, Corrupt, HarkenError, Locked, PartlyCorrupt
+from harken.errors import Closed, HarkenError, Locked
 from harken.events.figures import Figures
 from harken.events.tally import Tally
 from harken.formats.facts import FileFacts
@@ -117,14 +117,6 @@ def top_of(row: SessionRow) -> str:
     return row.session.removesuffix(f"/{row.agent}") if row.agent else row.session
 
 
-def known_sessions(store: Store) -> list[SessionRow]:
-    """The sessions that can be read; whoever meets one of the others is told, and the rest goes on."""
-    try:
-        return store.sessions()
-    except PartlyCorrupt as problem:
-        return problem.rest
-
-
 class Beginnings:
     """Which sessions begin with which record, and which say what they copy, so that copies and originals find each
     other without a search."""
@@ -218,11 +210,11 @@ def failure_of(source: str, problem: BaseException) -> ImportResult:
 
 def is_the_stores(problem: Exception) -> bool:
     """Whether the store itself is in trouble, and the next source would fare no better. Where room is lacking it may:
-    a smaller one may fit."""
+    a smaller one may fit. A row that is not what was written concerns only what has to do with it."""
     causes = (problem, problem.__context__)
     if any(_is_lack_of_room(cause) for cause in causes):
         return False
-    return isinstance(problem, (Closed, Locked, Corrupt, OSError)) or isinstance(causes[1], (sqlite3.Error, OSError))
+    return isinstance(problem, (Closed, Locked, OSError)) or isinstance(causes[1], (sqlite3.Error, OSError))
 
 
 def _is_lack_of_room(problem: BaseException | None) -> bool:

@@ -225,7 +225,10 @@ class WorkerPool:
     def take(self, path: Path) -> bool:
         """Whether no worker has begun to read the file, nor will: whoever asks reads it, rather than wait."""
         pending = self._pending.get(str(path))
-        return pending is None or pending.begin()
+        if pending is not None and not pending.begin():
+            return False
+        self.drop(path)  # who asks for it once more would wait for a worker that never begins
+        return True
 
     def read(self, path: Path, since: Resumption | None) -> Reading | None:
         """What a worker says of the file; None where it was not given to one, or as something else."""
