@@ -67,6 +67,20 @@ def claude_files() -> dict[str, bytes]:
     }
 
 
+def claude_files_that_begin_inside() -> dict[str, bytes]:
+    """Sessions whose first records are those of an agent inside them: one that says nothing more, and one whose first
+    records are kept for good before the session's own come."""
+    found = {}
+    for session, prompts in (("ddd", 1), ("eee", 3)):
+        inside = ClaudeSession(session, agent=f"{session}1", salt=f"{session}1")
+        for number in range(prompts):
+            inside.prompt(f"look around {number}")
+            inside.answer(f"seen {number}")
+        main = conversation(session, 2, start=30)
+        found[f"{session}.jsonl"] = inside.data + main.data
+    return found
+
+
 def codex_files() -> dict[str, bytes]:
     """A thread that starts another, which starts a third; a fork that copies it, and one that points at it."""
     base = Rollout(id=PARENT).turn("one")
@@ -208,6 +222,31 @@ def test_any_order_and_any_steps_give_the_same_sessions(
         bring_in(repo, [path for path in walk(files) if isinstance(path, Path)])
 
         assert expected() == contents(repo)
+
+
+@pytest.mark.parametrize("session", ["ddd", "eee"])
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_session_that_begins_with_an_agents_records_is_no_agent_of_itself(
+    tmp_path: Path, session: str, verify: bool
+) -> None:
+    """Grown line by line it is what it is when it is imported at once; only the principal of the first commits stays
+    that of the agent, as a commit that is there is not written again."""
+    data = claude_files_that_begin_inside()[f"{session}.jsonl"]
+    lines = data.splitlines(keepends=True)
+    kept = []
+    for counts in (range(1, len(lines) + 1), [len(lines)]):
+        with harken.open("memory:") as repo:
+            for count in counts:
+                path = write(tmp_path / str(len(counts)), f"{session}.jsonl", b"".join(lines[:count]))
+                bring_in(repo, [path], verify=verify)
+            assert repo.store.fsck(read_data=True).ok
+            kept.append([(row, known, [each[:3] for each in chain]) for row, known, chain in contents(repo)])
+    grown, fresh = kept
+
+    assert {session: ("", ""), f"{session}/{session}1": (session, f"{session}1")} == {
+        row.session: (row.parent, row.agent) for row, _, _ in grown
+    }
+    assert fresh == grown
 
 
 def test_two_jobs_give_the_same_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

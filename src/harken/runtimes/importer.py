@@ -228,8 +228,8 @@ class Importer:
                     if self._waits_for(item, said):
                         yield True
                     self._find_alike(item, said)
-                elif item.now.unnamed and said.facts.session:
-                    item.identity = runtime.read.identify(path, said.facts)
+                else:
+                    item.hear(path, said.facts)
                 self._pending.append((item, said))
                 self._pending_size += said.length
                 yield self._pending_size >= BATCH

@@ -6,7 +6,7 @@ said when the source was read, and what it says of other sources of the same ses
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,8 @@ from harken.context import chains
 from harken.context.chains import FileStamp, SourceMemory, Sources
 from harken.context.live import with_live_rest
 from harken.context.names import LIVE_BRANCH
-from harken.formats import Delta
 from harken.formats.facts import FileFacts
-from harken.store import Content, Draft, SessionRow, Store, Writer
+from harken.store import Draft, SessionRow, Store, Writer
 
 from . import memory
 from .base import Identity, Runtime, path_name
@@ -89,6 +88,13 @@ class SourceImport:
         self.now = msgspec.structs.replace(
             self.now, unnamed=unnamed, call_id=identity.call_id, spawned_from=origin, forked_from=""
         )
+
+    def hear(self, path: Path, facts: FileFacts) -> None:
+        """What later records say of which session it is: its id, or that only its first ones were a sub-agent's."""
+        if self.identity.agent and facts.side_chains and not facts.sidechain:
+            self.identify(path, facts)
+        elif self.now.unnamed and facts.session:
+            self.identity = self.runtime.read.identify(path, facts)
 
     def learn_call(self, facts: FileFacts) -> None:
         """Look again which call started a sub-agent: the side file that says so may come late."""
@@ -245,6 +251,8 @@ class PartKeeper:
         if own is not None and item.path in chains.recall_stamps(own) and own.session != name:
             if self._find(name, rows) is None:
                 self._rename(writer, own, name, rows)
+                if own.agent and not identity.agent:
+                    rows[name] = memory.without_agent(self._store, writer, rows[name], item.path, item.now)
             else:
                 name = own.session  # it has come to a name that is taken, and stays what it was
         item.name = name
@@ -295,7 +303,7 @@ class PartKeeper:
         extended = chains.extend(
             writer,
             item.now.chain,
-            _contents(part, Path(item.path)),
+            part.contents(Path(item.path)),
             self._facts(item),
             now=self._now(),
             keep_tail=keep_tail,
@@ -389,12 +397,3 @@ class PartKeeper:
             return part.segments[0][1]
         links = [link for link in self._store.walk(item.now.chain.tip) if link.commit_type == "delta"]
         return b"".join(self._store.get_many([link.artifact for link in reversed(links)]))
-
-
-def _contents(part: Part, path: Path) -> Iterator[tuple[Delta, Content | None]]:
-    packed: list[Content | None] = []
-    for frame in part.frames:
-        packed += [frame, *[None] * (len(frame.names) - 1)]
-    yield from zip(part.facts.deltas, packed, strict=False)
-    for delta in part.facts.deltas[len(packed) :]:
-        yield delta, part.bytes_of(delta.start, delta.end, path) if delta.content is None else delta.content

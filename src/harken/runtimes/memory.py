@@ -162,6 +162,16 @@ def told_origin(identity: Identity, facts: FileFacts) -> dict[str, Any] | None:
     return {"session": facts.forked_from or identity.session, "call_id": "", **base}
 
 
+def without_agent(store: Store, writer: Writer, row: SessionRow, path: str, now: SourceMemory) -> SessionRow:
+    """The row of what was taken for a sub-agent's file, and is a session's that begins with records of one."""
+    sources = recall(row)
+    known = sources[path] = sources[path].with_links(now)
+    if known.chain.tip:
+        root = store.walk(known.chain.tip)[-1].id
+        writer.link(root, spawned_from=known.spawned_from, forked_from=known.forked_from)
+    return msgspec.structs.replace(row, parent="", agent="", state=remember(sources))
+
+
 # -- what became of a source -----------------------------------------------------------------------------------------
 
 

@@ -16,10 +16,11 @@ import msgspec
 from harken import clock, ids
 from harken.context.chains import FileStamp
 from harken.errors import HarkenError
+from harken.formats import Delta
 from harken.formats.facts import FileFacts, Scan
 from harken.formats.kit.claims import best
 from harken.formats.kit.jsonl import MAX_LINE
-from harken.store import PackedFrame
+from harken.store import Content, PackedFrame
 
 from . import claim_of, get, names
 from .base import Runtime
@@ -115,6 +116,15 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, tag=True):
         if not any(gap.start < last and first < gap.start + gap.size for gap in self.gaps):
             return b"".join(data[max(0, first - at) : max(0, last - at)] for at, data in self.segments)
         return self._pieces(first, last, path)
+
+    def contents(self, path: Path) -> Iterator[tuple[Delta, Content | None]]:
+        """Each delta with its bytes; those of a packed frame come with the first delta in it."""
+        packed: list[Content | None] = []
+        for frame in self.frames:
+            packed += [frame, *[None] * (len(frame.names) - 1)]
+        yield from zip(self.facts.deltas, packed, strict=False)
+        for delta in self.facts.deltas[len(packed) :]:
+            yield delta, self.bytes_of(delta.start, delta.end, path) if delta.content is None else delta.content
 
     def _pieces(self, first: int, last: int, path: Path) -> Iterator[bytes]:
         stops: list[tuple[int, bytes | Gap]] = [*self.segments, *((gap.start, gap) for gap in self.gaps)]
