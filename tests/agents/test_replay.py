@@ -97,6 +97,28 @@ class TestWhereItDeparts:
             with pytest.raises(ModelFailed, match="no message 4 of 'root'"):
                 say(root, "first of all")
 
+    def test_a_question_asked_once_more_than_was_recorded_has_no_answer(self, tmp_path: Path, recorded: Path) -> None:
+        root, session = replayed(tmp_path / "log", recorded, system_prompt="Be brief.")
+        with session:
+            assert ["one", "two", "three"] == [say(root, text) for text in ("first", "again", "again")]
+            with pytest.raises(ModelFailed, match="no message 4 of 'root'"):
+                say(root, "again")
+
+    def test_two_equal_summaries_are_both_replayed(self, tmp_path: Path) -> None:
+        parts = {"root": {"lines": ["one", "two", "three"], "otherwise": "the rest"}}
+        for path, opened in (("recorded", None), ("log", tmp_path / "recorded")):
+            root, session = open_stage(tmp_path / path, parts) if opened is None else replayed(tmp_path / path, opened)
+            with session:
+                for text in ("a", "b", "c"):
+                    say(root, text)
+                assert asyncio.run(root.compact())
+                assert ["a", "the rest", "c"] == contents(root, "user")
+                for text in ("d", "e", "f"):
+                    say(root, text)
+                assert asyncio.run(root.compact())
+                assert 1 <= contents(root, "user").count("the rest")
+                assert "f" == contents(root, "user")[-1]
+
     def test_a_compaction_is_replayed(self, tmp_path: Path) -> None:
         parts = {"root": {"lines": ["one", "two", "three"], "otherwise": "the rest"}}
         for path, opened in (("recorded", None), ("log", tmp_path / "recorded")):

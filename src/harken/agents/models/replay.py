@@ -44,7 +44,7 @@ class ReplayPart(msgspec.Struct):
     """What the agents of one path answered, in the order of the log."""
 
     answers: list[Recorded] = []
-    summaries: dict[str, int] = {}
+    summaries: dict[str, list[int]] = {}
     """What stood in the place of what was folded, and after how many messages: no part of what was asked."""
 
 
@@ -64,7 +64,7 @@ class ReplayModel:
         """The recorded answer to what is asked."""
         part = self.parts.get(request.path, ReplayPart())
         if request.purpose == SUMMARY:
-            summary = next((text for text, turn in part.summaries.items() if turn == request.turn), None)
+            summary = next((text for text, turns in part.summaries.items() if request.turn in turns), None)
             return Reply(content=summary)
         stretches = list(_stretches(request.messages, part.summaries))
         asked = stretches[-1]
@@ -83,7 +83,7 @@ def _answer(answers: list[Recorded], request: Request, asked: Asked, before: int
     same = [one for one in answers if one.asked == asked]
     own = [one for one in same if one.agent_id == request.agent_id] or same
     here = next((one for one in own if one.turn == request.turn), None)
-    return here or (own[min(before, len(own) - 1)] if own else None)
+    return here or (own[before] if before < len(own) else None)
 
 
 def _departure(answers: list[Recorded], request: Request, asked: Asked) -> str:
@@ -130,7 +130,7 @@ def load_recording(path: Path, *, name: str) -> ReplayModel:
             part = parts.setdefault(paths.get(agent_id, ()), ReplayPart(answers=[], summaries={}))
             since = open_.setdefault(agent_id, [])
             if data.get("event_type") == "transcript_edit" and isinstance(data.get("content"), str):
-                part.summaries[data["content"]] = turns.get(agent_id, 0)
+                part.summaries.setdefault(data["content"], []).append(turns.get(agent_id, 0))
             if data.get("event_type") != "transcript_entry":
                 continue
             if data.get("role") == "assistant" and not data.get("index"):
