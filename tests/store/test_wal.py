@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harken.errors import Corrupt
 from harken.store import fsck, open_store
 from harken.store.wal import Log
 from harken.testing.store import grow
@@ -116,3 +117,40 @@ def test_a_log_that_is_no_log_says_nothing(tmp_path):
         (tmp_path / "log").write_bytes(data)
         with (tmp_path / "log").open("rb") as file:
             assert (None, None) == (Log(file.fileno(), PAGE).count, Log(file.fileno(), PAGE).page(1))
+
+
+@pytest.mark.parametrize("place", [10, 32 + 8, 32 + 20, 32 + 500], ids=["header", "salt", "sum", "page"])
+def test_a_damaged_log_is_refused_before_it_is_merged_and_a_repair_takes_what_lies_behind_the_damage(path, place):
+    left_by_a_killed_program(path)
+    log = Path(f"{path}-wal")
+    data = bytearray(log.read_bytes())
+    data[place] ^= 1
+    log.write_bytes(data)
+    with pytest.raises(Corrupt, match="transactions that were committed") as told:
+        open_store(path)
+    assert "--repair" in told.value.hint
+    assert bytes(data) == log.read_bytes()
+    with contextlib.closing(open_store(path, damaged=True)) as store:
+        report = fsck(store, repair=True)
+        assert bytes(data) == Path(f"{report.saved}-wal").read_bytes()
+    with contextlib.closing(open_store(path)) as store:
+        assert NOTES[-1] in notes(store)
+        assert fsck(store, read_data=True).ok
+
+
+def test_a_torn_last_transaction_is_no_damage(path):
+    """When the power fails, the disk may have the end of what was being written and not its middle."""
+    left_by_a_killed_program(path)
+    log = Path(f"{path}-wal")
+    data = log.read_bytes()
+    log.write_bytes(data[:-PAGE] + bytes(PAGE))
+    with contextlib.closing(open_store(path)) as store:
+        assert NOTES[:-1] == notes(store)
+
+
+def test_a_repair_removes_what_a_killed_one_left(refused):
+    for suffix in ("", "-wal", "-lock"):
+        Path(f"{refused}.repair-77{suffix}").write_bytes(b"unfinished")
+    with contextlib.closing(open_store(refused, damaged=True)) as store:
+        fsck(store, repair=True)
+    assert [] == list(refused.parent.glob("*.repair-*"))

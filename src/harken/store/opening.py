@@ -130,6 +130,10 @@ def enlist(path: Path, user: forking.UserOfSqlite, *, make: bool, newest: int) -
             )
         if not forking.IN_USE[_identity(path)]:
             _refuse_strangers(path, newest)
+            if os.path.exists(f"{path}-wal"):  # noqa: PTH110 - each opening comes here
+                from .wal import refuse_damage  # few ever need it
+
+                refuse_damage(path)
             if make:
                 _make_private(path)
         found = _identity(path)
@@ -147,8 +151,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _refuse_strangers(path: Path, newest: int) -> None:
-    """Leave another program's SQLite file, or a newer Harken's, exactly as it is: even asking for our way of journaling
-    would change it."""
+    """Leave another program's SQLite file, or a newer Harken's, as it is: asking for our journaling would change it."""
     if path.exists() and not path.is_file():  # to read from a pipe would be to wait for ever
         raise BadRequest(f"{path} is not a file", hint="name the file of a store, or the folder it is in")
     try:
@@ -171,8 +174,7 @@ def _refuse_strangers(path: Path, newest: int) -> None:
 
 
 def _was_a_store(path: Path) -> bool:
-    """Whether somebody has written there: a number was drawn at its lock, which nobody does before the file has its
-    first page."""
+    """Whether somebody has written there: a number was drawn at its lock, never before the file has its first page."""
     try:
         file = _open_lock(f"{path}-lock", os.O_RDONLY)
     except OSError:
@@ -184,8 +186,7 @@ def _was_a_store(path: Path) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """The file, and any folder that had to be made for it, are for their owner alone, and on the disk: of names, SQLite
-    syncs only those that it made itself."""
+    """The file and any folder made for it are for their owner alone, and synced: SQLite syncs only names it made."""
     if path.exists() and path.stat().st_size:
         return
     make_folder(path.parent)
@@ -230,8 +231,7 @@ def _missing_steps(db: Database, steps: Steps) -> tuple[tuple[int, str, str], ..
     if not tables:
         return None
     if "migrations" not in tables:
-        hint = "give another path: `--store FILE` or HARKEN_STORE"
-        raise BadRequest(f"{db.path} is a SQLite file, but not a store of Harken's", hint=hint)
+        raise BadRequest(f"{db.path} is not a store of Harken's", hint="give another: `--store FILE` or HARKEN_STORE")
     rows = db.all(sql.VERSIONS)
     newest = max((row[0] for row in rows), default=0)
     if newest != steps[-1][0] and any(ids.row_sum("migrations", row[:-1]) != row[-1] for row in rows):

@@ -47,6 +47,7 @@ class Repairer:
         new = self._path.with_name(f"{self._path.name}.repair-{os.getpid()}")
         try:
             with self._alone():
+                self._remove_unfinished()
                 self._report.saved = str(saved := self._copy_aside())
                 found = salvage(saved, new, self._now)
                 lost = self._settle(new, found)
@@ -56,6 +57,13 @@ class Repairer:
                 Path(f"{new}{suffix}").unlink(missing_ok=True)
         self._begin_again()
         self._say(found.lost + lost)
+
+    def _remove_unfinished(self) -> None:
+        """New files of repairs that were killed: nobody else can be at one, since we are alone."""
+        begin = f"{self._path.name}.repair-"
+        for left in self._path.parent.iterdir():
+            if left.name.startswith(begin) and left.name[len(begin) :].partition("-")[0].isdecimal():
+                left.unlink(missing_ok=True)
 
     def _begin_again(self) -> None:
         """What was read before may be gone, and the file may be another one."""
