@@ -116,3 +116,19 @@ def test_a_resumed_log_begins_with_the_very_bytes_that_were_there(whole: Path, t
     assert path.read_bytes().startswith(before)
     ids = SessionViewer(path).index.ids
     assert len(ids) == len(set(ids))
+
+
+def test_an_agent_that_was_cut_off_from_its_instructions_gets_them_at_the_next_load(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    root, session = open_stage(path, {})
+    with session:
+        root.spawn("J", "You are careful.", tools=[])
+    whole = path.read_bytes()
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+
+    for _ in range(2):
+        root, session = open_stage(path, {})
+        with session:
+            assert [("system", "You are careful.")] == [
+                (entry["role"], entry["content"]) for entry in root.subagents["J"].transcript
+            ]

@@ -18,7 +18,7 @@ from . import actions, compaction, turn, watching
 from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, check_text, is_pending, open_calls
 from .hooks import Hook, HookAgent, distinct
 from .models import DEFAULT_MODEL, Message, Model
-from .opening import messages, opening
+from .opening import made_by, messages, opening
 from .pool import AgentPool, Subagents, usable
 from .tools import Tool, ToolFunction, by_name, current_call
 from .watching import Watcher, attach
@@ -301,10 +301,8 @@ class Agent:
             )
         cause = cause or self._occasion()
         child = Agent(self.session, name=name, parent=self, language_model=language_model, tools=tools)
-        call = current_call()
-        is_one_of_several = call is not None and call.message_id == cause and call.among > 1
         with self.session.batch():
-            child.create(cause, {"call_id": call.tool_call_id} if call is not None and is_one_of_several else None)
+            child.create(cause, made_by(current_call(), cause, system_prompt))
             if system_prompt is not None:
                 child.instruct(system_prompt, cause=cause)
         return child

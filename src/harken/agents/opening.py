@@ -7,12 +7,14 @@ it, which is what `substance` says; the links of a message from another log woul
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harken.errors import BadRequest
 from harken.log import LoggedString, Session
 
 from .entries import OF_THE_RECORD, ROLES, Entry
 from .models import Message
+from .tools import Call
 
 _TEXTS = frozenset({"transcript_entry", "piece_of_text"})
 _ELSEWHERE = OF_THE_RECORD | {"message_id", "substance", "cause", "hook"}
@@ -72,4 +74,15 @@ def _origins(session: Session, messages: Sequence[Message]) -> dict[int, str]:
         if data.get("content") == messages[place]["content"]:
             origin = data.get("substance")
             found[place] = origin if isinstance(origin, str) else str(data["message_id"])
+    return found
+
+
+def made_by(call: Call | None, cause: str | None, instructions: str | None) -> dict[str, Any]:
+    """What the line that makes an agent says besides: which of several calls did it, and what the agent is to be told,
+    since a crash may come before it is. What `task` tells it is in the call."""
+    found: dict[str, Any] = {}
+    if call is not None and call.message_id == cause and call.among > 1:
+        found["call_id"] = call.tool_call_id
+    if instructions is not None and (call is None or call.name != "task"):
+        found["instructions"] = instructions
     return found

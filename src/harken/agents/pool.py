@@ -275,6 +275,10 @@ class AgentPool:
         agent.turns = history.spoken
         if agent.is_terminated or agent.role == "hook":
             return agent
+        info = self.session.agents[agent_id]
+        told = info.attributes.get("instructions")
+        if isinstance(told, str) and not info.entries and not self.session.readonly:
+            agent.instruct(told, cause=info.cause)  # a crash came between the line that made it and the next
         agent.speakers = history.speakers
         agent.listeners = history.listeners
         for names in (agent.speakers, agent.listeners):
