@@ -367,6 +367,8 @@ def _codex_item(count: Count, place: str, item: Record, typed: set[str], spawned
     kind, role = str(item.get("type")), item.get("role")
     if kind in CALLS:
         own = item.get("name") or (item.get("function") or {}).get("name") or ""
+        if str(item.get("namespace")).startswith("mcp__"):  # the server of a tool is part of its name
+            own = str(item["namespace"]).rstrip("_") + "__" + own
         count.calls.append(
             (place, own if kind in ("function_call", "custom_tool_call") else kind.removesuffix("_call"))
         )
