@@ -12,6 +12,7 @@ import pytest
 from harken import Agent, Session, SessionViewer, load_session
 from harken.agents import AgentPool, ScriptedModel
 from harken.errors import BadRequest
+from harken.events import AgentCreated
 from harken.log import disk
 from support.stage import call, contents, lines, open_stage, say
 
@@ -291,7 +292,7 @@ class TestNames:
     def test_of_a_log_stay_what_they_are(self, tmp_path: Path) -> None:
         with Session(tmp_path / "log") as session:
             session.log_agent_created("a", role="root")
-            session.log_agent_created("b", name=" Jack", parent="a")
+            session.append([AgentCreated(agent_id="b", name=" Jack", parent="a")])  # as another program may have
 
         root, session = load_session(tmp_path / "log")
         with session:

@@ -11,8 +11,9 @@ import pytest
 
 from harken import runtimes
 from harken.context import Tracker, TrackerSettings
-from harken.events import Metric, Prompt, Response
+from harken.events import Metric, Prompt, Response, Tokens
 from harken.events.figures import Figures
+from harken.log import Session
 from harken.repo import Repo
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
@@ -331,3 +332,26 @@ def test_a_total_with_unknown_costs_says_that_it_is_partial(
     assert ">= $7.95" in done.out
     assert "cost at least $7.9500, unknown for 1 of 2" == done.lines[-1]
     assert 1 == run("stats", "--json").json[-1]["total"]["unknown_costs"]
+
+
+@pytest.mark.parametrize("api_id", ["", "the same"])
+def test_each_reply_of_a_session_log_is_a_request_whatever_the_provider_calls_it(
+    tmp_path: Path, run: Run, api_id: str
+) -> None:
+    paths = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for path in paths:
+        with Session(path) as session:
+            session.log_agent_created("a", role="root")
+            for words in ("one", "two", "three"):
+                said = session.log_transcript_entry("a", {"role": "assistant", "content": words})
+                metric = Metric(agent_id="a", cause=said, model="m", api_id=api_id, cost_usd=0.5)
+                session.append([metric.with_tokens(Tokens(input=10, output=1))])
+
+    one, two, last = run("stats", *map(str, paths), "--json").json
+
+    assert (3, 3) == (one["requests"], two["requests"])
+    assert {"m": {"input": 30, "output": 3, "cache_read": None, "cache_write": None}} == one["models"]
+    assert one["models"]["m"] == one["usage"]
+    assert 1_500_000 == one["cost_usd_micros"]
+    if not api_id:  # with an id that several replies share, nobody can tell whether the second file is a copy
+        assert 6 == last["total"]["requests"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from harken.events import Event
+from harken.events.base import is_name
 from harken.log import Session, scan
 from support.events import events as any_event
 from support.logs import TALKS, as_bytes, as_smallchat, as_v1
@@ -107,7 +108,8 @@ class Life(RuleBasedStateMachine):
         agent_id = self.session.allocate_agent_id()
         assert agent_id not in self.agent_ids
         self.agent_ids.append(agent_id)
-        self.acknowledged.append(self.session.log_agent_created(agent_id, name=name))
+        named = name if is_name(name) and name == name.strip() else None
+        self.acknowledged.append(self.session.log_agent_created(agent_id, name=named))
 
     @rule(agent_id=AGENTS, content=WORDS, role=st.sampled_from(["user", "assistant", "system"]))
     def say(self, agent_id: str, content: str, role: str) -> None:

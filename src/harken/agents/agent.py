@@ -15,11 +15,11 @@ from harken.log import AgentInfo, LoggedString, Session
 from harken.log.registry import MODEL
 
 from . import actions, compaction, turn, watching
-from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, check_text, is_pending, open_calls
+from .entries import INTERRUPTED, STOPPED, Entry, as_entry, call_name, check_text, is_pending, open_calls, usable
 from .hooks import Hook, HookAgent, distinct
 from .models import DEFAULT_MODEL, Message, Model
 from .opening import made_by, messages, opening
-from .pool import AgentPool, Subagents, usable
+from .pool import AgentPool, Subagents
 from .tools import Tool, ToolFunction, by_name, current_call
 from .watching import Watcher, attach
 
@@ -61,10 +61,12 @@ class Agent:
         self.turn = turn.Turn(self)
         self._unlogged = 0
         """How many entries at the head of the transcript are not in the log yet."""
+        self._followed = 0  # how many of the changes that the log knows are in the transcript
         self.agent_id: str = agent_id or session.allocate_agent_id()
         self.subagents = Subagents(self.pool, self.agent_id)
         self._transcript: list[Entry] | None
         if self.info is not None:
+            self._followed = session.changes(self.agent_id)
             past = session.entries(self.agent_id) if init_prompt is None else messages(session, init_prompt)
             self._transcript = [as_entry(entry) for entry in past]
         else:
@@ -77,7 +79,7 @@ class Agent:
         """How many messages it has produced, compacted ones included."""
         self.pool.add(self)
         if language_model is not None:
-            self.pool.chosen[self.agent_id] = self._take_model(language_model)
+            self.pool.chosen[self.agent_id] = self.pool.take_model(language_model)
         elif self._parent_id in self.pool.chosen:
             self.pool.chosen[self.agent_id] = self.pool.chosen[self._parent_id]
         if tools is not None:
@@ -117,8 +119,11 @@ class Agent:
     @property
     def transcript(self) -> list[Entry]:
         """What it has before it, oldest first; read from the log where it was evicted from memory."""
-        if self._transcript is None:
-            self._transcript = [as_entry(entry) for entry in self.session.entries(self.agent_id)]
+        logged = self.session.changes(self.agent_id)
+        moved = logged != self._followed and not self._unlogged  # somebody else has logged an entry or an edit
+        if self._transcript is None or moved:
+            self._followed = logged
+            self._transcript, self.turns = self.pool.past(self.agent_id)
         return self._transcript
 
     def evict(self) -> bool:
@@ -176,7 +181,7 @@ class Agent:
     @language_model.setter
     def language_model(self, model: str | Model) -> None:
         self.refuse_terminated()
-        name = self._take_model(model)
+        name = self.pool.take_model(model)
         self.log_model(name)
         self.pool.chosen[self.agent_id] = name
 
@@ -189,12 +194,6 @@ class Agent:
     def missing_hooks(self) -> list[str]:
         """Function hooks that the log knows and the program has not passed again."""
         return self.pool.missing
-
-    def _take_model(self, model: str | Model) -> str:
-        if isinstance(model, str):
-            return model
-        self.pool.models[model.name] = model
-        return model.name
 
     # -- what it hears ---
 
@@ -320,7 +319,8 @@ class Agent:
         """Whoever has left the tree hears and says nothing more."""
         if self.is_terminated:
             raise BadRequest(
-                f"{self.label} was terminated, and neither hears nor speaks", hint="make another agent with spawn()"
+                f"{self.label} was terminated, and neither hears nor speaks",
+                hint="make another agent with spawn()" if self.parent_id else "its session is over: begin another",
             )
 
     def add_hook(self, hook: Hook | HookAgent) -> Watcher:
@@ -337,8 +337,6 @@ class Agent:
         if self.info is None:
             self.refuse_terminated()
             above = self._parent_id
-            if (own := self.pool.tools.get(self.agent_id)) is not None and above is not None:
-                attributes = {**(attributes or {}), "tools": list(own)}
             if cause is not None and self.session.registry.messages.get(cause) == above:
                 above = None  # it follows from the cause
             self.session.log_agent_created(
@@ -356,6 +354,7 @@ class Agent:
             message = {key: value for key, value in entry.items() if key != "substance"}
             message_id = self.session.log_transcript_entry(self.agent_id, message, entry.get("substance"))
             self.transcript[place] = {"message_id": message_id, **entry}
+            self._followed += 1
             self._unlogged -= 1
 
     def log(self, message: Message, *, substance: str | None = None, cause: str | list[str] | None = None) -> str:
@@ -394,5 +393,6 @@ class Agent:
         entry |= {key: value for key, value in links.items() if value is not None}
         if self._transcript is not None:  # where it was evicted, the log has the entry already
             self._transcript.append(entry)
+        self._followed += 1
         if message.get("role") == "assistant":
             self.turns += 1

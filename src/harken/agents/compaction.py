@@ -19,8 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from harken.errors import ModelFailed
-from harken.events import TranscriptEdit
-from harken.events.edits import SUMMARY, edit
+from harken.events.edits import SUMMARY
 
 from .entries import Entry, call_arguments, call_name, calls_of, for_model, steps, turn_groups
 from .models import Message, ModelError, Reply, Request
@@ -135,20 +134,7 @@ async def _fold(
         )
         if reply is not None:
             agent.pool.meter(agent, reply, message_id)
-    edit(agent.transcript, TranscriptEdit(action="compact", start=start, n=end), folded(message_id, text, cause))
     return True
-
-
-def folded(message_id: str, text: str, cause: str | None = None) -> Entry:
-    """The entry that stands for what was folded, as a load makes it too."""
-    entry = {
-        "message_id": message_id,
-        "role": "user",
-        "content": text,
-        "source": "injected",
-        "origin": SUMMARY,
-    }
-    return entry | {"cause": cause} if cause is not None else entry
 
 
 async def _summarise(agent: Agent, span: Span, tight: bool) -> tuple[str, Reply | None]:
@@ -174,7 +160,14 @@ async def _summarise(agent: Agent, span: Span, tight: bool) -> tuple[str, Reply 
 
 
 async def _asked(agent: Agent, messages: list[Message]) -> tuple[str, Reply]:
-    request = Request(messages=messages, agent_id=agent.agent_id, path=agent.path, turn=agent.turns, purpose="summary")
+    request = Request(
+        messages=messages,
+        agent_id=agent.agent_id,
+        path=agent.path,
+        before=agent.session.registry.before(agent.agent_id),
+        turn=agent.turns,
+        purpose="summary",
+    )
     reply = await agent.pool.ask(agent, request)
     if not reply.content:
         raise ModelError("an empty summary")

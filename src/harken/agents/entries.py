@@ -1,5 +1,5 @@
 """A transcript read as turns: what a model is shown, which calls are open, and where an interrupted turn stands;
-and what may be a name or a word in one.
+and what may be a word in one.
 
 Pure functions over lists of entries (`role`, `content`, `tool_calls`, `tool_call_id`, and the log's `message_id`,
 `substance`, `cause`). Entries may come from other programs, so nothing about their shape is taken for granted.
@@ -7,12 +7,12 @@ Pure functions over lists of entries (`role`, `content`, `tool_calls`, `tool_cal
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest
+from harken.events.base import is_name
 from harken.events.edits import SUMMARY
 
 if TYPE_CHECKING:
@@ -35,23 +35,9 @@ OF_THE_RECORD = frozenset({"event_type", "agent_id", "timestamp", "index", "api_
 """Keys of a line of the log that are not shown in a transcript."""
 
 
-def is_name(name: str) -> bool:
-    """A name stands in front of what is said (`[Name]: …`), so it may not look like anything else."""
-    return bool(name.strip()) and len(name) <= 80 and name.isprintable() and "[" not in name and "]" not in name
-
-
-def check_name(name: str) -> None:
-    """Refuse what cannot be a new name; a log may hold some that have spaces around them."""
-    if not isinstance(name, str) or not is_name(name) or name != name.strip():
-        raise BadRequest(
-            f"{name!r:.80} cannot be a name",
-            hint="one line of at most 80 characters, no brackets, no spaces around it",
-        )
-
-
-def likeness(name: str) -> str:
-    """What names have in common that would be taken for each other: spelled in other code points, cases or spaces."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+def usable(name: str) -> str | None:
+    """A name from the log, if it can be one."""
+    return name if is_name(name) else None
 
 
 def check_text(text: object) -> None:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken.errors import BadRequest
+from harken.events.base import check_name, likeness
 from harken.events.verdicts import POINTS, Verdict
 
-from .entries import Entry, check_name, is_utterance, likeness
+from .entries import Entry, is_utterance
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -97,6 +98,9 @@ def check(name: str, points: Iterable[str]) -> None:
 def distinct(hooks: Iterable[Hook | HookAgent]) -> list[Hook | HookAgent]:
     """The hooks as given; a hook is known by its name, so no two may share one."""
     given = list(hooks)
+    for one in given:
+        if not isinstance(one, Hook | HookAgent):
+            raise BadRequest(f"{one!r:.80} is no hook", hint='make it one: @hook("tool") above the function')
     names = [likeness(one.name) for one in given]
     if twice := [one.name for one in given if names.count(likeness(one.name)) > 1]:
         raise BadRequest(f"two hooks are called {twice[0]!r}", hint="a hook is known by its name: give each its own")

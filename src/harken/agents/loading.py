@@ -45,15 +45,14 @@ def load_session(
     `Session`, and a session that is open already (one that a repo keeps, say) may stand in place of the file.
     """
     given = distinct(hooks)
+    if window is not None and (type(window) is not int or window <= 0):
+        raise BadRequest(f"a window is a number of tokens, and {window!r:.80} is none", hint="such as window=200_000")
     session = session_file if isinstance(session_file, Session) else Session(session_file, **options)
     try:
         pool = AgentPool.of(session)
         pool.retries = retries or pool.retries
         pool.window = window or pool.window
-        if language_model is not None and not isinstance(language_model, str):
-            pool.models[language_model.name] = language_model
-            language_model = language_model.name
-        pool.language_model = language_model
+        pool.language_model = None if language_model is None else pool.take_model(language_model)
         if language_model is not None:
             pool.chosen.clear()
             pool.made.clear()

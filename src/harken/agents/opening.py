@@ -12,7 +12,7 @@ from typing import Any
 from harken.errors import BadRequest
 from harken.log import LoggedString, Session
 
-from .entries import OF_THE_RECORD, ROLES, Entry
+from .entries import OF_THE_RECORD, ROLES, Entry, check_text
 from .models import Message
 from .tools import Call
 
@@ -37,6 +37,8 @@ def opening(session: Session, system_prompt: str | None, messages: Sequence[Mess
                 f"{message!r:.80} is no message to begin with",
                 hint="an init_prompt is a text, or a list of messages, each with a role and content",
             )
+    if system_prompt is not None:
+        check_text(system_prompt)
     head: list[Entry] = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
     origins = _origins(session, messages)
     return head + [_copy(message, origins.get(place)) for place, message in enumerate(messages)]

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Error, Metric
+from harken.events.base import likeness
 from harken.events.verdicts import POINTS
 from harken.log import AgentInfo, Session
 from harken.log.transcripts import entries_of_all
 
-from .actions import DISCUSS
-from .entries import Entry, as_entry, call_arguments, call_name, calls_of, check_name, is_name, likeness
+from .actions import DISCUSS, TOOLS
+from .entries import Entry, as_entry, call_arguments, call_name, calls_of, usable
 from .hooks import Hook, HookAgent
-from .models import Model, ModelError, Reply, Request, Retries, Usage, open_model
+from .models import Model, ModelError, Reply, Request, Retries, Usage, checked, open_model
 from .tools import Tool, describe
 from .watching import Watcher, instruct
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 MAX_TOLD = 2000
 """How many characters of a provider's complaint are logged."""
-_LIKE_AN_ID = re.compile(r"agent_[0-9]+")
 
 
 class History:
@@ -107,9 +106,14 @@ class AgentPool:
     @classmethod
     def of(cls, session: Session) -> AgentPool:
         """The pool of a session; made when its first agent is."""
+        if not isinstance(session, Session):
+            raise BadRequest(
+                f"an agent needs a session, and {session!r:.80} is none", hint="`Session(path)` makes one or opens it"
+            )
         pool = session.extensions.get("agents")
         if not isinstance(pool, cls):
             pool = session.extensions["agents"] = cls(session)
+            session.attributes_of = pool.attributes_of
         return pool
 
     def add(self, agent: Agent) -> None:
@@ -120,8 +124,16 @@ class AgentPool:
 
     def give_tools(self, agent_id: str, tools: dict[str, Tool]) -> None:
         """Let an agent have these tools, and not those of its parent."""
+        if taken := [ours.name for ours in TOOLS if tools.get(ours.name, ours) is not ours]:
+            raise BadRequest(f"every agent has a tool {taken[0]!r} already", hint="give yours another name")
         self.tools[agent_id] = tools
         self.offered |= tools
+
+    def attributes_of(self, agent_id: str) -> dict[str, Any]:
+        """What the log keeps of an agent that comes into being, whoever logs it: the tools it was given, unless it is
+        the root, which has those of the program."""
+        own = self.tools.get(agent_id)
+        return {} if own is None or self.session.root is None else {"tools": list(own)}
 
     def tools_of(self, agent_id: str) -> dict[str, Tool] | None:
         """The tools of its own that an agent has, given now or before a load; None: those of its parent."""
@@ -177,16 +189,26 @@ class AgentPool:
         return living is not None and living.evict()
 
     def check_name(self, name: str, *, below: str | None) -> None:
-        """Refuse what cannot be a name, and one that a sibling has or could be taken for."""
-        check_name(name)
-        if name in self.session.agents or _LIKE_AN_ID.fullmatch(name):
-            raise BadRequest(f"{name!r} is an agent's id and cannot be a name", hint="choose another name")
-        for info in self.session.children(below) if below is not None else ():
-            if info.role != "hook" and likeness(info.name) == likeness(name):
+        """Refuse what cannot be a name, in the log or beside one that is not in the log yet."""
+        self.session.check_name(name, below=below)
+        for agent in self._living.values() if below is not None else ():
+            if agent.info is None and agent.parent_id == below and likeness(agent.name or "") == likeness(name):
                 raise BadRequest(
-                    f"{self.get(below or '').label} already has a subagent {info.name!r}",
+                    f"{self.get(below or '').label} already has a subagent {agent.name!r}",
                     hint="choose another name, or call the one that is there",
                 )
+
+    def take_model(self, model: str | Model) -> str:
+        """The name of a model that is given by name or itself; one that is given itself is kept under its name."""
+        name = model if isinstance(model, str) else getattr(model, "name", None)
+        if not isinstance(name, str) or (model is not name and not callable(getattr(model, "complete", None))):
+            raise BadRequest(
+                f"a language_model is a name or a model, and {model!r:.80} is neither",
+                hint="such as anthropic/claude-sonnet-4-5, or an object with `name` and `async complete(request)`",
+            )
+        if not isinstance(model, str):
+            self.models[name] = model
+        return name
 
     def model(self, name: str) -> Model:
         """A model by name, opened once."""
@@ -202,7 +224,7 @@ class AgentPool:
         model, pauses = agent.model, self.retries.pauses()
         while True:
             try:
-                return await model.complete(request)
+                return checked(await model.complete(request))
             except Exception as problem:
                 failure = problem if isinstance(problem, ModelError) else ModelError(describe(problem))
                 told = f"{agent.language_model}: {failure}"[:MAX_TOLD]
@@ -264,6 +286,11 @@ class AgentPool:
                     self._history[str(gone.parent)].forget(usable(gone.name) or gone.agent_id)
             yield data
 
+    def past(self, agent_id: str) -> tuple[list[Entry], int]:
+        """An agent's transcript as the log has it now, and how many messages it has produced."""
+        self.read([agent_id])
+        return self._past.pop(agent_id), self._history.pop(agent_id).spoken
+
     def _revive(self, agent_id: str) -> Agent:
         """Any agent of the session, a terminated one too, as the log has it."""
         from .agent import Agent
@@ -308,7 +335,7 @@ class AgentPool:
         points = tuple(point for point in POINTS if point in info.attributes.get("points", ()))
         # A log of another program may not say where its hooks stand; reviewing is what all of them do.
         seen = HookAgent(
-            name=agent.label,
+            name=agent.label.strip(),
             points=points or ("finished",),
             instructions=told,
             tree=info.attributes.get("tree") is not False,
@@ -371,8 +398,3 @@ class Subagents(Mapping[str, "Agent"]):
 
     def __repr__(self) -> str:
         return f"Subagents({self._ids()!r})"
-
-
-def usable(name: str) -> str | None:
-    """A name from the log, if it can be one."""
-    return name if is_name(name) else None

@@ -87,6 +87,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     cause: tuple[str, ...] | None = None
     is_error: bool = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str) or not isinstance(self.substance, str | None):
+            raise BadRequest(
+                "an Answer is text, and its substance a message id",
+                hint="Answer(content=…) takes a str; a tool may return any other value as it is",
+            )
+
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A function an agent may call."""

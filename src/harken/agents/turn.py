@@ -204,6 +204,7 @@ class Turn:
                 tools=[tool.schema() for tool in agent.tools.values()],
                 agent_id=agent.agent_id,
                 path=agent.path,
+                before=agent.session.registry.before(agent.agent_id),
                 turn=agent.turns,
             )
             try:
@@ -215,7 +216,7 @@ class Turn:
                     f"{agent.language_model} did not answer for {agent.label}: {problem}",
                     hint=_TOO_LONG
                     if problem.too_long
-                    else "the session is kept; resume it when the model answers again",
+                    else problem.hint or "the session is kept; resume it when the model answers again",
                 ) from problem
             if reply.usage is not None:
                 self._gauge.learn(request.messages, reply.usage.tokens.prompt)

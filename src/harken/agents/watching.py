@@ -250,10 +250,10 @@ def attach(agent: Agent, hook: Hook | HookAgent) -> Watcher:
     session, cause = agent.session, agent.last_message_id()
     attributes: dict[str, Any] = {"watches": agent.agent_id, "points": list(hook.points), "tree": hook.tree}
     if isinstance(hook, Hook):
-        agent.pool.hooks[hook.name] = hook
         hook_id = session.allocate_agent_id()
         attributes["kind"] = "function"
         session.log_agent_created(hook_id, cause, hook.name, role="hook", attributes=attributes)
+        agent.pool.hooks[hook.name] = hook
         return Watcher(hook, hook_id, agent.pool)
     attributes |= {"kind": "agent", "instructions": hook.instructions}
     watching = Agent(session, name=hook.name, language_model=hook.language_model, parent=agent, role="hook")

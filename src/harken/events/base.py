@@ -6,6 +6,8 @@ common rides here; what a kind says for itself is in the file of its family.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Self
 
@@ -126,6 +128,35 @@ class LoggedString(str):
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str | None, str | None]]:
         return type(self), (str(self), self.message_id, self.log)
+
+
+# -- names of agents and hooks --------------------------------------------------------------------------------------
+
+_LIKE_AN_ID = re.compile(r"agent_[0-9]+")
+
+
+def is_name(name: str) -> bool:
+    """A name stands in front of what is said (`[Name]: …`), so it may not look like anything else."""
+    return bool(name.strip()) and len(name) <= 80 and name.isprintable() and "[" not in name and "]" not in name
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be a new name; a log may hold some that have spaces around them."""
+    if not isinstance(name, str) or not is_name(name) or name != name.strip():
+        raise BadRequest(
+            f"{name!r:.80} cannot be a name",
+            hint="one line of at most 80 characters, no brackets, no spaces around it",
+        )
+
+
+def likeness(name: str) -> str:
+    """What names have in common that would be taken for each other: spelled in other code points, cases or spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def is_like_an_id(name: str) -> bool:
+    """Whether it would be taken for an id that we give."""
+    return _LIKE_AN_ID.fullmatch(likeness(name)) is not None
 
 
 # -- values from outside: what cannot be is made visible or unknown, never fatal --------------------------------------

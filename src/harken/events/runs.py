@@ -42,6 +42,17 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     """With `api_id` the key under which usage is counted once."""
 
     @property
+    def request_key(self) -> tuple[str, str]:
+        """By what its request is known: the API's message id and the request's id, or in a log of ours the message it
+        brought about. Some providers give one id to several replies, or none; then the message tells them apart,
+        within one log by its id and beyond it by its time."""
+        if self.request_id or not isinstance(self.cause, str):
+            return self.api_id, self.request_id
+        if not self.api_id and self.time is not None:
+            return f"@{self.time}", self.cause
+        return self.api_id, self.cause
+
+    @property
     def ends_run(self) -> bool:
         """Whether a run is over; a running figure ends nothing."""
         return bool(self.status)

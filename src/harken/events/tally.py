@@ -4,8 +4,8 @@
 methods with the same classifier its reader has, so an import and a look at the events cannot come to different numbers.
 
 Rule 1: unknown is not zero. A figure that nobody told is None, and stays None until somebody tells it.
-Rule 2: usage belongs to a request (the API's message id and the request's id) and counts once, over lines, files,
-        forks and sub-agents; of several reports of one request the one with the largest output stands.
+Rule 2: usage belongs to a request (`Metric.request_key`) and counts once, over lines, files, forks and sub-agents; of
+        several reports of one request the one with the largest output stands.
 Rule 3: money is added up first and rounded last, to whole millionths of a dollar.
 Rule 4: a message is a prompt or a response: what somebody said in words, a person, an agent, the harness or a model.
         Thoughts, calls of tools and their results are none, nor is what a compaction puts in place of what was said.
@@ -194,7 +194,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
             counts = (told.input, told.output, told.cache_read, told.cache_write)
             kind = (metric.scope == EMBEDDED, metric.scope == AGENT)
             usage = RequestUsage(*counts, metric.model, metric.cost_usd, *kind)
-            self.request(metric.api_id, metric.request_id, usage)
+            self.request(*metric.request_key, usage)
 
     def run(self, tokens: Tokens | None, cost_usd: float | None) -> None:
         """A run's own total: its tokens are of the requests that tell no output, its cost is the process's so far."""

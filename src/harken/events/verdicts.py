@@ -6,10 +6,18 @@ import re
 
 import msgspec
 
+from harken.errors import BadRequest
+
 POINTS = ("prompt", "tool", "delivery", "finished")
 """Where a hook is asked."""
 GUARDED = frozenset({"tool", "delivery"})
 """Where a hook that fails, or gives no clear verdict, counts as a refusal."""
+
+
+def _check_words(words: object) -> None:
+    """What a verdict says is heard by an agent, and stands in the log."""
+    if not isinstance(words, str):
+        raise BadRequest(f"what a verdict says must be text, not {type(words).__name__}", hint="pass a str")
 
 
 class Approve(msgspec.Struct, frozen=True):
@@ -17,17 +25,26 @@ class Approve(msgspec.Struct, frozen=True):
 
     say: str = ""
 
+    def __post_init__(self) -> None:
+        _check_words(self.say)
+
 
 class Deny(msgspec.Struct, frozen=True):
     """Not like this, and why: a tool does not run, a text is not heard, an utterance is sent back."""
 
     reason: str
 
+    def __post_init__(self) -> None:
+        _check_words(self.reason)
+
 
 class Rewrite(msgspec.Struct, frozen=True):
     """Let others hear this instead (at `delivery` only)."""
 
     text: str
+
+    def __post_init__(self) -> None:
+        _check_words(self.text)
 
 
 Verdict = Approve | Deny | Rewrite

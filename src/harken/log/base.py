@@ -53,6 +53,8 @@ class AgentInfo(msgspec.Struct):
     """Why it was terminated."""
     entries: int = 0
     """How many entries were ever added to its transcript."""
+    edits: int = 0
+    """How many edits were ever made to its transcript."""
     attributes: dict[str, Any] = msgspec.field(default_factory=dict)
     """What else its creation says (a hook's points and instructions)."""
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-import orjson
-
+from harken.events.base import likeness
 from harken.formats.session_log import BLANK, ENTRY, HEAD, KINDS, ROLES, Group, LogRecord, as_id, shown
 from harken.formats.session_log.lines import LogLine
+from harken.formats.session_log.reading import object_of, text_of
 
 from .base import AgentInfo, LogProblem, OpenCall
 
@@ -48,6 +48,7 @@ class Registry:
         self.report: list[LogProblem] = []
         self.counts: dict[str, int] = {}
         """How often each kind of problem was met."""
+        self.own_ids: set[str] = set()  # what the agent ids that we did not give would be taken for
         self._below: dict[str, list[AgentInfo]] = {}
         self.moves = 0
         """How often an agent came into the tree or left it."""
@@ -88,14 +89,23 @@ class Registry:
         """Agents made by this one that are still in the tree."""
         return [info for info in self._below.get(agent_id, ()) if not info.terminated]
 
+    def before(self, agent_id: str) -> tuple[int, ...]:
+        """From the root down to this agent: after how many of the same name each came below its parent."""
+        found: list[int] = []
+        at = self.agents.get(agent_id)
+        while at is not None and len(found) < _MAX_CLIMB:
+            same = [info.agent_id for info in self._below.get(at.parent or "", ()) if info.name == at.name]
+            found.append(same.index(at.agent_id) if at.agent_id in same else 0)
+            at = self.agents.get(at.parent) if at.parent is not None else None
+        return tuple(reversed(found))
+
     def read(self, groups: Iterable[Group]) -> None:
         """Take in a whole file."""
         for _ in self.fold(groups):
             pass
 
     def fold(self, groups: Iterable[Group]) -> Iterator[Iterable[tuple[LogLine, bytes, int]]]:
-        """Take in a whole file; what could be read of it, for whoever wants to look at the lines as well: each with its
-        bytes and where it begins."""
+        """Take in a whole file; gives what could be read of it: lines with their bytes and where each begins."""
         for group in groups:
             if group.plain is not None:
                 self._take_plain(group)
@@ -158,9 +168,7 @@ class Registry:
         kind, agent_id, message_id = data.get("event_type"), data.get("agent_id"), data.get("message_id")
         if type(message_id) is not str or not message_id:
             message_id = self._unnamed(message_id)
-        if type(agent_id) is not str:
-            agent_id = as_id(agent_id) or ""
-        met = False
+        agent_id, met = agent_id if type(agent_id) is str else as_id(agent_id) or "", False
         if (info := self.agents.get(agent_id)) is not None:
             agent_id = info.agent_id  # one copy of the id serves all its messages
         elif type(kind) is str and kind in _OF_AN_AGENT:
@@ -191,9 +199,11 @@ class Registry:
         elif kind == "agent_terminated" and info is not None:
             info.terminated = True
             self.moves += 1
-            info.reason = _text(data.get("reason"))
+            info.reason = text_of(data.get("reason"))
+        elif kind == "transcript_edit" and info is not None:
+            info.edits += 1
         elif kind == "system" and info is not None and data.get("subtype") == MODEL:
-            info.language_model = _text(data.get("message")) or info.language_model
+            info.language_model = text_of(data.get("message")) or info.language_model
         elif kind == "piece_of_text" and not self.messages[message_id]:
             # v1 does not say who made it: whoever made the call that caused it.
             self.messages[message_id] = self.messages.get(as_id(data.get("cause")) or "", "")
@@ -208,6 +218,8 @@ class Registry:
         if (info := self.agents.get(agent_id)) is None:
             info = self.agents[agent_id] = AgentInfo(agent_id)
             self._first_use[agent_id] = self._here()
+            if not _NUMBERED_AGENT.fullmatch(agent_id):
+                self.own_ids.add(likeness(agent_id))
         return info
 
     # Links
@@ -260,19 +272,17 @@ class Registry:
             return
         self._first_use.pop(info.agent_id, None)
         info.created = message_id
-        info.name = _text(data.get("name"))
-        info.language_model = _text(data.get("language_model"))
-        info.role = _text(data.get("role"))
-        info.attributes = _object(data.get("attributes"))
+        info.name = text_of(data.get("name"))
+        info.language_model = text_of(data.get("language_model"))
+        info.role = text_of(data.get("role"))
+        info.attributes = object_of(data.get("attributes"))
         self._adopt(info, data, met)
 
     def _adopt(self, info: AgentInfo, data: LogLine, met: bool) -> None:
         cause = data.get("cause")
         causes = [name for item in (cause if isinstance(cause, list) else [cause]) if (name := as_id(item))]
         info.cause = causes[0] if causes else None
-        parent = as_id(data.get("parent")) or next(
-            (self.messages[name] for name in causes if self.messages.get(name)), None
-        )
+        parent = as_id(data.get("parent")) or self.owner(causes)
         if parent is None and info.role != "root":
             parent = self._infer(info)
         if parent is None:
@@ -286,12 +296,16 @@ class Registry:
         self._below.setdefault(info.parent, []).append(info)
         self.moves += 1
 
+    def owner(self, message_ids: Iterable[str]) -> str | None:
+        """Whose the first of these messages is that is anybody's."""
+        return next((self.messages[name] for name in message_ids if self.messages.get(name)), None)
+
     def _infer(self, info: AgentInfo) -> str | None:
         """As in v1: an agent is made between a call and its result, and its name is in the arguments."""
         if not self._open:
             return None
         recent = [_open_call(key, calls[-1]) for key, calls in islice(reversed(self._open.items()), _RECENT)]
-        call = next((call for call in recent if info.name and _object(call.arguments).get("name") == info.name), None)
+        call = next((call for call in recent if info.name and object_of(call.arguments).get("name") == info.name), None)
         call = call or next((call for call in recent if call.name == "task"), None) or recent[0]
         if call.agent_id == info.agent_id:
             return None
@@ -381,19 +395,5 @@ class Registry:
 
 
 def _open_call(key: tuple[str, str], call: tuple[str, LogLine]) -> OpenCall:
-    (agent_id, call_id), (message_id, function) = key, call
-    return OpenCall(agent_id, message_id, call_id, _text(function.get("name")), function.get("arguments"))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _object(value: Any) -> LogLine:
-    """An object, or the text of one."""
-    if isinstance(value, str):
-        try:
-            value = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return {}
-    return value if isinstance(value, dict) else {}
+    function = call[1]
+    return OpenCall(key[0], call[0], key[1], text_of(function.get("name")), function.get("arguments"))

@@ -18,6 +18,7 @@ from typing import Any, Self
 from harken import clock as clocks
 from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Event, Recovery
+from harken.events.base import check_name, is_like_an_id, likeness
 from harken.formats.session_log import (
     ENTRY,
     events_of,
@@ -55,6 +56,8 @@ class Session(LogReader):
         self.extensions: dict[str, Any] = {}
         """What other packages keep beside a session while it is open, each under its own name (the living agents under
         `agents`); the log never looks at it."""
+        self.attributes_of: Callable[[str], dict[str, Any]] = lambda _: {}
+        """What else is to be logged of an agent that comes into being, by whoever keeps the living agents."""
         self.registry = Registry()
         self._places: dict[str, array[int]] = {}
         self._seen = 0
@@ -129,6 +132,11 @@ class Session(LogReader):
         """The agents below this one that have not been terminated."""
         return self.registry.children(agent_id)
 
+    def changes(self, agent_id: str) -> int:
+        """How often the transcript of an agent was changed, by an entry or an edit."""
+        info = self.agents.get(agent_id)
+        return 0 if info is None else info.entries + info.edits
+
     # Logging
 
     def allocate_agent_id(self) -> str:
@@ -160,7 +168,29 @@ class Session(LogReader):
             raise Conflict(f"agent {agent_id!r} exists already", hint="`allocate_agent_id` gives a fresh id")
         fields = {"name": name, "language_model": language_model, "role": role, "parent": parent}
         data = {key: value for key, value in fields.items() if value}
-        return self._log("agent_created", agent_id, data, cause=cause, last={"attributes": attributes or None})
+        last = {"attributes": {**self.attributes_of(agent_id), **(attributes or {})} or None}
+        with self._lock:
+            causes = [cause] if isinstance(cause, str) else cause or ()
+            if not is_like_an_id(agent_id) and any(
+                known != agent_id and likeness(info.name) == likeness(agent_id) for known, info in self.agents.items()
+            ):
+                raise BadRequest(f"{agent_id!r} is the name of an agent and cannot be an id", hint="leave the id out")
+            if name:
+                self.check_name(name, below=parent or self.registry.owner(causes), agent_id=agent_id)
+            return self._log("agent_created", agent_id, data, cause=cause, last=last)
+
+    def check_name(self, name: str, *, below: str | None, agent_id: str = "") -> None:
+        """Refuse what cannot be the name of a new agent or hook: what is no name, is like an agent's id, or is like the
+        name of one that is there below the same agent. A log that holds such names is read all the same."""
+        check_name(name)
+        like = likeness(name)
+        if is_like_an_id(name) or (like in self.registry.own_ids and like != likeness(agent_id)):
+            raise BadRequest(f"{name!r} is an agent's id, or like one: it cannot be a name", hint="choose another name")
+        for info in self.children(below) if below is not None else ():
+            if info.agent_id != agent_id and likeness(info.name) == like:
+                whose = self.agents[below or ""].name or ("root" if below == self.root else below)
+                what = f"{whose} already has a {'hook' if info.role == 'hook' else 'subagent'} {info.name!r}"
+                raise BadRequest(what, hint="choose another name, or call the one that is there")
 
     def log_transcript_entry(
         self,

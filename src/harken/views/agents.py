@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from harken.errors import Ambiguous, NotFound
+from harken.errors import Ambiguous, BadRequest, NotFound
 from harken.events import Event
 from harken.events.tally import Tally
 
@@ -33,6 +33,8 @@ def list_agents(index: Index) -> dict[str, str]:
 
 def find_agent(index: Index, text: str) -> str:
     """The agent meant by an id, or by a name that only one agent has."""
+    if not isinstance(text, str):
+        raise BadRequest(f"an agent is meant by its id or its name, not by {text!r:.80}", hint="pass a str")
     if text in index.agents:
         return text
     named = [info.agent_id for info in index.agents.values() if info.name and info.name == text]

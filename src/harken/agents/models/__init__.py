@@ -17,6 +17,7 @@ from .base import (
     Script,
     ScriptedModel,
     Usage,
+    checked,
     load_script,
     tool_call,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "Script",
     "ScriptedModel",
     "Usage",
+    "checked",
     "load_recording",
     "open_model",
     "tool_call",

@@ -52,6 +52,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: str = ""
     path: tuple[str, ...] = ()
     """Names from the root down to this agent; the root is `root` unless it has a name."""
+    before: tuple[int, ...] = ()
+    """For each name of the path: after how many agents of that name its bearer came below the same parent."""
     turn: int = 0
     """How many messages this agent has produced so far, compacted ones included."""
 
@@ -86,6 +88,24 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """The provider's id of the reply."""
 
 
+def checked(reply: object) -> Reply:
+    """What a model returned, where it is a reply that can be logged; else the model has failed."""
+    if not isinstance(reply, Reply):
+        raise ModelError(f"a model returned {type(reply).__name__}, not a Reply", hint=_MODEL_IS_WRONG)
+    calls = reply.tool_calls
+    is_listed = isinstance(calls, (tuple, list)) and all(isinstance(call, dict) for call in calls)
+    if not is_listed or not isinstance(reply.content, str | None) or not isinstance(reply.thinking, str):
+        raise ModelError(
+            "a model returned a Reply whose content is no text, or whose tool_calls are no calls", hint=_MODEL_IS_WRONG
+        )
+    return reply
+
+
+_MODEL_IS_WRONG = (
+    "a model returns Reply(content=…, tool_calls=(tool_call(…),)); the session is kept, mend it and resume"
+)
+
+
 class Model(Protocol):
     """Anything that answers a request."""
 
@@ -100,10 +120,13 @@ class Model(Protocol):
 
 
 class ModelError(Exception):
-    """A model did not answer; `retryable` says whether asking again may help, `too_long` that it was shown too much."""
+    """A model did not answer; `retryable` says whether asking again may help, `too_long` that it was shown too much.
 
-    def __init__(self, message: str, *, retryable: bool = False, too_long: bool = False) -> None:
+    `hint` is what to do about it, where that is not to wait and resume."""
+
+    def __init__(self, message: str, *, retryable: bool = False, too_long: bool = False, hint: str = "") -> None:
         super().__init__(message)
+        self.hint = hint
         self.retryable = retryable
         self.too_long = too_long
 

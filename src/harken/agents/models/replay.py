@@ -1,10 +1,10 @@
 """A model that answers as a log recorded it: the same words and the same calls, to whoever is asked the same.
 
-Agents are told apart by their path of names from the root. What an agent is asked is what it was told since its last
-message (instructions, words and results), and the recorded answer to just that is the reply: in the same place where
-that was recorded, else as often as it was asked before. So discussions may run side by side, a replay may be
-interrupted and resumed, and where it departs from the recording it says so instead of giving an answer to something
-else. Nothing is kept here between calls.
+Agents are told apart by their path of names from the root, and by which of that name they are. What an agent is asked
+is what it was told since its last message (instructions, words and results), and the recorded answer to just that is
+the reply: in the same place where that was recorded, else as often as it was asked before. So discussions may run side
+by side, a replay may be interrupted and resumed, and where it departs from the recording it says so instead of giving
+an answer to something else. Nothing is kept here between calls.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ from typing import Any
 import msgspec
 
 from harken.agents.entries import Entry, for_model
-from harken.errors import NotFound
+from harken.errors import BadRequest, NotFound
 from harken.log import Session
 
 from .base import SUMMARY, Message, ModelError, Reply, Request
 
-Path_ = tuple[str, ...]
+Path_ = tuple[tuple[str, int], ...]
+"""Names from the root down, each with the number of agents that had that name before in the same place: a second agent
+of a name is another, and agent ids differ from log to log."""
 Asked = tuple[tuple[str, str], ...]
 """Role and words of each message since the agent's last one; results first, as a model is shown them."""
 
 _AGENT_ID = re.compile(r"\bagent_[0-9]+\b")
 _SHOWN = 80
+_DEPARTED = "a recording answers what it was asked, with the same tools and hooks; go on with another model"
 
 
 class Recorded(msgspec.Struct, frozen=True):
     """One recorded answer."""
 
-    agent_id: str
     turn: int
     """How many messages the agent had produced before."""
     asked: Asked
@@ -41,7 +43,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class ReplayPart(msgspec.Struct):
-    """What the agents of one path answered, in the order of the log."""
+    """What one agent answered, in the order of the log."""
 
     answers: list[Recorded] = []
     summaries: dict[str, list[int]] = {}
@@ -62,7 +64,7 @@ class ReplayModel:
 
     async def complete(self, request: Request) -> Reply:
         """The recorded answer to what is asked."""
-        part = self.parts.get(request.path, ReplayPart())
+        part = self.parts.get(_path(request.path, request.before), ReplayPart())
         if request.purpose == SUMMARY:
             summary = next((text for text, turns in part.summaries.items() if request.turn in turns), None)
             return Reply(content=summary)
@@ -70,7 +72,7 @@ class ReplayModel:
         asked = stretches[-1]
         found = _answer(part.answers, request, asked, stretches.count(asked) - 1)
         if found is None:
-            raise ModelError(_departure(part.answers, request, asked))
+            raise ModelError(_departure(part.answers, request, asked), hint=_DEPARTED)
         content, calls, thinking = (found.message.get(key) for key in ("content", "tool_calls", "thinking"))
         return Reply(
             content=content if isinstance(content, str) else None,
@@ -80,8 +82,7 @@ class ReplayModel:
 
 
 def _answer(answers: list[Recorded], request: Request, asked: Asked, before: int) -> Recorded | None:
-    same = [one for one in answers if one.asked == asked]
-    own = [one for one in same if one.agent_id == request.agent_id] or same
+    own = [one for one in answers if one.asked == asked]
     here = next((one for one in own if one.turn == request.turn), None)
     return here or (own[before] if before < len(own) else None)
 
@@ -89,8 +90,7 @@ def _answer(answers: list[Recorded], request: Request, asked: Asked, before: int
 def _departure(answers: list[Recorded], request: Request, asked: Asked) -> str:
     """Where a replay leaves the recording, in words."""
     here = f"message {request.turn + 1} of {'/'.join(request.path)!r}"
-    own = [one for one in answers if one.agent_id == request.agent_id] or answers
-    then = next((one for one in own if one.turn == request.turn), None)
+    then = next((one for one in answers if one.turn == request.turn), None)
     if then is None:
         return f"the recording has no {here}, which answers {_shown(asked)}"
     return f"the replay departs from the recording at {here}: it is asked {_shown(asked)}, and was {_shown(then.asked)}"
@@ -121,7 +121,11 @@ def load_recording(path: Path, *, name: str) -> ReplayModel:
     if not path.exists():
         raise NotFound(f"there is no recording {str(path)!r}", hint="replay: takes a session log, and says it again")
     with Session.load(path, readonly=True) as session:
-        paths = {agent_id: _path(session, agent_id) for agent_id in session.agents}
+        if not session.agents and path.stat().st_size:
+            raise BadRequest(f"{path} is not a session log", hint="replay: takes a session log, and says it again")
+        paths = {
+            agent_id: _path(_names(session, agent_id), session.registry.before(agent_id)) for agent_id in session.agents
+        }
         parts: dict[Path_, ReplayPart] = {}
         open_: dict[str, list[Entry]] = {}
         turns: dict[str, int] = {}
@@ -136,14 +140,18 @@ def load_recording(path: Path, *, name: str) -> ReplayModel:
             if data.get("role") == "assistant" and not data.get("index"):
                 *_, asked = _stretches(for_model(since), ())
                 turn = turns.get(agent_id, 0)
-                part.answers.append(Recorded(agent_id=agent_id, turn=turn, asked=asked, message=data))
+                part.answers.append(Recorded(turn=turn, asked=asked, message=data))
                 turns[agent_id] = turn + 1
                 since.clear()
             since.append(data)
     return ReplayModel(parts, name=name)
 
 
-def _path(session: Session, agent_id: str) -> Path_:
+def _path(names: tuple[str, ...], before: tuple[int, ...]) -> Path_:
+    return tuple(zip(names, before or (0,) * len(names), strict=False))
+
+
+def _names(session: Session, agent_id: str) -> tuple[str, ...]:
     names: list[str] = []
     at: str | None = agent_id
     while at is not None and len(names) < 100:

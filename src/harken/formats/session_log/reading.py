@@ -345,3 +345,18 @@ def shown(value: Any) -> str:
         return _REPR.repr(value)[:80]
     except ValueError:  # a number of more digits than Python writes
         return type(value).__name__
+
+
+def text_of(value: Any) -> str:
+    """A text, or the empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """An object, or the text of one."""
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return {}
+    return value if isinstance(value, dict) else {}
