@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,25 @@ class TestEveryCommand:
         failed(run("sessions", "--json"), 1, "internal")
         with pytest.raises(ZeroDivisionError):
             main(["sessions"])
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+@pytest.mark.parametrize("words", ["sessions", "log nowhere", "checkpoint", "--help", "nothing"])
+def test_a_closed_stream_changes_nothing_but_what_is_seen(repo: Repo, where: Path, words: str, closed: str) -> None:
+    def run(redirect: str) -> subprocess.CompletedProcess[str]:
+        line = f'"$0" -m harken --store "$1" {words} {redirect}'
+        return subprocess.run(  # noqa: S603
+            ["/bin/sh", "-c", line, sys.executable, str(where)], stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+
+    repo.fork(chain(repo, [1]), "b")
+    plain, done = run(""), run(closed)
+
+    assert plain.returncode == done.returncode
+    assert ("" if "1>" in closed else plain.stdout, "" if "2>" in closed else plain.stderr) == (
+        done.stdout,
+        done.stderr,
+    )
 
 
 def test_a_usage_error_of_the_group_is_one_too(run: Run) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -56,7 +58,7 @@ class TestACommit:
         with pytest.raises(NotFound) as caught:
             repo.commit(prefix + commit.id[:length])
 
-        assert "at least 4 digits of a commit's name are needed" == caught.value.hint
+        assert "has at least 4 characters" in str(caught.value.hint)
 
 
 class TestANameIsStrongerThanWhatComesAfterIt:
@@ -99,6 +101,31 @@ class TestASession:
         tip = keep(repo, turn(1), session_id="winter-evening")
 
         assert tip.id == repo.commit("winter").id
+
+    @pytest.mark.parametrize("ref", ["w", "wi", "win", "win@m1a", "win~0", "win#created"])
+    def test_needs_four_characters_of_its_id(self, repo: Repo, ref: str) -> None:
+        """#48: one character was accepted, and a remark was attached to the wrong session."""
+        keep(repo, turn(1), session_id="winter-evening")
+
+        with pytest.raises(NotFound):
+            repo.commit(ref)
+
+    @pytest.mark.parametrize("find", [Repo.commit, Repo.agents])
+    def test_of_which_too_little_is_given_says_how_much_is_needed(self, repo: Repo, find: Callable[..., Any]) -> None:
+        """#48"""
+        keep(repo, turn(1), session_id="winter-evening")
+
+        with pytest.raises(NotFound) as caught:
+            find(repo, "win")
+
+        assert "has at least 4 characters" in str(caught.value.hint)
+
+    def test_of_a_short_id_is_named_by_all_of_it(self, repo: Repo) -> None:
+        """#48"""
+        short = keep(repo, turn(1), session_id="w")
+        keep(repo, turn(2), session_id="winter-evening")
+
+        assert [short.id] * 2 == [repo.commit("w").id, repo.commit("w@m1a").id]
 
     def test_at_a_message_is_found_by_a_unique_beginning_too(self, repo: Repo) -> None:
         first = keep(repo, turn(1), session_id="winter-evening")

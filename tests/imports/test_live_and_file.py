@@ -390,6 +390,31 @@ class TestFigures:
 
         assert (300, 33) == self.usage(repo)
 
+    @pytest.mark.parametrize("between", [False, True], ids=["imported at the end", "imported between the runs"])
+    def test_after_a_second_run_the_session_stands_at_its_file(
+        self, repo: Any, take_in: Import, tmp_path: Path, between: bool
+    ) -> None:
+        """The total that the second run tells is of the whole thread, not of what the file got since the first."""
+        import harken
+        from harken import runtimes
+        from harken.runtimes.importer import Importer
+
+        path = tmp_path / f"rollout-x-{THREAD}.jsonl"
+        row = SessionRow(session=THREAD, runtime="codex")
+        for number in (1, 2):
+            tracker = Tracker(repo, TrackerSettings(session_id=THREAD, branch=f"live/{THREAD}", row=row))
+            tracker.feed(self.of_codex(number))
+            tracker.close()
+            path.write_bytes(self.rollout(number, number))
+            if between or number == 2:
+                take_in(tmp_path)
+
+        with harken.open(tmp_path / "other" / "store.db") as other:
+            (fresh,) = Importer(other.store, [runtimes.get("codex")]).run([path])
+        assert fresh.tip == repo.commit(THREAD).id
+        assert path.read_bytes() == repo.materialize(THREAD, stop="root").bytes
+        assert (200, 22) == self.usage(repo)
+
     def test_a_cost_that_only_the_run_told_is_known(
         self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
     ) -> None:

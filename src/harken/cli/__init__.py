@@ -130,6 +130,7 @@ def harken(ctx: click.Context, location: str | None) -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """The entry point: runs a command and turns what went wrong into an exit code."""
+    ui.replace_missing_streams()
     ui.be_lenient()
     words = list(sys.argv[1:] if args is None else args)
     sys.exit(_run(words, as_json=_wants_json(words)))

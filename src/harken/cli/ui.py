@@ -173,6 +173,16 @@ def raw(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def replace_missing_streams() -> None:
+    """Where a stream was closed before we began (`>&-`), let the null device stand for it. In this order each gets the
+    number of the one it stands for, so that no file of ours is taken for a stream by a program that we start."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 -- it stays open to the end
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+
+
 def be_lenient() -> None:
     """Write what a poor terminal cannot show as an escape, and read what it sends, instead of failing on either."""
     for stream in (sys.stdout, sys.stderr):

@@ -65,7 +65,7 @@ def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> 
     before = (
         _common(list(map(_key, kept)), list(map(_key, kept_events(store, store.get_commit(start))))) if start else 0
     )
-    rest = live_rest(events, kept[before:])
+    rest = live_rest(events, kept, before)
     if rest.gone_on or not rest.events:
         return "", rest.gone_on
     recorded = store.get_commit(name.target)
@@ -86,13 +86,15 @@ def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> 
     return writer.commit(draft).id, False
 
 
-def live_rest(recorded: Sequence[Event], kept: Sequence[Event]) -> LiveRest:
-    """The end of a recording, from the first thing said behind everything that was kept of it.
+def live_rest(recorded: Sequence[Event], kept: Sequence[Event], before: int = 0) -> LiveRest:
+    """The end of a recording, from the first thing said behind everything that was kept of it. As many events as
+    `before` says were kept when the recording began, and are no part of it.
 
     Words are recognised by what they say and calls by their ids, both in their order; a stream may have other ids than
     the file, so as many calls as were kept behind the last words in common are taken for those of the recording."""
-    heard, held = _last_in_common(list(map(_key, recorded)), list(map(_key, kept)))
-    behind = kept[held + 1 :]
+    later = kept[before:]
+    heard, held = _last_in_common(list(map(_key, recorded)), list(map(_key, later)))
+    behind = later[held + 1 :]
     trailing = Counter(event.kind for event in behind)
     rest: list[Event] = []
     for event in recorded[heard + 1 :]:
@@ -102,7 +104,8 @@ def live_rest(recorded: Sequence[Event], kept: Sequence[Event]) -> LiveRest:
             rest.append(event)
     said = [event for event in rest if _key(event) is not None]
     if not said:
-        # A program that was killed may have told its totals and not written them down.
+        # A program that was killed may have told its totals and not written them down. A total is of the whole thread,
+        # so it is compared with all that was kept.
         totals = [*filter(_is_total, recorded)][-1:]
         told = Tally.of(kept).tokens
         return LiveRest(totals if totals and Tally.of([*kept, *totals]).tokens != told else [], False)

@@ -1,6 +1,7 @@
 """What a REF names, in this order: `ctx-…` or a unique prefix of one; an exact branch or tag; a session (where it
 stands), `SESSION~1` (an older tip), `SESSION@MESSAGE`, `SESSION~1@MESSAGE`, `SESSION/AGENT`; a unique prefix of a
-commit's hex digits; a unique prefix of a session's id; else an error that lists what comes close.
+commit's hex digits; a unique prefix of a session's id; else an error that lists what comes close. A prefix has at
+least four characters; an exact id may be shorter.
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ Ref = str | Commit | Name
 CREATED = "#created"
 """What follows a session's id in the name that a stream of events has for the making of its agent."""
 CANDIDATES = 8
-FEWEST_DIGITS = 4
-"""With fewer digits a REF that was typed too short would all too easily name something."""
+FEWEST_CHARACTERS = 4
+"""With fewer a REF that was typed too short would all too easily name something."""
+TOO_SHORT = (
+    f"the beginning of a commit's name or of a session's id has at least {FEWEST_CHARACTERS} characters; a shorter id "
+    "is given whole"
+)
 _OLDER = re.compile(r"(.+)~([0-9]{1,9})", re.DOTALL)
 
 
@@ -87,10 +92,8 @@ def get_session(store: Store, text: str) -> SessionRow:
     if (row := _session(store, text, exact=False)) is not None or (row := _session_at(store, text)) is not None:
         return row
     close = difflib.get_close_matches(text, [row.session for row in readable_sessions(store)], n=CANDIDATES, cutoff=0.5)
-    raise NotFound(
-        f"there is no session {text!r}",
-        hint="close to it: " + ", ".join(close) if close else "`harken sessions` lists them",
-    )
+    hint = "close to it: " + ", ".join(close) if close else "`harken sessions` lists them"
+    raise NotFound(f"there is no session {text!r}", hint=TOO_SHORT if _is_short_beginning(store, text) else hint)
 
 
 def _session_at(store: Store, text: str) -> SessionRow | None:
@@ -127,7 +130,7 @@ def _session_of(store: Store, text: str, commit: Commit) -> SessionRow:
 
 def _by_prefix(store: Store, ref: str, digits: str) -> Commit | None:
     digits = digits.lower()
-    if len(digits) < FEWEST_DIGITS or digits.strip("0123456789abcdef"):
+    if len(digits) < FEWEST_CHARACTERS or digits.strip("0123456789abcdef"):
         return None
     found = store.commits(digits)
     # Of two that begin alike the older keeps the short name that was handed out; the newer shows more digits.
@@ -139,7 +142,7 @@ def _by_prefix(store: Store, ref: str, digits: str) -> Commit | None:
 
 def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
     """The session of this id or, unless it has to be exact, the only one whose id begins like this."""
-    if exact or not text:
+    if exact or len(text) < FEWEST_CHARACTERS:
         return find_session(store, text) if text else None
     rows = store.sessions(prefix=text)
     for row in rows:
@@ -353,14 +356,19 @@ def whole_principal(store: Store, principal: str) -> str:
     return f"{runtime}:{row.session}" if row is not None and row.runtime == runtime else principal
 
 
+def _is_short_beginning(store: Store, text: str) -> bool:
+    """Whether sessions begin like this, and too little of an id was given to choose one of them."""
+    return 0 < len(text) < FEWEST_CHARACTERS and any(row.session.startswith(text) for row in readable_sessions(store))
+
+
 def _hint(store: Store, ref: str) -> str:
     known = [name.name for name in store.names() if not is_own(name)] + [
         row.session for row in readable_sessions(store)
     ]
     commits = [commit.short for commit in store.commits(limit=200)]
     digits = ref.removeprefix(ids.COMMIT_PREFIX)
-    if len(digits) < FEWEST_DIGITS and ids.is_hex(digits.lower()):
-        return f"at least {FEWEST_DIGITS} digits of a commit's name are needed"
+    if len(digits) < FEWEST_CHARACTERS and ids.is_hex(digits.lower()) or _is_short_beginning(store, ref):
+        return TOO_SHORT
     if agents := _agents_named(store, ref):
         return agents
     close = difflib.get_close_matches(ref, known, n=CANDIDATES, cutoff=0.5)
