@@ -133,8 +133,11 @@ class TestEveryCommand:
 def test_a_closed_stream_changes_nothing_but_what_is_seen(repo: Repo, where: Path, words: str, closed: str) -> None:
     def run(redirect: str) -> subprocess.CompletedProcess[str]:
         line = f'"$0" -m harken --store "$1" {words} {redirect}'
-        return subprocess.run(  # noqa: S603
-            ["/bin/sh", "-c", line, sys.executable, str(where)], stdin=subprocess.DEVNULL, capture_output=True, text=True
+        return subprocess.run(
+            ["/bin/sh", "-c", line, sys.executable, str(where)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
         )
 
     repo.fork(chain(repo, [1]), "b")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harken import formats, runtimes
+from harken.api.commits import counted_events
 from harken.context import count
 from harken.events import Event, Metric, Prompt, Response, ToolResult
 from harken.formats.base import Counts
@@ -90,6 +91,33 @@ def test_codex_says_it_with_its_last_request(repo: Repo, tmp_path: Path) -> None
     made = repo.materialize(done.session)
 
     assert (220, False) == (made.token_count, made.approximate)
+
+
+@pytest.mark.parametrize("path", session_files("codex"), ids=named)
+def test_the_commits_of_codex_tell_no_more_than_the_whole(repo: Repo, path: Path) -> None:
+    """Codex writes running totals: of one delta it is what that delta used, not what the session had used by then."""
+    results = list(Importer(repo.store, [runtimes.get("codex")]).run([path]))
+
+    told = [wrote(counted_events(repo, commit.id)) for done in results for commit in repo.history(done.tip)]
+
+    assert sum(told) <= wrote(formats.get("codex-v1").read(path.read_bytes()))
+
+
+def wrote(events: list[Event]) -> int:
+    return sum(event.output_tokens or 0 for event in events if isinstance(event, Metric))
+
+
+def test_show_tells_what_a_codex_commit_used_itself(repo: Repo, run: Run, tmp_path: Path) -> None:
+    rollout = Rollout()
+    for total, last in ((300, 300), (700, 400)):
+        rollout.user("").model("Yes.")
+        rollout.tokens(total, total, last={"input_tokens": last, "output_tokens": last})
+    (tmp_path / "rollout-a.jsonl").write_bytes(rollout.data)
+    [done] = Importer(repo.store, [runtimes.get("codex")]).run([tmp_path / "rollout-a.jsonl"])
+
+    [shown] = run("show", done.session, "--json").json
+
+    assert 400 == shown["token_count"]
 
 
 def test_a_run_s_total_is_no_size_of_a_conversation() -> None:

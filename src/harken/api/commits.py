@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import msgspec
 
 from harken.context import Shown, count
 from harken.context.chains import readable_sessions
 from harken.errors import BadRequest, Evicted, HarkenError, NotFound
-from harken.events import Event
+from harken.events import Event, Metric
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest
@@ -163,10 +164,26 @@ def _sized(repo: Repo, shown: Shown) -> Shown:
     if shown.token_count is not None:
         return shown
     try:
-        counts = count(repo.delta(shown.id))
+        counts = count(counted_events(repo, shown.id))
     except HarkenError:
         return shown  # its bytes are gone, or nobody can read them: unknown
     return msgspec.structs.replace(shown, token_count=counts.tokens, approximate=counts.approximate)
+
+
+def counted_events(repo: Repo, commit: str) -> list[Event]:
+    """What a commit adds, without the figures that an earlier one told: a running total may be told again in the next
+    turn, and read alone it looks like something that was used there."""
+    events = repo.delta(commit)
+    told: set[str] = set()
+    with suppress(HarkenError):  # what is gone or cannot be read tells nothing
+        for before in repo.history(commit)[1:] if _told(events) else ():
+            if told := _told(repo.delta(before)):
+                break
+    return [event for event in events if not (isinstance(event, Metric) and event.request_id in told)]
+
+
+def _told(events: Iterable[Event]) -> set[str]:
+    return {event.request_id for event in events if isinstance(event, Metric) and event.request_id}
 
 
 def _content(repo: Repo, commit: str) -> tuple[list[EventLine], str]:

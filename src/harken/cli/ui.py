@@ -178,7 +178,7 @@ def replace_missing_streams() -> None:
     number of the one it stands for, so that no file of ours is taken for a stream by a program that we start."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 -- it stays open to the end
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 -- it stays open
             os.set_inheritable(stream.fileno(), True)
             setattr(sys, name, stream)
 

@@ -367,7 +367,7 @@ def _hint(store: Store, ref: str) -> str:
     ]
     commits = [commit.short for commit in store.commits(limit=200)]
     digits = ref.removeprefix(ids.COMMIT_PREFIX)
-    if len(digits) < FEWEST_CHARACTERS and ids.is_hex(digits.lower()) or _is_short_beginning(store, ref):
+    if (len(digits) < FEWEST_CHARACTERS and ids.is_hex(digits.lower())) or _is_short_beginning(store, ref):
         return TOO_SHORT
     if agents := _agents_named(store, ref):
         return agents

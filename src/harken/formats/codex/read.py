@@ -101,6 +101,7 @@ class _RolloutReader:
         self._said: dict[tuple[str, str], str] = {}
         self._started = False
         self._meter = Meter()
+        self._has_usage = False
         for one in found:
             self._foresee(*kind_of(one.record))
 
@@ -109,6 +110,8 @@ class _RolloutReader:
             self._roles.add(text_of(payload.get("role")) or text_of(payload.get("type")))
         elif kind == EVENT and (text := typed_text(payload)) is not None:
             self._listener.typed.add(text)
+        elif kind == USAGE:
+            self._has_usage = True
 
     def record(self, found: _Found, data: bytes) -> Iterator[Event]:
         """The events of one record, at least one."""
@@ -200,7 +203,9 @@ class _RolloutReader:
         if name in _SPOKEN:
             return [] if _SPOKEN[name] in self._roles else self._spoken(name, payload, fields)
         if name == "token_count":
-            return self._metric(self._meter.step(payload), fields)
+            step = self._meter.step(payload)
+            # In a delta that is read alone, a total that no record of it told is one that an earlier delta told.
+            return self._metric(step if self._meter.thread or not self._has_usage else None, fields)
         if name in ERRORS:
             return [Error(message=clean(text_of(payload.get("message"))), **fields)]
         if name in ("turn_aborted", "thread_rolled_back"):

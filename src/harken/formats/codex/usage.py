@@ -133,9 +133,9 @@ class Meter:
 
     @property
     def _continues(self) -> bool:
-        """Whether the first total may include what was used before: by the file this one goes on from, or by what a
-        compaction left out of a copy."""
-        return self.base is not None or bool(self.parents.get(self.thread))
+        """Whether the first total may include what was used before: by the file this one goes on from, by what a
+        compaction left out of a copy, or by the deltas before one that is read alone and names no thread."""
+        return not self.thread or self.base is not None or bool(self.parents.get(self.thread))
 
     def _base(self, payload: Record, total: Totals) -> Totals:
         """The total before the file's first request."""
