@@ -61,7 +61,7 @@ class RepoSessionsContract:
         tip = grow(repo, 2, session_id="winter", template="claude-code")[-1]
 
         (row,) = repo.sessions()
-        (agent,) = repo.agents("win")
+        (agent,) = repo.agents("wint")
 
         assert ("winter", "claude-code", tip.id, 4) == (row.session, row.runtime, row.tip, row.messages)
         assert ("winter", tip.id) == (agent.session, agent.tip)
