@@ -42,8 +42,8 @@ def test_begins_with_the_conversation_of_any_runtime(
     done = begin(run, tmp_path / "new.jsonl", "old", model)
 
     assert (0, "I remember.") == (done.code, done.lines[-1]), done.err
-    assert ["question 1", "question 2", "go on"] == prompts(repo, "new")
-    assert source.id == repo.history("new")[-1].forked_from
+    assert ["question 1", "question 2", "go on"] == prompts(repo, "new-")
+    assert source.id == repo.history("new-")[-1].forked_from
 
 
 def test_forks_from_the_middle_and_leaves_the_original_alone(repo: Repo, run: Run, tmp_path: Path, model: str) -> None:
@@ -52,7 +52,7 @@ def test_forks_from_the_middle_and_leaves_the_original_alone(repo: Repo, run: Ru
 
     begin(run, tmp_path / "new.jsonl", first.short, model)
 
-    assert ["question 1", "go on"] == prompts(repo, "new")
+    assert ["question 1", "go on"] == prompts(repo, "new-")
     assert (last.id, ["question 1", "question 2"]) == (repo.commit("old").id, prompts(repo, "old"))
 
 
@@ -76,7 +76,7 @@ def test_goes_on_like_any_session(repo: Repo, run: Run, tmp_path: Path, model: s
     done = run("chat", "--resume", str(path), "--model", model, stdin=b"and on\n")
 
     assert 0 == done.code
-    assert ["question 1", "go on", "and on"] == prompts(repo, "new")
+    assert ["question 1", "go on", "and on"] == prompts(repo, "new-")
     assert 1 == len(SessionViewer(path).list_agents())
     assert [] == SessionViewer(path).problems
 
