@@ -156,6 +156,8 @@ class TestAStoreThatIsLockedForTheWholeRun:
             bench.run(STEPS, *RUN)
             bench.run([thread(), item("agent_message", 1, text="Hi."), turn_completed()], "codex", "--", "exec", "x")
         assert 2 == len(spools(bench))
+        begun = [json.loads(path.read_bytes().split(b"\n", 1)[0])["started"] for path in sorted(spools(bench))]
+        assert sorted(begun) == begun, "they are stored in the order in which the runs began"
 
         command(bench, "gc")
 

@@ -79,7 +79,9 @@ class SpoolFile:
 
     def __init__(self, store: Store, header: SpoolHeader) -> None:
         place = _place(store)
-        self.path = place and name_beside(place, SPOOL, secrets.token_hex(6))
+        # The start comes first in the name: spools are stored in the order of their names, and one run may go on
+        # from what another said.
+        self.path = place and name_beside(place, SPOOL, f"{header.started:016x}{secrets.token_hex(4)}")
         self.whole = place is not None
         """Whether everything that it was given is in it."""
         self._header = header
@@ -150,7 +152,7 @@ def new_header(runtime: str, facts: RunFacts, *, started: int, session: str) -> 
 
 
 def spools(store: Store) -> list[Path]:
-    """The spools beside a store, in the order of their names."""
+    """The spools beside a store, in the order in which their runs began."""
     return find_beside(Path(store.location).absolute(), SPOOL)
 
 
