@@ -123,6 +123,17 @@ def test_a_record_counts_once_whatever_it_says() -> None:
     assert {"command": 1} == found.injected
 
 
+def test_what_an_agent_hands_on_to_another_is_no_persons_prompt() -> None:
+    said = Prompt(content="hello", message_id="m1", agent_id="a1")
+    heard = Prompt(content="[Jack]: hello", message_id="m2", agent_id="a2", substance="m1")
+
+    tally = Tally.of([said, heard])
+
+    assert Prompts(human=1, injected=1) == tally.prompts
+    assert {"agent": 1} == tally.origins
+    assert 2 == tally.messages
+
+
 def test_the_rest_of_the_figures() -> None:
     told: list[Event] = [
         Prompt(content="q", time=5),

@@ -372,8 +372,8 @@ def _place(event: Prompt | ToolResult) -> tuple[int, str] | None:
     """Whose place the record takes as far as this event tells; None for what merely came along."""
     if isinstance(event, ToolResult):
         return _RESULT, TOOL_RESULT
-    if event.source != "injected":
-        return _HUMAN, ""
+    if event.source != "injected":  # what repeats another record's words was handed on by an agent
+        return (_HUMAN, "") if event.substance is None else (_INJECTED, "agent")
     return None if event.origin.startswith(ATTACHED) else (_INJECTED, event.origin or "injected")
 
 
