@@ -150,7 +150,7 @@ def _run(repo: Repo, session: str) -> RunAbout | None:
     """What the session's row keeps: commits of a file are made without it, so that every machine names them alike."""
     seen: set[str] = set()
     while session and session not in seen:
-        row = next((row for row in readable_sessions(repo.store, session) if row.session == session), None)
+        row = next((row for row in readable_sessions(repo, session) if row.session == session), None)
         facts = {name: getattr(row, name, "") or None for name in RunAbout.__struct_fields__}
         if any(facts.values()):
             return RunAbout(**facts)

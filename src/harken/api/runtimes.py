@@ -205,7 +205,7 @@ def _reported(repo: Repo, outcomes: Iterator[ImportResult]) -> Iterator[ImportAn
 
 def _count(repo: Repo, seen: Mapping[str, ImportResult], changed: AbstractSet[str]) -> dict[str, int]:
     """Sessions by the rule of `ids.tops`, as in `stats`; an agent inside a session's file has no line of its own."""
-    rows = readable_sessions(repo.store)
+    rows = readable_sessions(repo)
     files = {outcome.source for outcome in seen.values()}
     inside = {row.session for row in rows if row.source not in files and ids.file_around(row.source) in files}
     parents = {row.session: row.parent for row in rows} | {name: one.parent for name, one in seen.items()}

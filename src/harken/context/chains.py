@@ -11,7 +11,7 @@ again as far as the two agree, and leaves the old chain there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import zstandard
@@ -279,10 +279,16 @@ _decode_stamps = msgspec.json.Decoder(StampsLine).decode
 _decode_sources = msgspec.json.Decoder(Sources).decode
 
 
-def readable_sessions(store: Store, prefix: str = "") -> list[SessionRow]:
+class ListsSessions(Protocol):
+    """A store, or whoever speaks for one."""
+
+    def sessions(self, *, prefix: str = ...) -> list[SessionRow]: ...
+
+
+def readable_sessions(place: ListsSessions, prefix: str = "") -> list[SessionRow]:
     """The sessions that can be read, for whoever only looks among them; who asks for one of the others is told."""
     try:
-        return store.sessions(prefix=prefix)
+        return place.sessions(prefix=prefix)
     except PartlyCorrupt as problem:
         return problem.rest
 
