@@ -68,9 +68,10 @@ def test_an_agent_near_its_window_folds_its_oldest_turns(repo: Repo, tmp_path: P
         assert ("question 0", "They talked.", "question 19") == (prompts[0], prompts[1], prompts[-1])
         assert model.largest < 400
 
-    kinds = [commit.commit_type for commit in repo.history("s")]
+    name = root.session.session_id
+    kinds = [commit.commit_type for commit in repo.history(name)]
     assert len(edits) == kinds.count("compaction")
-    everything = [e.content for e in heard(repo, "s", stop="root") if isinstance(e, Prompt)]
+    everything = [e.content for e in heard(repo, name, stop="root") if isinstance(e, Prompt)]
     assert [f"question {number}" for number in range(20)] == everything
 
 

@@ -208,7 +208,9 @@ def assert_alike(repo: Repo, data: bytes, source: str, folder: Path) -> None:
     )
 
     assert conversation(made.bytes) == conversation(Path(resumed.path).read_bytes())
-    assert (made.tier, made.losses) == (resumed.tier, resumed.losses)
+    # What Codex will cut when it loads the file is a loss of the resume alone: nobody else knows that it will.
+    written = tuple(loss for loss in resumed.losses if loss.what != "middle of a long result")
+    assert (made.tier, made.losses) == (resumed.tier, written)
 
 
 def test_materialize_and_resume_say_and_lose_the_same(tmp_path: Path) -> None:

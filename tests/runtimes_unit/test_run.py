@@ -342,6 +342,8 @@ def test_output_without_end_before_a_session_is_known_takes_little_memory(bench:
 MEASURED = """
 import resource, sys
 from harken.cli import main
+from harken.runtimes import recording
+recording.GIVE_UP_AFTER = 60  # a busy machine is no store that cannot be written
 try:
     main()
 finally:

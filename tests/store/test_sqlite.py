@@ -47,7 +47,7 @@ def test_a_finished_thread_leaves_no_connection_behind(store):
         thread.start()
         thread.join()
 
-    assert before == descriptors()
+    assert descriptors() <= before, "what other tests dropped may be closed meanwhile"
 
 
 def test_many_threads_at_once_share_a_bounded_number_of_connections(path):
