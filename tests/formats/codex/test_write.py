@@ -202,6 +202,12 @@ class TestAnotherThread:
         assert ("paginated", "lab") == tuple(moved[0]["payload"][key] for key in ("history_mode", "model_provider"))
         assert [NEW, THREAD] == [line["payload"]["thread_id"] for line in moved if "thread_id" in line["payload"]]
 
+    def test_a_way_of_telling_that_codex_does_not_know_stays_behind(self) -> None:
+        """It refuses the file otherwise."""
+        data = Rollout(history_mode="default").turn("hello")
+
+        assert "history_mode" not in lines(rewrite(data.data, session_id=NEW))[0]["payload"]
+
     def test_what_has_no_events_gets_them(self) -> None:
         """#24: the files of the first versions came up blank."""
         data = Rollout()

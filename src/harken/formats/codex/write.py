@@ -30,6 +30,8 @@ from .usage import base_offset
 ORIGINATOR = "harken"
 CLI_VERSION = "0.166.0"
 """The Codex whose files these are like."""
+HISTORY_MODES = ("legacy", "paginated")
+"""Those that it knows; it refuses a file that names another."""
 
 
 def write(events: Sequence[Event]) -> Written:
@@ -137,7 +139,7 @@ def rewrite(data: bytes, *, session_id: str, cwd: str = "", time: int | None = N
     meta = new_meta(session_id, cwd or text_of(old.get("cwd")) or "/", time, provider)
     if _THREAD.fullmatch(thread := text_of(old.get("id"))) and thread != session_id:
         meta["forked_from_id"] = thread
-    if mode := text_of(old.get("history_mode")):
+    if (mode := text_of(old.get("history_mode"))) in HISTORY_MODES:
         meta["history_mode"] = mode
     base = old.get("base_instructions")
     if isinstance(base, dict) and (text := text_of(base.get("text"))):
