@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import itertools
-import os
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import pytest
 
 from harken.errors import HarkenError
 from harken.store import open_store
+from support.stores import open_below
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("storm_worker", HERE / "storm_worker.py")
@@ -53,13 +53,8 @@ class Around:
         assert not any(thread.is_alive() for thread in self._threads)
 
 
-def open_files():
-    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-
-
 def storm(tmp_path, *, threads, processes, commits):
     path = tmp_path / "store.db"
-    before = open_files()
     store = open_store(path)
     around = Around()
 
@@ -131,7 +126,7 @@ def storm(tmp_path, *, threads, processes, commits):
     assert {commits} == {len(store.chain(names[-1])) for names in made.values()}
     assert store.fsck(read_data=True).ok
     store.close()
-    assert before == open_files()
+    assert [] == open_below(path)
     assert {"follow", "read", "open and close", "fsck", "backup", "gc"} == around.turns.keys()
 
 

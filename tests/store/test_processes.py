@@ -17,6 +17,7 @@ from harken.errors import HarkenError
 from harken.store import open_store
 from harken.store.opening import FairTurns
 from harken.testing.store import grow
+from support.stores import open_below
 
 
 @pytest.fixture
@@ -176,15 +177,6 @@ def test_who_gives_up_waiting_leaves_the_line():
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
-
-
-def open_below(folder):
-    """The open files of this process below a folder."""
-    found = []
-    for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            found.append(os.readlink(f"/proc/self/fd/{name}"))
-    return [name for name in found if name.startswith(str(folder))]
 
 
 def test_a_store_that_is_dropped_keeps_no_descriptor(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 from harken.errors import Conflict, Corrupt
 from harken.store import SqliteStore, backup, fsck, gc, open_store
 from harken.testing.store import grow
+from support.stores import open_below
 
 
 def test_the_cache_is_bounded_and_the_least_recently_used_goes(store):
@@ -34,24 +35,19 @@ def test_a_damaged_cache_is_only_an_empty_cache(path, store):
     assert b"again" == store.cached("k")
 
 
-def descriptors():
-    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-
-
-def test_a_finished_thread_leaves_no_connection_behind(store):
+def test_a_finished_thread_leaves_no_connection_behind(path, store):
     grow(store, 3)
-    before = descriptors()
+    before = open_below(path)
 
     for _ in range(100):
         thread = threading.Thread(target=store.commits)
         thread.start()
         thread.join()
 
-    assert descriptors() <= before, "what other tests dropped may be closed meanwhile"
+    assert before == open_below(path)
 
 
 def test_many_threads_at_once_share_a_bounded_number_of_connections(path):
-    before = descriptors()
     store = open_store(path)
     grow(store, 3)
     gate, seen = threading.Barrier(65), []
@@ -66,11 +62,11 @@ def test_many_threads_at_once_share_a_bounded_number_of_connections(path):
     gate.wait(30)
     most = 0
     while any(thread.is_alive() for thread in threads):
-        most = max(most, descriptors() - before)
+        most = max(most, len(open_below(path)))
     assert [3] * 64 == seen
-    assert most < 50
+    assert 0 < most < 50
     store.close()
-    assert before == descriptors()
+    assert [] == open_below(path)
 
 
 def test_a_store_that_another_thread_writes_to_is_not_closed_under_it(path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 
 from harken.store import Draft, SessionRow
@@ -56,3 +58,12 @@ def busy_store(store):
     with store.write() as writer:
         writer.evict(gone)
     return tip
+
+
+def open_below(path):
+    """The open files of this process whose names begin with `path`: those of other tests come and go."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # that of this listing is closed already
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+    return [name for name in found if name.startswith(str(path))]
