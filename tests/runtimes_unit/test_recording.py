@@ -46,14 +46,14 @@ def heard() -> list[str]:
 def make(heard: list[str], tmp_path: Path) -> Iterator[Callable[..., tuple[Recording, SpoolFile]]]:
     repos = []
 
-    def made(where: str = "", kind: type[Recorder] = Recorder) -> tuple[Recording, SpoolFile]:
+    def made(where: str = "", kind: type[Recorder] = Recorder, **how: Any) -> tuple[Recording, SpoolFile]:
         repo = harken.open(where or tmp_path / "store.db")
         repos.append(repo)
         launch = base.get("claude-code").launch
         assert launch is not None
         recorder = kind(launch, lambda opening: track(repo.store, opening, FACTS, warn=heard.append), heard.append)
         spool = SpoolFile(repo.store, new_header("claude-code", FACTS, started=1, session="s"))
-        return Recording(recorder, spool), spool
+        return Recording(recorder, spool, **how), spool
 
     yield made
     for repo in repos:
@@ -281,3 +281,30 @@ def test_a_run_that_a_real_time_signal_ends_is_recorded(bench: Bench, number: in
     assert ["hi", "Hello."] == [event.content for event in events if isinstance(event, (Prompt, Response))]
     assert isinstance(events[-1], System) and events[-1].message.startswith("killed by ")
     assert [] == list(bench.folder.glob("store.db-spool-*"))
+
+
+class TestARunThatHasToWaitForAnEarlierOne:
+    def test_stays_in_its_spool_where_that_one_could_not_be_stored(self, make: Any, tmp_path: Path) -> None:
+        taken, spool = make(store_earlier=lambda moved: False)
+
+        feed(taken, init(), says("Hello."))
+
+        assert not taken.end()
+        assert (True, True) == (str(spool.path) == taken.spool, spool.path.exists())
+        with harken.open(tmp_path / "store.db") as repo:
+            assert [] == repo.sessions()
+
+    def test_is_recorded_where_it_has_no_spool(self, make: Any) -> None:
+        """A store in memory: out of order is better than lost."""
+        taken, _ = make("memory:", store_earlier=lambda moved: False)
+
+        feed(taken, init(), says("Hello."))
+
+        assert taken.end()
+
+    def test_is_recorded_where_storing_the_earlier_one_fails_in_a_way_nobody_foresaw(self, make: Any) -> None:
+        taken, _ = make(store_earlier=lambda moved: 1 // 0)
+
+        feed(taken, init(), says("Hello."))
+
+        assert taken.end()

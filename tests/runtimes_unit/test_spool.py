@@ -21,12 +21,14 @@ from harken.runtimes import spooled
 from harken.runtimes.live import RunFacts
 from harken.runtimes.process import CHUNK
 from harken.runtimes.spool import SpoolFile, new_header, taken
+from harken.runtimes.spooled import store_spools
 from harken.store.sqlite import SqliteStore
 from support.stream_lines import SESSION, THREAD, answers, calls, init, item, result, says, thread, turn_completed
 
 from .conftest import Bench
 
 LIVE = f"live/{SESSION}"
+FIRST = ["Say hello", "Let me look.", "Bash", "fine", "Hello."]
 ASK = {"tool": ["harken", "current-context"]}
 RUN = ("claude-code", "--ticket", "T-7", "--", "-p", "Say hello")
 STEPS = [
@@ -305,3 +307,46 @@ class TestASpool:
             [stored] = repo.store_spools()
             assert ("", (SESSION,)) == (stored.problem, stored.sessions)
         assert ["Say hello", "Let me look.", "Bash"] == said(bench.events(LIVE, store="copy.db"))
+
+
+@pytest.mark.usefixtures("store")
+class TestARunBehindASpool:
+    """A run of a session whose earlier run lies in a spool is stored behind it, however the store comes free."""
+
+    AGAIN = ("claude-code", "--", "-p", "And now?", "--resume", SESSION)
+
+    def test_is_stored_after_it_when_the_store_comes_free_in_between(self, bench: Bench) -> None:
+        steps = [init(), {"touch": "ready"}, {"await": "SIGUSR1"}, says("Goodbye.", 5), result("Goodbye.")]
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+            child = bench.start(steps, *self.AGAIN)
+            bench.wait_for("ready")
+        child.send_signal(10)
+        child.wait(30)
+
+        command(bench, "gc")
+
+        assert [*FIRST, "And now?", "Goodbye."] == said(bench.events(LIVE))
+        assert [] == spools(bench)
+
+    def test_is_stored_after_it_when_the_store_stays_locked(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+            bench.run([init(), says("Goodbye.", 5), result("Goodbye.")], *self.AGAIN)
+        assert 2 == len(spools(bench))
+
+        command(bench, "gc")
+
+        assert [*FIRST, "And now?", "Goodbye."] == said(bench.events(LIVE))
+
+    def test_is_not_stored_where_that_one_cannot_be(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+            bench.run([init(), says("Goodbye.", 5), result("Goodbye.")], *self.AGAIN)
+        first, second = spools(bench)
+        with closing(SqliteStore(bench.store, timeout=0)) as store, locked(bench):
+            [failed] = store_spools(store)
+
+        assert (str(first), True) == (failed.path, failed.is_left)
+        assert "waited 0 s for another writer" in failed.problem
+        assert [first, second] == spools(bench), "the later one is not stored before the earlier one"

@@ -165,6 +165,12 @@ class Tracker:
         with self._lock:
             return len(self._pending) + sum(len(work.events) for work in self._queue)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether a commit that was due could not be made, and waits for the next."""
+        with self._lock:
+            return any(work.failed for work in self._queue)
+
     # -- feeding -----------------------------------------------------------------------------------------------
 
     def feed(self, events: Sequence[Event], *, more: bool = False) -> None:

@@ -31,9 +31,14 @@ BACKLOG = 16 * 1024 * 1024
 class Recording:
     """What is heard of a run, on its way into the store."""
 
-    def __init__(self, recorder: Recorder, spool: SpoolFile) -> None:
+    def __init__(
+        self, recorder: Recorder, spool: SpoolFile, store_earlier: Callable[[Callable[[], None]], bool] = lambda _: True
+    ) -> None:
+        """`store_earlier` stores what has to stand before this run, and says whether that was done; it is given what it
+        has to call whenever it gets on."""
         self._recorder = recorder
         self._spool = spool
+        self._store_earlier = store_earlier
         self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._done = threading.Event()
         self._finished = 0
@@ -104,7 +109,7 @@ class Recording:
         done: list[bool] = []
 
         def moved() -> None:
-            self._finished += 1
+            self._moved()
             if too_late.is_set():
                 raise Conflict("the run has begun", hint="try again when it is over")
 
@@ -165,7 +170,31 @@ class Recording:
                 return True
         return self._finished != before
 
+    def _moved(self) -> None:
+        self._finished += 1
+
+    def _stays_in_spool(self) -> bool:
+        """Whether an earlier run could not be stored: this one waits behind it then, or it would stand before it."""
+        try:
+            with self.busy_with("what an earlier run has left is being stored"):
+                return not self._store_earlier(self._moved) and self._spool.whole
+        except Exception:  # noqa: BLE001 (a run is recorded, whatever is wrong with another)
+            return False
+
     def _work(self) -> None:
+        if self._stays_in_spool():
+            self._given_up = True
+            while self._tasks.get() is not None:
+                self._finished += 1
+        else:
+            self._record()
+        if self._recorder.has_kept_all and not self._given_up:
+            self._spool.discard()
+        else:
+            self._spool.keep()
+        self._done.set()
+
+    def _record(self) -> None:
         while True:
             try:
                 task = self._tasks.get(timeout=self._recorder.settles_after())
@@ -180,8 +209,3 @@ class Recording:
         with self._recorder.never_raising():
             self._recorder.end()
             self._context_id = self._recorder.checkpoint("session_end")
-        if self._recorder.has_kept_all and not self._given_up:
-            self._spool.discard()
-        else:
-            self._spool.keep()
-        self._done.set()

@@ -37,7 +37,7 @@ from .recorder import MAIN, Opening, Recorder
 from .recording import Recording
 from .resume import Destination, Resumed, resume
 from .socket import ContextAnswer, ContextSocket
-from .spool import SpoolFile, SpoolNote, new_header
+from .spool import SpoolFile, SpoolNote, new_header, spools
 
 if TYPE_CHECKING:
     from .sources import Reading, Resumption
@@ -124,7 +124,22 @@ def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock =
     started, unnamed = now(), str(uuid.uuid4())
     recorder = Recorder(launch, open_tracker, output.warn, now=lambda: started, unnamed=unnamed)
     spool = SpoolFile(store, new_header(request.runtime.name, facts, started=started, session=unnamed))
-    return _Run(store, request, plan, Recording(recorder, spool), output, now).go(program)
+    recording = Recording(recorder, spool, lambda moved: _store_earlier(store, request.runtime, output.warn, moved))
+    return _Run(store, request, plan, recording, output, now).go(program)
+
+
+def _store_earlier(store: Store, runtime: Runtime, warn: Callable[[str], None], moved: Callable[[], None]) -> bool:
+    """Store what earlier runs of the runtime have left in spools, since this run may go on with their sessions; the
+    answer is whether none of them is left."""
+    if not spools(store):
+        return True
+    from .spooled import store_spools  # seldom is there one
+
+    stored = store_spools(store, runtime=runtime.name, moved=moved)
+    for one in stored:
+        if one.problem:
+            warn(f"{one.problem}; {one.hint}" if one.hint else one.problem)
+    return not any(one.is_left for one in stored)
 
 
 def _launcher(runtime: Runtime) -> Launcher:

@@ -193,16 +193,22 @@ def _place(store: Store) -> Path | None:
 @contextlib.contextmanager
 def taken(path: Path) -> Iterator[int | None]:
     """The spool, open for reading and locked; None while its run goes on, or somebody else is storing it."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        yield None
-        return
-    try:
+    with open_spool(path) as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+            return
         # Whoever had it a moment ago may have stored it meanwhile, and taken it away.
         yield handle if os.fstat(handle).st_nlink else None
+
+
+@contextlib.contextmanager
+def open_spool(path: Path) -> Iterator[int]:
+    """The spool, open for reading."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        yield handle
     finally:
         os.close(handle)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from . import base
 from .display import parse
 from .live import track
 from .recorder import Opening, Recorder
-from .spool import SpoolHeader, SpoolNote, note_events, read_spool, set_aside, spools, taken
+from .spool import SpoolHeader, SpoolNote, note_events, open_spool, read_spool, set_aside, spools, taken
 
 
 class SpoolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,14 +34,35 @@ class SpoolResult(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     """Why it could not be stored; it is still there then, under `path`."""
     hint: str = ""
+    is_left: bool = False
+    """Whether it waits for another try."""
 
 
-def store_spools(store: Store) -> list[SpoolResult]:
-    """Store every spool beside the store whose run is over. The failure of one is its own."""
-    return [result for path in spools(store) if (result := _store_one(store, path)) is not None]
+def store_spools(store: Store, *, runtime: str = "", moved: Callable[[], None] = lambda: None) -> list[SpoolResult]:
+    """Store the spools beside the store whose runs are over: those of one runtime, or all. The failure of one is its
+    own, but where it is left for another try, later ones of its runtime stay behind it: they may be of the same
+    session. `moved` is called with every line."""
+    results: list[SpoolResult] = []
+    waiting: set[str] = set()
+    for path in spools(store):
+        told = _runtime_of(path)
+        if told in waiting or (runtime and told != runtime):
+            continue
+        if (result := _store_one(store, path, moved)) is not None:
+            results.append(result)
+            if result.is_left and told:
+                waiting.add(told)
+    return results
 
 
-def _store_one(store: Store, path: Path) -> SpoolResult | None:
+def _runtime_of(path: Path) -> str:
+    """The runtime of a spool; empty where that cannot be read."""
+    with contextlib.suppress(HarkenError, OSError), open_spool(path) as handle:
+        return read_spool(handle, path)[0].runtime
+    return ""
+
+
+def _store_one(store: Store, path: Path, moved: Callable[[], None]) -> SpoolResult | None:
     try:
         with taken(path) as handle:
             if handle is None:
@@ -49,7 +71,7 @@ def _store_one(store: Store, path: Path) -> SpoolResult | None:
                 path.unlink()  # a power cut took what was in it
                 return None
             try:
-                sessions = _store(store, handle, path)
+                sessions = _store(store, handle, path, moved)
             except Exception as problem:
                 if not _is_of_the_spool(problem):
                     raise
@@ -59,9 +81,10 @@ def _store_one(store: Store, path: Path) -> SpoolResult | None:
     except FileNotFoundError:
         return None  # somebody else was faster
     except HarkenError as problem:
-        return SpoolResult(path=str(path), problem=str(problem), hint=problem.hint or "")
+        return SpoolResult(path=str(path), problem=str(problem), hint=problem.hint or "", is_left=True)
     except Exception as problem:  # noqa: BLE001 (whatever is wrong with a file, the others are stored)
-        return SpoolResult(path=str(path), problem=f"{path} could not be stored: {type(problem).__name__}: {problem}")
+        why = f"{path} could not be stored: {type(problem).__name__}: {problem}"
+        return SpoolResult(path=str(path), problem=why, is_left=True)
 
 
 def _is_of_the_spool(problem: Exception) -> bool:
@@ -76,7 +99,7 @@ def _put_aside(store: Store, path: Path, problem: Exception) -> SpoolResult:
     return SpoolResult(path=str(aside), problem=why, hint=hint)
 
 
-def _store(store: Store, handle: int, path: Path) -> tuple[str, ...]:
+def _store(store: Store, handle: int, path: Path, moved: Callable[[], None]) -> tuple[str, ...]:
     header, lines = read_spool(handle, path)
     launch = base.get(header.runtime).launch
     if launch is None:
@@ -89,12 +112,15 @@ def _store(store: Store, handle: int, path: Path) -> tuple[str, ...]:
 
     recorder = Recorder(launch, open_tracker, lambda text: None, now=lambda: header.started, unnamed=header.session)
     for line in lines:
+        moved()
         # The failure of one line is its own: the others are stored.
         with recorder.never_raising():
             if isinstance(line, SpoolNote):
                 recorder.add(note_events(header.runtime, line))
             else:
                 recorder.line(line, parse(line))
+        for chain in heard:
+            chain.check()
     with recorder.never_raising():
         recorder.end()
     _close_all(heard)
@@ -149,6 +175,11 @@ class _SpooledChain:
 
     def checkpoint(self, reason: str) -> None:
         self._tracker.checkpoint(reason)
+
+    def check(self) -> None:
+        """Raise where the store refuses what it was given: each further line would wait for it as long again."""
+        if self._tracker.is_behind:
+            raise HarkenError(self._told[-1], hint="the next command that writes tries again")
 
     def _is_new(self, event: Event) -> bool:
         key = encode_event(event)
