@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,13 @@ def talk(**more: Any) -> list[Record]:
         asked("u3", "<task-notification>done</task-notification>", **more),
         said("a3", "msg_2", 7, text("a file"), **more),
     ]
+
+
+def damage(repo: Repo, statement: str) -> None:
+    """Change a row behind the store's back."""
+    with contextlib.closing(sqlite3.connect(str(repo.store.location))) as connection:
+        assert 1 == connection.execute(statement).rowcount
+        connection.commit()
 
 
 @pytest.fixture
@@ -123,6 +132,91 @@ def test_sub_agents_stand_beneath_their_session(lay: Lay, run: Run) -> None:
     assert 50 == line["with_agents"]["usage"]["output"]
     assert 1 == line["with_agents"]["prompts"]["human"], "nobody types to a sub-agent"
     assert [] == (alone)["agents"]
+
+
+class TestACostOfSeveral:
+    """What Claude Code says that a session cost is what its process did, sub-agents included."""
+
+    @pytest.fixture(autouse=True)
+    def family(self, lay: Lay) -> None:
+        side = {"isSidechain": True, "agentId": "x1"}
+        records = [asked("s1", "count", **side), said("s2", "msg_s", 3, text("3"), **side)]
+        lay("one.jsonl", "one", [*talk(), {"type": "cost-state", "totalCostUSD": 0.75}])
+        lay("one/subagents/agent-x1.jsonl", "one", records)
+
+    def test_is_known_together_and_of_none_alone(self, run: Run) -> None:
+        (line,) = run("stats", "one", "--json").json
+
+        assert (750_000, 0) == (line["with_agents"]["cost_usd_micros"], line["unknown_costs"])
+        assert [None, None] == [each["cost_usd_micros"] for each in (line, *line["agents"])]
+
+    def test_is_exact_for_a_reader_and_in_a_total(self, lay: Lay, run: Run) -> None:
+        costs = [line.split()[-1] for line in run("stats", "one").lines if line.split()[0] == "cost"]
+        lay("two.jsonl", "two", [asked("u7", "hello"), {"type": "cost-state", "totalCostUSD": 0.5}])
+
+        total = run("stats", "--json").json[-1]["total"]
+
+        assert ["?", "?", "$0.7500"] == costs
+        assert (1_250_000, 0) == (total["cost_usd_micros"], total["unknown_costs"])
+
+    def test_is_nobodys_without_the_sub_agents(self, lay: Lay, run: Run) -> None:
+        lay("two.jsonl", "two", [asked("u7", "hello"), {"type": "cost-state", "totalCostUSD": 0.5}])
+
+        one, two, last = run("stats", "--no-agents", "--json").json
+
+        assert (None, 1) == (one["cost_usd_micros"], one["unknown_costs"])
+        assert (500_000, 0) == (two["cost_usd_micros"], two["unknown_costs"])
+        assert (500_000, 1) == (last["total"]["cost_usd_micros"], last["total"]["unknown_costs"])
+
+    def test_includes_what_a_request_of_a_sub_agent_cost(self, lay: Lay, run: Run) -> None:
+        side = {"isSidechain": True, "agentId": "x2", "costUSD": 0.25}
+        lay("one/subagents/agent-x2.jsonl", "one", [said("s3", "msg_t", 3, text("3"), **side)])
+
+        (line,) = run("stats", "one", "--json").json
+
+        assert [None, None, 250_000] == [each["cost_usd_micros"] for each in (line, *line["agents"])]
+        assert 750_000 == line["with_agents"]["cost_usd_micros"]
+
+    def test_does_not_include_a_process_of_its_own(self, lay: Lay, run: Run) -> None:
+        side = {"isSidechain": True, "agentId": "x1"}
+        told = {"type": "cost-state", "totalCostUSD": 0.25}
+        records = [asked("s1", "count", **side), said("s2", "msg_s", 3, text("3"), **side), told]
+        lay("one/subagents/agent-x1.jsonl", "one", records)
+
+        (line,) = run("stats", "one", "--json").json
+
+        assert [750_000, 250_000] == [each["cost_usd_micros"] for each in (line, *line["agents"])]
+        assert 1_000_000 == line["with_agents"]["cost_usd_micros"]
+
+
+class TestWhatCannotBeRead:
+    """It is said, with an exit code of its own, after everything else was answered."""
+
+    def test_a_row_costs_its_own_session_only(self, lay: Lay, run: Run, repo: Repo) -> None:
+        for name in ("one", "two", "six"):
+            lay(f"{name}.jsonl", name, [asked(f"u-{name}", "hello"), said(f"a-{name}", f"m-{name}", 7, text("hi"))])
+        damage(repo, "UPDATE sessions SET title = 'forged' WHERE session = 'one'")
+
+        done, drawn = run("stats", "--json"), run("stats")
+
+        assert (9, 9) == (done.code, drawn.code)
+        assert {"two", "six", None} == {line.get("session") for line in done.json}
+        assert (2, 14) == (done.json[-1]["total"]["sessions"], done.json[-1]["total"]["usage"]["output"])
+        assert "'one'" in done.err
+        assert "total of 2 sessions" in drawn.out
+        assert "two" == run("stats", "two", "one", "--json").json[0]["session"]
+
+    def test_bytes_cost_their_own_agent_only(self, lay: Lay, run: Run, repo: Repo) -> None:
+        side = {"isSidechain": True, "agentId": "x1"}
+        lay("one.jsonl", "one", talk())
+        lay("one/subagents/agent-x1.jsonl", "one", [asked("s1", "count", **side)])
+        n = f"SELECT n FROM artifacts WHERE id = x'{repo.commit('one/x1').artifact.removeprefix('b3:')}'"
+        damage(repo, f"UPDATE artifacts SET size = size - 1 WHERE n = ({n})")
+
+        done = run("stats", "one", "--json")
+
+        assert 9 == done.code
+        assert [(47, [])] == [(line["usage"]["output"], line["agents"]) for line in done.json]
 
 
 def test_without_a_session_all_are_counted(lay: Lay, run: Run) -> None:
@@ -212,7 +306,9 @@ def test_import_and_stats_and_a_count_that_knows_nothing_of_harken_agree_on_ever
     for session, line in {line["session"]: line for line in imported.values()}.items():
         own = counted[session]
         assert plain[session].figures() == picked(line), session
-        assert own == own | {key: line[key] for key in FIGURES}, session
+        # What a process says it cost is the cost of a session and its agents.
+        together = {"cost_usd_micros": (own["with_agents"] or own)["cost_usd_micros"]}
+        assert own | together == own | {key: line[key] for key in FIGURES}, session
     # A record that two files have under one name is what the one says that made it; then, what the first line says.
     makers_first = sorted(counted, key=lambda session: counted[session]["carried"] is not None)
     assert total(plain[session] for session in makers_first if session in plain) == picked(last["total"])

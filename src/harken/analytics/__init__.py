@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .stats import SessionCount, SessionTotals, count_records, stats
+from .stats import SessionCount, SessionTotals, count_records, stats, tells_process_cost, without_cost
 
-__all__ = ["SessionCount", "SessionTotals", "count_records", "stats"]
+__all__ = ["SessionCount", "SessionTotals", "count_records", "stats", "tells_process_cost", "without_cost"]

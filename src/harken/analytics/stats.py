@@ -4,7 +4,8 @@ A session's own figures are those of everything in it. In a total each thing cou
 
 * a record that the session carried over counts where it was made, and nowhere else;
 * a record that several sessions have under one name counts in one of them;
-* the usage of a request counts once, whatever records tell of it.
+* the usage of a request counts once, whatever records tell of it;
+* what a process says it cost is the cost of its agents together, however many: what their requests tell is in it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import msgspec
 from harken.events import Event, Metric
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
-from harken.events.tally import Tally
+from harken.events.tally import Tally, money
 
 
 def stats(events: Iterable[Event]) -> Figures:
@@ -36,6 +37,26 @@ def count_records(records: Sequence[SessionRecord]) -> SessionCount:
     """The figures of one session."""
     carried = [record for record in records if record.carried]
     return SessionCount(figures=_tally(records).figures(), carried=_tally(carried).figures() if carried else None)
+
+
+def tells_process_cost(records: Iterable[SessionRecord]) -> bool:
+    """Whether a process says in them what it cost, its sub-agents included."""
+    return any(
+        isinstance(event, Metric) and event.of_process and money(event.cost_usd) is not None
+        for record in records
+        for event in record.events
+    )
+
+
+def without_cost(records: Iterable[SessionRecord], *, of_process: bool) -> list[SessionRecord]:
+    """The records without what processes say they cost, or else without what requests do."""
+    return [msgspec.structs.replace(each, events=[_priceless(e, of_process) for e in each.events]) for each in records]
+
+
+def _priceless(event: Event, of_process: bool) -> Event:
+    told = isinstance(event, Metric) and event.cost_usd is not None and event.of_process == of_process
+    free: Event = event.replace(cost_usd=None) if told else event
+    return free
 
 
 class SessionTotals:

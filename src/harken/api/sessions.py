@@ -72,7 +72,7 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     thread_id: str | None
     """The thread it is part of."""
     cost_usd_micros: int | None
-    """What it cost, in millionths of a dollar, where anybody said."""
+    """What it cost, sub-agents of its process included, in millionths of a dollar, where anybody said."""
 
 
 def _check_runtime(name: str, rows: Iterable[SessionRow]) -> None:

@@ -38,7 +38,9 @@ class StatsAnswer(FiguresAnswer, frozen=True, kw_only=True):
     agents: list[StatsAnswer]
     """The numbers of its sub-agents."""
     with_agents: FiguresAnswer | None
-    """Everything together, where it has sub-agents."""
+    """Everything together, where it has sub-agents. A cost that is of all of them stands here alone."""
+    unknown_costs: int
+    """Of how many, the session and its sub-agents, nobody said what they cost; 0 where one figure is of them all."""
     carried: FiguresAnswer | None
     """How much of its own numbers it carried over from the session that it continues; that is in no total."""
 
@@ -51,7 +53,8 @@ class StatsSum(FiguresAnswer, frozen=True, kw_only=True):
     agents: int
     """How many sub-agents of these were counted."""
     unknown_costs: int
-    """Of how many of the two nobody said what they cost; where it is not zero, the cost is the least it can be."""
+    """Of how many of the two nobody said what they cost, alone or together with others; where it is not zero, the cost
+    is the least it can be."""
 
 
 class StatsTotal(ApiAnswer, frozen=True, kw_only=True):
@@ -87,5 +90,6 @@ def _answer(found: SessionFigures) -> StatsAnswer:
         parent=found.parent or None,
         agents=[_answer(agent) for agent in found.agents],
         with_agents=FiguresAnswer(**figures_fields(found.with_agents)) if found.with_agents else None,
+        unknown_costs=found.unknown_costs,
         carried=FiguresAnswer(**figures_fields(found.carried)) if found.carried else None,
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from harken.errors import Corrupt
+
 from . import completing, ui
 from .options import SESSION, is_there, json_option, pass_repo_or_file
 
@@ -44,10 +46,15 @@ def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_jso
     files = tuple(word for word in sessions if is_there(word) and Path(word).is_file())
     known = tuple(word for word in sessions if word not in files)
     found: list[StatsAnswer | StatsTotal] = []
-    for one in stats(repo, StatsRequest(sessions=known, files=files, agents=not no_agents)):
-        if as_json:
-            ui.json_line(one)
-        found.append(one)
+    try:
+        for one in stats(repo, StatsRequest(sessions=known, files=files, agents=not no_agents)):
+            if as_json:
+                ui.json_line(one)
+            found.append(one)
+    except Corrupt:  # told when the others have been
+        if not as_json:
+            _draw(found)
+        raise
     if not as_json:
         _draw(found)
     if not found:
@@ -103,8 +110,7 @@ def _lines(one: StatsAnswer | StatsTotal) -> Iterator[StatsLine]:
     for agent in one.agents:
         yield StatsLine("  └ " + agent.session.removeprefix(one.session + "/"), agent)
     if one.with_agents is not None:
-        unknown = sum(each.cost_usd_micros is None for each in (one, *one.agents))
-        yield StatsLine("  with its agents", one.with_agents, 1 + len(one.agents), unknown)
+        yield StatsLine("  with its agents", one.with_agents, 1 + len(one.agents), one.unknown_costs)
 
 
 def _cells(line: StatsLine) -> list[str]:

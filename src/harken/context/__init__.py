@@ -8,9 +8,9 @@ from .checkpoint import checkpoint, get_artifact, instant
 from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
-from .lineage import lineage
+from .lineage import agents_below, below, lineage
 from .materialize import Materialized, empty, materialize
-from .refs import Found, Ref, agents_below, find, find_session, get_commit, get_commits, get_session, whole_principal
+from .refs import Found, Ref, find, find_session, get_commit, get_commits, get_session, whole_principal
 from .session_events import agent_name, maker_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
@@ -32,6 +32,7 @@ __all__ = [
     "TrackerSettings",
     "agent_name",
     "agents_below",
+    "below",
     "checkpoint",
     "commit_at",
     "compact",

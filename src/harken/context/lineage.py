@@ -1,8 +1,11 @@
-"""What a chain goes on from: a fork, a sub-agent or a session that went back was handed a context of another chain."""
+"""What a chain goes on from: a fork, a sub-agent or a session that went back was handed a context of another chain. And
+the other way: which sub-agents a session has."""
 
 from __future__ import annotations
 
-from harken.store.base import Commit, Store
+from collections.abc import Callable, Sequence
+
+from harken.store.base import Commit, SessionRow, Store
 
 from .walk import Callers, inherited
 
@@ -30,3 +33,19 @@ def lineage(store: Store, tip: str, limit: int | None = None) -> list[Commit]:
         given = inherited(store, found[-1].id)
         tip = given.id if isinstance(given, Commit) else tip
     return found
+
+
+def agents_below(store: Store, row: SessionRow) -> list[SessionRow]:
+    """The sub-agents of a session and theirs, which may have ids of their own."""
+    return below(row, lambda session: store.sessions(parent=session))
+
+
+def below(row: SessionRow, children: Callable[[str], Sequence[SessionRow]]) -> list[SessionRow]:
+    """The sub-agents of a session and theirs; one that names itself or a descendant as its parent comes once."""
+    found = {row.session: row}
+    waiting = [row]
+    while waiting:
+        fresh = [other for other in children(waiting.pop(0).session) if other.session not in found]
+        found.update((other.session, other) for other in fresh)
+        waiting += fresh
+    return list(found.values())[1:]

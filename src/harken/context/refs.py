@@ -19,7 +19,7 @@ from harken.store.base import Commit, Link, Name, SessionRow, Store
 
 from . import walk
 from .chains import readable_sessions
-from .lineage import handed_down
+from .lineage import agents_below, handed_down
 from .names import is_own
 
 Ref = str | Commit | Name
@@ -207,18 +207,6 @@ def _by_number(store: Store, row: SessionRow, number: int) -> Commit:
         has = f"{row.session}~{len(tips) - 1} is its oldest" if len(tips) > 1 else "it has one tip only"
         raise NotFound(f"session {row.session} has no older tip {number}", hint=has)
     return _tip(store, row, tips[number])
-
-
-def agents_below(store: Store, row: SessionRow) -> list[SessionRow]:
-    """The sub-agents of a session and theirs, which may have ids of their own; one that names itself or a descendant
-    as its parent comes once."""
-    found = {row.session: row}
-    waiting = [row]
-    while waiting:
-        below = [other for other in store.sessions(parent=waiting.pop(0).session) if other.session not in found]
-        found.update((other.session, other) for other in below)
-        waiting += below
-    return list(found.values())[1:]
 
 
 def _by_message(store: Store, row: SessionRow, message: str) -> Commit:

@@ -25,9 +25,9 @@ from harken.events.base import holds
 from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
-from .lineage import handed_down
+from .lineage import agents_below, handed_down
 from .materialize import Materialized, everything, materialize
-from .refs import CREATED, agents_below
+from .refs import CREATED
 from .walk import ROOT, named
 
 _Calls = Mapping[str, tuple[str, ToolCall]]

@@ -58,6 +58,12 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
         return bool(self.status)
 
     @property
+    def of_process(self) -> bool:
+        """Whether the figures are those of a process, until now or as a whole. What it cost includes what its
+        sub-agents cost."""
+        return self.ends_run or self.scope == SO_FAR
+
+    @property
     def tokens(self) -> Tokens:
         """The four counts as one value."""
         return Tokens(

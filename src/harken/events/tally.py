@@ -23,7 +23,7 @@ from .base import LARGEST_COUNT, Event, Tokens, clean
 from .figures import Figures, Prompts
 from .messages import Prompt, Response, System
 from .records import by_record
-from .runs import AGENT, AGENTS, EMBEDDED, SO_FAR, TOTAL, Error, Metric
+from .runs import AGENT, AGENTS, EMBEDDED, TOTAL, Error, Metric
 from .session import TranscriptEdit
 from .tools import ToolCall, ToolResult
 
@@ -181,7 +181,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def metric(self, metric: Metric) -> None:
         """What a metric says: of a request, of a whole run, or of the process so far."""
-        if metric.ends_run or metric.scope == SO_FAR:
+        if metric.of_process:
             self.run(metric.tokens, metric.cost_usd)
         elif metric.scope == AGENTS:
             self.agents[_plain(metric.request_id)] = metric.tokens.possible

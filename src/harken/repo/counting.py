@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 
 from harken import ids
-from harken.analytics import SessionTotals, count_records
-from harken.context import file_records, find_remembered, get_session, session_records
+from harken.analytics import SessionTotals, count_records, tells_process_cost, without_cost
+from harken.context import below, file_records, find_remembered, get_session, session_records
+from harken.errors import Corrupt, PartlyCorrupt
 from harken.events import Metric
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
@@ -30,13 +31,15 @@ class SessionFigures(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     parent: str = ""
     figures: Figures
-    """Of everything in it."""
+    """Of everything in it. A cost that is of the session and its sub-agents together stands in `with_agents` alone."""
     carried: Figures | None = None
     """How much of that it carried over from another session; it is in no total."""
     agents: tuple[SessionFigures, ...] = ()
     """Those of its sub-agents."""
     with_agents: Figures | None = None
     """Everything together, where it has sub-agents."""
+    unknown_costs: int
+    """Of how many, the session and its sub-agents, nobody said what they cost; 0 where one figure is of them all."""
 
 
 class TotalFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,64 +50,132 @@ class TotalFigures(msgspec.Struct, frozen=True, kw_only=True):
     agents: int
     """How many sub-agents of these were counted."""
     unknown_costs: int
-    """Of how many of the two nobody said what they cost."""
+    """Of how many of the two nobody said what they cost, alone or together with others."""
     figures: Figures
 
 
 def count_sessions(
     store: Store, wanted: Sequence[str | os.PathLike[str]], *, with_agents: bool
 ) -> Iterator[SessionFigures | TotalFigures]:
-    """The figures of each session, and of several their total."""
-    everything = SessionTotals()
-    chosen = list(_chosen(store, wanted, with_agents=with_agents))
+    """The figures of each session, and of several their total. What cannot be read is told at the end."""
+    counting = _Counting(store, with_agents=with_agents)
+    chosen = list(counting.chosen(wanted))
     # Those that a resume wrote come first into the total: what a program copied out of them is then known.
     first = [_is_resumed(store, top) for top, _ in chosen]
-    early = {place: _family(store, *chosen[place], everything) for place, early in enumerate(first) if early}
-    agents = unknown = 0
-    for place, (top, below) in enumerate(chosen):
-        found = early[place] if place in early else _family(store, top, below, everything)
-        agents += len(found.agents)
-        unknown += sum(one.figures.cost_usd_micros is None for one in (found, *found.agents))
-        yield found
+    early = {place: counting.family(*chosen[place]) for place, early in enumerate(first) if early}
+    sessions = agents = unknown = 0
+    for place, (top, agents_below) in enumerate(chosen):
+        found = early[place] if place in early else counting.family(top, agents_below)
+        if found is not None:
+            sessions += 1
+            agents += len(found.agents)
+            unknown += found.unknown_costs
+            yield found
     if len(chosen) > 1:
-        yield TotalFigures(sessions=len(chosen), agents=agents, unknown_costs=unknown, figures=everything.figures())
+        figures = counting.total.figures()
+        yield TotalFigures(sessions=sessions, agents=agents, unknown_costs=unknown, figures=figures)
+    counting.tell_problems()
 
 
 def _is_resumed(store: Store, top: SessionRow | Path) -> bool:
     return isinstance(top, SessionRow) and find_remembered(store, top.session) is not None
 
 
-def _family(store: Store, top: SessionRow | Path, below: Sequence[SessionRow], total: SessionTotals) -> SessionFigures:
-    """A session and its sub-agents, counted into the total as well."""
-    family = SessionTotals(with_carried=True)
-    totals = (total, family) if below else (total,)
-    own = _figures(store, top, totals)
-    if not below:
-        return own
-    agents = tuple(_figures(store, agent, totals) for agent in below)
-    return msgspec.structs.replace(own, agents=agents, with_agents=family.figures())
+class _Counting:
+    """Counts sessions into one total. One that cannot be read stops none of the others."""
 
+    def __init__(self, store: Store, *, with_agents: bool) -> None:
+        self._store = store
+        self._with_agents = with_agents
+        self._problems: dict[str, Corrupt] = {}
+        self.total = SessionTotals()
 
-def _chosen(
-    store: Store, wanted: Sequence[str | os.PathLike[str]], *, with_agents: bool
-) -> Iterator[tuple[SessionRow | Path, list[SessionRow]]]:
-    """The sessions asked for, or all, each once, with their sub-agents."""
-    known = store.sessions()
-    children: dict[str, list[SessionRow]] = {}
-    for row in known:
-        if row.parent:
-            children.setdefault(row.parent, []).append(row)
-    for family in children.values():
-        family.sort(key=lambda row: (row.started or 0, row.session))
-    tops: list[SessionRow | Path] = [
-        get_session(store, one) if isinstance(one, str) else Path(one) for one in wanted
-    ] or _tops(known)
-    seen: set[str] = set()
-    for top in tops:
-        name = str(top.resolve()) if isinstance(top, Path) else top.session
-        if name not in seen:
-            seen.add(name)
-            yield top, [] if isinstance(top, Path) or not with_agents else _below(top.session, children)
+    def chosen(self, wanted: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[SessionRow | Path, list[SessionRow]]]:
+        """The sessions asked for, or all, each once, with their sub-agents."""
+        known = self._known()
+        children: dict[str, list[SessionRow]] = {}
+        for row in sorted(known, key=lambda row: (row.started or 0, row.session)):
+            if row.parent:
+                children.setdefault(row.parent, []).append(row)
+        seen: set[str] = set()
+        for top in self._named(wanted) if wanted else _tops(known):
+            name = str(top.resolve()) if isinstance(top, Path) else top.session
+            if name not in seen:
+                seen.add(name)
+                yield top, [] if isinstance(top, Path) else below(top, lambda session: children.get(session, []))
+
+    def _known(self) -> list[SessionRow]:
+        try:
+            return self._store.sessions()
+        except PartlyCorrupt as problem:
+            self._note(problem)  # what cannot be read may be a sub-agent of any of them
+            return problem.rest
+
+    def _named(self, wanted: Sequence[str | os.PathLike[str]]) -> Iterator[SessionRow | Path]:
+        for one in wanted:
+            if not isinstance(one, str):
+                yield Path(one)
+                continue
+            try:
+                yield get_session(self._store, one)
+            except Corrupt as problem:
+                self._note(problem)
+
+    def family(self, top: SessionRow | Path, agents: Sequence[SessionRow]) -> SessionFigures | None:
+        """A session and its sub-agents, counted into the total as well; None where the session cannot be read."""
+        records = self._read(top)
+        if records is None:
+            return None
+        pays = tells_process_cost(records)
+        if pays and not self._with_agents and self._is_any_paid_for(agents):
+            records = without_cost(records, of_process=True)  # a cost that is of others, too, is not its own
+        own = _figures(top, records)
+        if not agents or not self._with_agents:
+            self.total.add(records)
+            return own
+        alone = _figures(top, without_cost(records, of_process=True)) if pays else own
+        together = SessionTotals(with_carried=True)
+        self._add(records, together)
+        del records  # long ones need not be held all at once
+        counted: list[SessionFigures] = []
+        paid_for = False
+        for agent in agents:
+            if (found := self._read(agent)) is not None:
+                counted.append(_figures(agent, found))
+                if pays and not tells_process_cost(found):
+                    paid_for, found = True, without_cost(found, of_process=False)
+                self._add(found, together)
+        own = alone if paid_for else own
+        unknown = 0 if paid_for else sum(each.unknown_costs for each in (own, *counted))
+        return msgspec.structs.replace(
+            own, agents=tuple(counted), with_agents=together.figures(), unknown_costs=unknown
+        )
+
+    def _add(self, records: Sequence[SessionRecord], together: SessionTotals) -> None:
+        self.total.add(records)
+        together.add(records)
+
+    def _is_any_paid_for(self, agents: Iterable[SessionRow]) -> bool:
+        """Whether what the process of their session cost is what one of them cost, too."""
+        return any(found is not None and not tells_process_cost(found) for found in map(self._read, agents))
+
+    def _read(self, what: SessionRow | Path) -> list[SessionRecord] | None:
+        try:
+            return _records(self._store, what)
+        except Corrupt as problem:
+            self._note(problem)
+            return None
+
+    def _note(self, problem: Corrupt) -> None:
+        self._problems.setdefault(str(problem), problem)
+
+    def tell_problems(self) -> None:
+        """What could not be read, if anything."""
+        problems = list(self._problems.values())
+        if len(problems) > 1:
+            raise Corrupt("; ".join(self._problems), hint=problems[0].hint)
+        if problems:
+            raise problems[0]
 
 
 def _tops(known: Sequence[SessionRow]) -> list[SessionRow | Path]:
@@ -114,32 +185,22 @@ def _tops(known: Sequence[SessionRow]) -> list[SessionRow | Path]:
     return [*sorted(found, key=lambda row: (-(row.ended or row.started or 0), row.session))]
 
 
-def _below(session: str, children: dict[str, list[SessionRow]]) -> list[SessionRow]:
-    """The sub-agents of a session and theirs; a row that names itself or an ancestor comes once."""
-    found: dict[str, SessionRow] = {}
-    waiting = list(children.get(session, ()))
-    while waiting:
-        row = waiting.pop(0)
-        if row.session not in found and row.session != session:
-            found[row.session] = row
-            waiting += children.get(row.session, ())
-    return list(found.values())
-
-
-def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTotals]) -> SessionFigures:
-    records = (
-        list(file_records(*open_file(what), str(what))) if isinstance(what, Path) else session_records(store, what)
-    )
-    count = count_records(records)
-    if isinstance(what, SessionRow) and what.cost_usd_micros is not None and count.figures.cost_usd_micros is None:
-        # Only a run told what the session cost, and its file does not say it again.
-        told = Metric(cost_usd=what.cost_usd_micros / MICROS, scope=SO_FAR)
-        records = [*records, SessionRecord(events=[told])]
-        count = count_records(records)
-    for total in totals:
-        total.add(records)
+def _records(store: Store, what: SessionRow | Path) -> list[SessionRecord]:
     if isinstance(what, Path):
-        return SessionFigures(session=str(what), source=str(what), figures=count.figures)
+        return list(file_records(*open_file(what), str(what)))
+    records = session_records(store, what)
+    if what.cost_usd_micros is None or count_records(records).figures.cost_usd_micros is not None:
+        return records
+    # Only a run told what the session cost, and its file does not say it again.
+    told = Metric(cost_usd=what.cost_usd_micros / MICROS, scope=SO_FAR)
+    return [*records, SessionRecord(events=[told])]
+
+
+def _figures(what: SessionRow | Path, records: Sequence[SessionRecord]) -> SessionFigures:
+    count = count_records(records)
+    unknown = int(count.figures.cost_usd_micros is None)
+    if isinstance(what, Path):
+        return SessionFigures(session=str(what), source=str(what), figures=count.figures, unknown_costs=unknown)
     return SessionFigures(
         session=what.session,
         runtime=what.runtime,
@@ -148,4 +209,5 @@ def _figures(store: Store, what: SessionRow | Path, totals: Iterable[SessionTota
         parent=what.parent,
         figures=count.figures,
         carried=count.carried,
+        unknown_costs=unknown,
     )

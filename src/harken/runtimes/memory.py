@@ -195,7 +195,8 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     total_opaque: int = 0
     total_bytes: int = 0
     figures: Figures = Figures()
-    """What the session amounts to, all versions of it together; `stats` says the same."""
+    """What the session's own records say, all versions of it together; so says `stats`, which gives a cost that
+    sub-agents share to all of them together."""
     forked_from: str = ""
     error: str = ""
     """Why it failed, or why it was passed over."""
