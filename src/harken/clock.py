@@ -82,6 +82,11 @@ def format_seconds(instant: int) -> str:
     return f"{_hour(hours)}{rest // _MINUTE:02d}:{rest % _MINUTE // SECOND:02d}Z"
 
 
+def add_micros(seconds: str, instant: int) -> str:
+    """`format_instant` of an instant whose `format_seconds` is known: a fifth of the work."""
+    return f"{seconds[:-1]}.{instant % SECOND:06d}Z"
+
+
 @lru_cache(maxsize=1024)
 def _hour(hours: int) -> str:
     """The hour so many hours after 1970 began; kept, since lists are long and their hours are few."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harken.cli import main
+from harken.cli import main, ui
 from harken.repo import Repo
 from support.commands import LEAVES, needed
 from support.contexts import chain
@@ -160,6 +160,18 @@ def test_hostile_text_in_an_error_is_escaped(repo: Repo, run: Run) -> None:
     done = run("show", "\x9b31m\nforged", "--json")
 
     assert (1, True) == (len(done.err.splitlines()), "\x9b" not in done.err)
+
+
+def test_no_character_that_a_terminal_obeys_is_in_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+    others = [0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+    obeyed = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), *others)]
+
+    for character in obeyed:
+        ui.json_line({"é →": [f"before {character} behind"]})
+
+    lines = capsys.readouterr().out.split("\n")
+    assert [f"before {character} behind" for character in obeyed] == [json.loads(line)["é →"][0] for line in lines[:-1]]
+    assert [] == [line for line, character in zip(lines, obeyed, strict=False) if character in line]
 
 
 def test_json_behind_two_dashes_is_not_ours(run: Run, tmp_path: Path) -> None:

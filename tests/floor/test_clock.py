@@ -8,7 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harken.clock import format_instant, format_seconds, from_datetime, in_calendar, parse_instant, to_datetime
+from harken.clock import (
+    add_micros,
+    format_instant,
+    format_seconds,
+    from_datetime,
+    in_calendar,
+    parse_instant,
+    to_datetime,
+)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # the first draw may wait for a busy machine
@@ -17,6 +25,13 @@ def test_what_is_written_is_read_back(moment: object) -> None:
     instant = from_datetime(moment)  # type: ignore[arg-type]
 
     assert instant == parse_instant(format_instant(instant)) == from_datetime(to_datetime(instant))
+
+
+@given(st.datetimes())
+def test_whole_seconds_and_what_is_behind_them_are_the_instant(moment: object) -> None:
+    instant = from_datetime(moment)  # type: ignore[arg-type]
+
+    assert format_instant(instant) == add_micros(format_seconds(instant), instant)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harken import ids
+from harken import clock, ids
 from harken.context import Shown
 from harken.events import Event
 from harken.events.wire import to_wire
@@ -152,7 +152,7 @@ def commit_answer(commit: Commit) -> CommitAnswer:
 def shown_fields(shown: Shown) -> dict[str, Any]:
     """The fields of a commit with what was said about it."""
     fields = msgspec.structs.asdict(shown)  # all at once, since lists are long
-    fields["time"] = stamp(shown.time)
+    fields["time"] = clock.add_micros(shown.created_at, shown.time)
     fields["artifact_ref"] = ids.artifact_ref(shown.artifact)
     fields["names"] = list(shown.names)
     fields["continued_by"] = list(shown.continued_by)

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 # C0 and C1 controls except tab and newline, and the characters that reorder text.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
+# ASCII but for DEL; JSON escapes the other controls in it by itself.
+_HARMLESS = bytes(range(0x7F))
+
 # What a terminal, or a program that reads lines, may take for the end of one.
 _BREAK = re.compile("[\n\u2028\u2029]")
 _BREAKS = {"\n": "\\n", "\u2028": "\\x2028", "\u2029": "\\x2029"}
@@ -68,13 +71,14 @@ def json_line(value: Any) -> None:
 
 def _json(value: Any) -> str:
     try:
-        text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
+        data = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     except TypeError:
         # A lone surrogate (an argument that was not UTF-8) or a number beyond 64 bits; this way says them all.
-        text = _json_slowly(value)
-    # A lone DEL or C1 control is legal JSON, and a terminal would still obey it. In ASCII only DEL can be left: that is
-    # quicker to look for, and most lines are ASCII.
-    if "\x7f" in text if text.isascii() else not text.isprintable():
+        data = _json_slowly(value).encode()
+    text = data.decode()
+    # A lone DEL or C1 control is legal JSON, and a terminal would still obey it. `isprintable` asks for one character
+    # after the other, so what is ASCII, which is nearly all of a line, is taken out first.
+    if not data.translate(None, _HARMLESS).decode().isprintable():
         text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() or speaks_unicode()):
         text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
