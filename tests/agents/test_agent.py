@@ -36,6 +36,7 @@ class TestTheLogOfADiscussion:
             return list(session.records())
 
     def test_is_that_of_the_specification_with_one_result(self, events: list[dict]) -> None:
+        """And with causes that it leaves out: of instructions, of what was said for a call, and of the result."""
         shape = [
             (event["event_type"], event["agent_id"], event.get("role"), event.get("substance"), event.get("cause"))
             for event in events
@@ -57,9 +58,9 @@ class TestTheLogOfADiscussion:
             ("piece_of_text", "agent_001", None, None, "msg_011"),
             (entry, "agent_002", "user", "msg_012", None),
             (entry, "agent_003", "user", "msg_012", None),
-            (entry, "agent_002", "assistant", None, None),
+            (entry, "agent_002", "assistant", None, "msg_011"),
             (entry, "agent_003", "user", "msg_015", None),
-            (entry, "agent_003", "assistant", None, None),
+            (entry, "agent_003", "assistant", None, "msg_011"),
             (entry, "agent_002", "user", "msg_017", None),
             (entry, "agent_001", "tool", None, ["msg_015", "msg_017"]),
             (entry, "agent_001", "assistant", None, None),

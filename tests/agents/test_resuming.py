@@ -10,8 +10,9 @@ import pytest
 from harken import SessionViewer
 from harken.agents import Approve, Deny, Hook, Rewrite
 from harken.agents.entries import INTERRUPTED
+from harken.errors import ModelFailed
 from support.discussion import DIALOG, dialog, play, transcripts
-from support.stage import call, open_stage
+from support.stage import call, contents, lines, open_stage, say
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +133,84 @@ def test_an_agent_that_was_cut_off_from_its_instructions_gets_them_at_the_next_l
             assert [("system", "You are careful.")] == [
                 (entry["role"], entry["content"]) for entry in root.subagents["J"].transcript
             ]
+
+
+ASKED_TWICE = {
+    "root": [call("task", name="Ann", prompt="What is the plan?"), "Done."],
+    "Ann": [{"say": "Yes, I am here.", "failures": 3}, "The plan is tea."],
+}
+
+
+class TestWhomATurnWasTakenFor:
+    """What an agent answers to somebody else, while a call of its parent is open, is not the answer to that call."""
+
+    @pytest.mark.parametrize("loaded", [False, True], ids=["in the same process", "after a load"])
+    def test_an_answer_to_somebody_else_is_not_taken_for_the_open_call(self, tmp_path: Path, loaded: bool) -> None:
+        path = tmp_path / "log"
+        root, session = open_stage(path, ASKED_TWICE)
+        with pytest.raises(ModelFailed):
+            say(root, "Ask Ann.")
+        assert "Yes, I am here." == say(root.subagents["Ann"], "Are you there?")
+        if loaded:
+            session.close()
+            root, session = open_stage(path, ASKED_TWICE)
+
+        with session:
+            assert "Done." == asyncio.run(root.resume())
+
+            assert ["The plan is tea."] == contents(root, "tool")
+            asked = "What is the plan?"
+            assert [asked, "Are you there?", asked] == contents(root.subagents["Ann"], "user")
+            assert 1 == len(lines(session, event_type="piece_of_text", content=asked))
+
+    @pytest.mark.parametrize("by", ["itself", "its parent"])
+    def test_a_turn_that_was_cut_off_is_still_that_calls_whoever_finishes_it(self, tmp_path: Path, by: str) -> None:
+        """Ann had used a tool and then failed; her turn is resumed by itself before the parent's, or with it."""
+        parts = {
+            "root": [call("task", name="Ann", prompt="What is the plan?"), "Done."],
+            "Ann": [call("look"), {"say": "The plan is tea.", "failures": 3}, "never"],
+        }
+        root, session = open_stage(tmp_path / "log", parts, tools=[look])
+        with session:
+            with pytest.raises(ModelFailed):
+                say(root, "Ask Ann.")
+            if by == "itself":
+                assert "The plan is tea." == asyncio.run(root.subagents["Ann"].resume())
+
+            assert "Done." == asyncio.run(root.resume())
+
+            assert ["The plan is tea."] == contents(root, "tool")
+            assert ["What is the plan?"] == contents(root.subagents["Ann"], "user")
+
+    def test_an_utterance_that_was_sent_back_is_said_anew_for_the_same_call(self, tmp_path: Path) -> None:
+        parts = {
+            "root": [call("task", name="Ann", prompt="What is the plan?"), "Done."],
+            "Ann": ["draft", {"say": "The plan is tea.", "failures": 3}, "never"],
+        }
+        strict = Hook(name="S", points=("finished",), function=lambda m: Deny("no") if m.text == "draft" else None)
+        root, session = open_stage(tmp_path / "log", parts, hooks=[strict])
+        with session:
+            with pytest.raises(ModelFailed):
+                say(root, "Ask Ann.")
+            assert "The plan is tea." == asyncio.run(root.subagents["Ann"].resume())
+
+            assert "Done." == asyncio.run(root.resume())
+
+            assert ["The plan is tea."] == contents(root, "tool")
+
+    def test_the_log_says_which_message_asked_for_a_turn(self, tmp_path: Path) -> None:
+        parts = {"root": ASKED_TWICE["root"], "Ann": ["Tea.", "Hello."]}
+        root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            say(root, "Ask Ann.")
+            say(root.subagents["Ann"], "Hello?")
+
+            (asking,) = [entry["message_id"] for entry in root.transcript if entry.get("tool_calls")]
+            said = [entry for entry in root.subagents["Ann"].transcript if entry["role"] == "assistant"]
+            assert [asking, None] == [entry.get("cause") for entry in said]
+            assert [None, None] == [entry.get("cause") for entry in root.transcript if entry["role"] == "assistant"]
+
+
+def look() -> str:
+    """Look around."""
+    return "a café"

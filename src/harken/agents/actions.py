@@ -149,19 +149,19 @@ def remember(agent: Agent, speakers: list[str] | None, listeners: list[str] | No
 
 
 async def _announce(call: Call, prompt: str, audience: list[Agent]) -> None:
-    """One piece of text, heard by everybody who has not heard it."""
+    """One piece of text, heard by everybody who has not heard it, and again by who has answered somebody else since."""
     agent, window = call.agent, call.window
     piece = window.piece(agent.agent_id, prompt, call.message_id)
     text = LoggedString(prompt, piece, agent.session.path) if piece is not None else call.write(prompt)
     known = text.message_id or ""
-    await deliver(agent, text, audience, unless=lambda other: window.has_heard(other.agent_id, known))
+    await deliver(agent, text, audience, unless=lambda other: window.is_asked(other.agent_id, known, call.message_id))
 
 
 async def _turn(call: Call, speaker: Agent, after: int) -> tuple[LoggedString, int]:
     """What the speaker says, and the place in the window behind it; taken from the window where it is there."""
-    found = call.window.utterance(speaker, after)
+    found = call.window.utterance(speaker, after, call.message_id)
     if found is None:
-        return await speaker.response(), after
+        return await speaker.turn.take(asked_by=call.message_id), after
     place, event = found
     if not speaker.is_terminated and (said := await speaker.turn.conclude(str(event["message_id"]))) is not None:
         return said, place + 1

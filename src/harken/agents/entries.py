@@ -176,6 +176,16 @@ def answer_to(entries: Sequence[Entry], message_id: str) -> Entry | None:
     return next((entry for entry in entries[next(places, len(entries)) :] if is_utterance(entry)), None)
 
 
+def asker(entries: Sequence[Entry]) -> str | None:
+    """The message whose call asked for the turn that is not over yet; None where no call did."""
+    sent_back = False
+    for entry in reversed(entries):
+        sent_back = sent_back or entry.get("origin") == SENT_BACK
+        if entry.get("role") == "assistant":
+            return next(iter(causes_of(entry)), None) if sent_back or not is_utterance(entry) else None
+    return None
+
+
 def unheeded(entries: Sequence[Entry]) -> list[Entry]:
     """What the agent has been told since it last said or did something."""
     told: list[Entry] = []
@@ -311,13 +321,26 @@ class Window:
         """Whether an agent has this content before it."""
         return any(event.get("substance") == substance for event in self._of("transcript_entry", agent_id))
 
+    def is_asked(self, agent_id: str, prompt: str, asked_by: str) -> bool:
+        """Whether an agent has heard the prompt of this call, and has not answered somebody else behind it."""
+        asked = False
+        for event in self._of("transcript_entry", agent_id):
+            if event.get("substance") == prompt:
+                asked = True
+            elif asked and is_utterance(event):
+                if asked_by in causes_of(event):
+                    return True
+                asked = False
+        return asked
+
     def began(self, message_id: str) -> bool:
         """Whether the call had any effect yet: if so it had been approved."""
         effects = (event for event in self.events if event.get("event_type") not in _ABOUT_THE_MODEL)
         return any(message_id in causes_of(event) for event in effects if event.get("role") != "user")
 
-    def utterance(self, agent: Agent, after: int) -> tuple[int, Entry] | None:
-        """What an agent said behind a place in the window, and where; one that was sent back does not count.
+    def utterance(self, agent: Agent, after: int, asked_by: str) -> tuple[int, Entry] | None:
+        """What an agent said for this call behind a place in the window, and where; one that was sent back does not
+        count.
 
         The last word of an agent may still be under review, which is for the agent to say.
         """
@@ -330,7 +353,8 @@ class Window:
         ]
         for number, (place, event) in enumerate(own):
             behind = (later.get("origin") for _, later in own[number + 1 :])
-            if is_utterance(event) and next((origin for origin in behind if origin != REMARK), None) != SENT_BACK:
+            mine = is_utterance(event) and asked_by in causes_of(event)
+            if mine and next((origin for origin in behind if origin != REMARK), None) != SENT_BACK:
                 return place, event
         return None
 

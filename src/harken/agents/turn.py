@@ -25,6 +25,7 @@ from .entries import (
     Entry,
     Window,
     answer_to,
+    asker,
     call_arguments,
     call_name,
     calls_of,
@@ -62,8 +63,10 @@ _speaking: ContextVar[tuple[Run, ...]] = ContextVar("harken_speaking", default=(
 class Run:
     """A turn under way, and whose turns it waits for."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, asked_by: str | None) -> None:
         self.turn = turn
+        self.asked_by = asked_by
+        """The message whose call asked for it; None where no call of another agent did."""
         self.waits: list[Turn] = []
         self.over = False
 
@@ -79,12 +82,13 @@ class Turn:
         self._accepted = ""
         self._gauge = Gauge()
 
-    async def take(self, *, about: str | None = None) -> LoggedString:
+    async def take(self, *, about: str | None = None, asked_by: str | None = None) -> LoggedString:
         """Finish what is open, then go on until the agent has said something.
 
         `about` is a message that may have been answered while we waited for our turn; then that answer is it.
+        `asked_by` is the message whose call asks for the turn: it is the `cause` of all that the agent says in it.
         """
-        async with self._alone():
+        async with self._alone(asked_by):
             self.agent.refuse_terminated()
             self.agent.create()
             if about is not None and (found := answer_to(self.agent.transcript, about)) is not None:
@@ -100,7 +104,7 @@ class Turn:
             return None
         self.agent.create()
         if is_pending(self.agent.transcript):
-            return await self.take()
+            return await self.take(asked_by=asker(self.agent.transcript))
         return await self.conclude() if self.is_under_review() else None
 
     def is_under_review(self) -> bool:
@@ -123,7 +127,7 @@ class Turn:
         if spoken is None or (message_id is not None and spoken["message_id"] != message_id):
             return None
         said = LoggedString(str(spoken.get("content") or ""), str(spoken["message_id"]), self.agent.session.path)
-        async with self._alone():
+        async with self._alone(next(iter(causes_of(spoken)), None)):
             return said if await self._stands(said) else await self._go_on()
 
     def _to_review(self) -> Entry | None:
@@ -135,14 +139,14 @@ class Turn:
         return None if any(maker and session.agents[maker].role == "hook" for maker in makers) else spoken
 
     @contextlib.asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
+    async def _alone(self, asked_by: str | None = None) -> AsyncIterator[None]:
         asking = [run for run in _speaking.get() if not run.over]
         if asking:
             asking[-1].waits.append(self)  # before we look, so that of two threads that ask each other one is refused
         try:
             self._refuse_cycle(asking)
             async with self._lock:
-                self.run = Run(self)
+                self.run = Run(self, asked_by)
                 token = _speaking.set((*asking, self.run))
                 try:
                     yield
@@ -236,9 +240,14 @@ class Turn:
         agent, message = self.agent, _message(reply)
         with agent.session.batch():
             agent.log_model(agent.language_model)
-            message_id = agent.log(message)
+            message_id = self._log(message)
             agent.pool.meter(agent, reply, message_id)
         return message, message_id
+
+    def _log(self, message: Message, *, cause: str | None = None) -> str:
+        """Log what the agent says or does, and whose call asked for it: a resumed call takes no other as its answer."""
+        causes = [one for one in (cause, self.run.asked_by if self.run is not None else None) if one]
+        return self.agent.log(message, cause=causes[0] if len(causes) == 1 else causes or None)
 
     # -- hooks ---
 
@@ -257,8 +266,7 @@ class Turn:
             ruling = await consult(agent, moment)
             if ruling is not None and isinstance(ruling.verdict, Deny):
                 text = f"Error: Prompt blocked by hook '{ruling.watcher.name}': {ruling.verdict.reason}"
-                cause = [ruling.message_id] if ruling.message_id else None
-                message_id = agent.log({"role": "assistant", "content": text}, cause=cause)
+                message_id = self._log({"role": "assistant", "content": text}, cause=ruling.message_id)
                 return LoggedString(text, message_id, agent.session.path)
         return None
 
