@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from harken.errors import NotFound
 from support.sessions import ClaudeSession, conversation
 
 from .conftest import Import
@@ -63,3 +66,31 @@ def test_the_order_of_sub_agents_does_not_depend_on_the_order_of_import(
     (told,) = repo.stats(["aaa"])
     assert ["a", "b", "c"] == [agent for agent, _, _ in _as_listed(repo, "aaa")][1:]
     assert ["aaa/a", "aaa/b", "aaa/c"] == [agent.session for agent in told.agents]
+
+
+def test_a_list_says_which_model_each_agent_speaks_with(repo: Any, take_in: Import, tmp_path: Path) -> None:
+    main, side = ClaudeSession("aaa"), ClaudeSession("aaa", agent="x1", salt="side")
+    for teller, models in ((main, ("older", "newer", "<synthetic>")), (side, ("smaller",))):
+        for model in models:
+            teller.prompt("go on")
+            teller.answer("done", model=model)
+    (tmp_path / "aaa.jsonl").write_bytes(main.data)
+    (tmp_path / "agent-x1.jsonl").write_bytes(side.data)
+
+    take_in(tmp_path)
+
+    assert ["newer", "smaller"] == [agent.language_model for agent in repo.agents("aaa")]
+    assert ["newer", "smaller"] == [row["language_model"] for row in repo.view("aaa").agent_tree()]
+
+
+def test_every_agent_in_the_list_is_found_under_its_session(repo: Any, take_in: Import, tmp_path: Path) -> None:
+    (tmp_path / "aaaa.jsonl").write_bytes(conversation("aaaa", 2).data)
+    (tmp_path / "agent-x1.jsonl").write_bytes(conversation("aaaa", 1, agent="x1", salt="side").data)
+
+    take_in(tmp_path)
+
+    for agent in repo.agents("aaaa"):
+        assert agent.tip == repo.commit(f"aaaa/{agent.agent}").id, agent.agent
+    assert ["aaaa"] == [found.session for found in repo.stats(["aaaa/claude-code"])]
+    with pytest.raises(NotFound):
+        repo.commit("aaaa/x1/claude-code")

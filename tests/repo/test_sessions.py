@@ -74,6 +74,14 @@ class TestAgentsThatTalk:
             for agent_id, row in kept.items():
                 assert logged(again, agent_id) == heard(repo, row.tip)
 
+    def test_every_agent_is_found_under_its_session(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            play(session)
+
+        found = {agent.agent: agent.tip for agent in repo.agents(session.session_id)}
+        assert found == {agent: repo.commit(f"{session.session_id}/{agent}").id for agent in found}
+        assert 4 == len(found)
+
     def test_a_transcript_that_was_folded_is_folded_in_the_chain(self, repo: Repo, tmp_path: Path) -> None:
         with repo.session(tmp_path / "cafe.jsonl") as session:
             play(session, "And then?", "Go on", "Is that all?")

@@ -51,12 +51,12 @@ class ClaudeSession:
     def prompt(self, text: str, **fields: Any) -> str:
         return self.add("user", message={"role": "user", "content": text}, **fields)
 
-    def answer(self, text: str, *, tokens: int = 10, **fields: Any) -> str:
+    def answer(self, text: str, *, tokens: int = 10, model: str = "scripted", **fields: Any) -> str:
         number = self.count + 1
         message = {
             "id": f"msg_{self.salt}_{number}",
             "role": "assistant",
-            "model": "scripted",
+            "model": model,
             "content": [{"type": "text", "text": text}],
             "usage": {"input_tokens": 3, "output_tokens": tokens},
         }

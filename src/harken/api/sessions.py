@@ -183,7 +183,7 @@ class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):
     role: str
     """`root`, `child` or `hook`, as far as a log says."""
     language_model: str
-    """The model it speaks with, as far as a log says."""
+    """The model it speaks with: as a log says, else that of its last answer which names one."""
     terminated: bool
     """Whether it was terminated."""
 

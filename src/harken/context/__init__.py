@@ -8,10 +8,10 @@ from .checkpoint import checkpoint, get_artifact, instant
 from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
-from .lineage import agents_below, below, lineage
+from .lineage import TELLING, agent_name, agents_below, below, lineage
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_commits, get_session, whole_principal
-from .session_events import agent_name, maker_name, session_bytes, session_events
+from .session_events import maker_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
 from .spawned import commit_at
@@ -19,6 +19,7 @@ from .tracker import Tracker, TrackerSettings
 from .translate import TIERS, continued
 
 __all__ = [
+    "TELLING",
     "TIERS",
     "Counts",
     "Diff",

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harken.formats import events_v1, session_log
 from harken.store.base import Commit, SessionRow, Store
 
 from .walk import Callers, inherited
+
+TELLING = (session_log.FORMAT.name, events_v1.FORMAT.name)
+"""Formats whose records name the agents themselves."""
 
 
 def handed_down(store: Store, tip: str) -> dict[str, Commit]:
@@ -49,3 +53,9 @@ def below(row: SessionRow, children: Callable[[str], Sequence[SessionRow]]) -> l
         found.update((other.session, other) for other in fresh)
         waiting += fresh
     return list(found.values())[1:]
+
+
+def agent_name(row: SessionRow) -> str:
+    """What a row's agent is called, in every list and view: its own name, the id of a sub-agent that has none, or the
+    runtime's for the session's main agent (where no runtime is known, the session's)."""
+    return row.agent or (row.session if row.parent else row.runtime) or row.session

@@ -19,7 +19,7 @@ from harken.store.base import Commit, Link, Name, SessionRow, Store
 
 from . import walk
 from .chains import readable_sessions
-from .lineage import agents_below, handed_down
+from .lineage import TELLING, agent_name, agents_below, handed_down
 from .names import is_own
 
 Ref = str | Commit | Name
@@ -157,7 +157,20 @@ def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
     # The beginning of a session's id, and the whole name of one of its agents.
     start, _, agent = text.rpartition("/")
     above = _session(store, start, exact=False)
-    return find_session(store, f"{above.session}/{agent}") if above is not None else None
+    if above is None:
+        return None
+    return find_session(store, f"{above.session}/{agent}") or (above if agent == _main_agent(store, above) else None)
+
+
+def _main_agent(store: Store, row: SessionRow) -> str:
+    """What the agent of a session's own chain is called: as a log says whose first record it is, or as every list calls
+    it. A sub-agent's chain has its name already."""
+    if row.parent or not row.tip:
+        return ""
+    first = store.get_commit(store.walk(row.stand)[-1].id)
+    known = find_format(first.format)
+    told = known.read_delta(store.get(first.artifact)) if known is not None and first.format in TELLING else []
+    return next((event.agent_id for event in told if event.agent_id), agent_name(row))
 
 
 def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:

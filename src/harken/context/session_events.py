@@ -25,7 +25,7 @@ from harken.events.base import holds
 from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
-from .lineage import agents_below, handed_down
+from .lineage import agent_name, agents_below, handed_down
 from .materialize import Materialized, everything, materialize
 from .refs import CREATED
 from .walk import ROOT, named
@@ -118,12 +118,6 @@ def _placed(events: Iterable[Event], session: str) -> Iterator[Event]:
         if isinstance(event.cause, str) and event.cause.startswith("@"):
             event = event.replace(cause=session + event.cause)
         yield event
-
-
-def agent_name(row: SessionRow) -> str:
-    """What a row's agent is called, in every list and view: its own name, the id of a sub-agent that has none, or the
-    runtime's for the session's main agent (where no runtime is known, the session's)."""
-    return row.agent or (row.session if row.parent else row.runtime) or row.session
 
 
 def _call_id(store: Store, row: SessionRow) -> str:

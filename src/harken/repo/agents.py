@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken import ids
-from harken.context import agent_name, agents_below, get_session, maker_name
+from harken.context import TELLING, agent_name, agents_below, get_session, maker_name
 from harken.store import SessionRow, Store
 
-from .checkpoint import EVENTS
-from .looking import LOG, view_of
+from .looking import view_of
 
 if TYPE_CHECKING:
     from harken.views.agents import AgentRow
 
-TELLING = (LOG, EVENTS)
-"""Formats whose records name the agents themselves."""
 NO_CHAIN = SessionRow(session="", runtime="")
 
 

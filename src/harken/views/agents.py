@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypedDict
 
 from harken.errors import Ambiguous, BadRequest, NotFound
-from harken.events import Event
-from harken.events.tally import Tally
+from harken.events import Event, Metric, Response
+from harken.events.tally import SYNTHETIC, Tally
 
 from .index import Index
 
@@ -20,6 +20,7 @@ class AgentRow(TypedDict):
     parent: str | None
     depth: int
     language_model: str
+    """The model it was made with or changed to; where nobody said, that of its last answer which names one."""
     created: str | None
     """The message that created it, where the log has one."""
     terminated: str | None
@@ -78,12 +79,12 @@ def agent_tree(index: Index) -> list[AgentRow]:
             if agent_id in seen:
                 continue
             seen.add(agent_id)
-            rows.append(_row(index, agent_id, depth, Tally.of(told.get(agent_id, ())).messages))
+            rows.append(_row(index, agent_id, depth, told.get(agent_id, [])))
             stack += [(child, depth + 1) for child in reversed(children.get(agent_id, ()))]
     return rows
 
 
-def _row(index: Index, agent_id: str, depth: int, messages: int) -> AgentRow:
+def _row(index: Index, agent_id: str, depth: int, told: list[Event]) -> AgentRow:
     info = index.agents[agent_id]
     return AgentRow(
         agent_id=agent_id,
@@ -91,8 +92,15 @@ def _row(index: Index, agent_id: str, depth: int, messages: int) -> AgentRow:
         role=info.role or ("root" if agent_id == index.main and info.created is not None else ""),
         parent=info.parent,
         depth=depth,
-        language_model=info.language_model,
+        language_model=info.language_model or _last_model(told),
         created=None if info.created is None else index.ids[info.created],
         terminated=None if info.terminated is None else index.ids[info.terminated],
-        messages=messages,
+        messages=Tally.of(told).messages,
     )
+
+
+def _last_model(told: list[Event]) -> str:
+    """The model of an agent's last answer that names one; a message that a harness made up is nobody's."""
+    answers = (each for each in reversed(told) if isinstance(each, Response | Metric) and each.model != SYNTHETIC)
+    # A metric with a scope may be of another agent.
+    return next((each.model for each in answers if each.model and not getattr(each, "scope", "")), "")
