@@ -48,55 +48,52 @@ def session() -> ClaudeSession:
     return made
 
 
+@pytest.fixture
+def path(repo: Any, tmp_path: Path, session: ClaudeSession) -> Path:
+    """The session's file, and beside it a recording that has a turn more."""
+    path = tmp_path / "aaa.jsonl"
+    path.write_bytes(session.data)
+    record(repo, *turn("one", 1), *turn("two", 3))
+    return path
+
+
 class TestACrash:
     def test_an_import_does_not_make_the_session_forget_what_only_the_recording_has(
-        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+        self, repo: Any, take_in: Import, path: Path
     ) -> None:
         """#27"""
-        path = tmp_path / "aaa.jsonl"
-        path.write_bytes(session.data)
-        record(repo, *turn("one", 1), *turn("two", 3))
-
-        tip = take_in(tmp_path)["aaa"].tip
+        tip = take_in(path.parent)["aaa"].tip
 
         row = repo.store.find_session("aaa")
         assert (tip, row.live) == (row.tip, repo.commit("aaa").id)
         assert tip == repo.commit("aaa").parent
-        events = decode_events(repo.materialize("aaa", format="events-v1").bytes)
-        said = [event.content for event in events if isinstance(event, Prompt | Response)]
-        assert ["one", "one!", "two", "two!"] == said
+        assert ["one", "one!", "two", "two!"] == said_in(repo, "aaa")
 
     def test_once_the_file_holds_it_the_session_stands_at_the_file_again(
-        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+        self, repo: Any, take_in: Import, path: Path, session: ClaudeSession
     ) -> None:
         """#27"""
-        path = tmp_path / "aaa.jsonl"
-        path.write_bytes(session.data)
-        record(repo, *turn("one", 1), *turn("two", 3))
-        take_in(tmp_path)
+        take_in(path.parent)
         session.prompt("two")
         session.answer("two!")
         path.write_bytes(session.data)
 
-        tip = take_in(tmp_path)["aaa"].tip
+        tip = take_in(path.parent)["aaa"].tip
 
         assert ("", tip) == (repo.store.find_session("aaa").live, repo.commit("aaa").id)
 
     def test_once_the_file_has_gone_on_without_it_it_is_an_older_stand(
-        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+        self, repo: Any, take_in: Import, path: Path, session: ClaudeSession
     ) -> None:
         """#27: the runtime went on from its file, so its agent never heard what only the recording has."""
-        path = tmp_path / "aaa.jsonl"
-        path.write_bytes(session.data)
-        record(repo, *turn("one", 1), *turn("two", 3))
-        take_in(tmp_path)
+        take_in(path.parent)
         rest = repo.store.find_session("aaa").live
 
         for word in ("And now?", "More?"):
             session.prompt(word)
             session.answer("Gladly.")
             path.write_bytes(session.data)
-            take_in(tmp_path)
+            take_in(path.parent)
 
         row = repo.store.find_session("aaa")
         assert ("", (rest,)) == (row.live, row.older)
@@ -118,15 +115,12 @@ class TestACrash:
         assert ["one", "one!", "two", "two!"] == said_in(repo, "live/aaa")
 
     def test_the_files_chain_is_the_same_with_and_without_a_recording(
-        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+        self, repo: Any, take_in: Import, path: Path, tmp_path: Path
     ) -> None:
         import harken
         from harken import runtimes
         from harken.runtimes.importer import Importer
 
-        path = tmp_path / "aaa.jsonl"
-        path.write_bytes(session.data)
-        record(repo, *turn("one", 1), *turn("two", 3))
         tip = take_in(tmp_path)["aaa"].tip
 
         with harken.open(tmp_path / "other" / "store.db") as other:

@@ -206,7 +206,8 @@ class Chat:
                 sys.stdout.flush()
 
     async def _answer(self, text: str | None) -> str | None:
-        # Ctrl-C must cancel the turn where it waits, and never strike in the middle of writing the log.
+        # Ctrl-C must cancel the turn where it waits, and never strike in the middle of writing the log. A loop without
+        # signals (on Windows), or one outside the main thread, has no such handler: Python's own stands, as it did.
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         with contextlib.suppress(NotImplementedError, RuntimeError):

@@ -7,6 +7,7 @@ are one. The log keeps both.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -51,8 +52,9 @@ def _owners(group: Group) -> set[str]:
     return names if names and {str}.issuperset(map(type, names)) else {""}
 
 
-class LogReader:
-    """What can be read from the file of a session at any time; it is never kept in memory."""
+class LogReader(ABC):
+    """What can be read from the file of a session at any time; it is never kept in memory. `Session` says how the file
+    is opened."""
 
     path: Path
     registry: Registry
@@ -63,13 +65,14 @@ class LogReader:
     _seen: int
     """What stands behind here in the file was not there when it was loaded."""
 
+    @abstractmethod
     def _chunks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-        raise NotImplementedError
+        """The bytes of the file between two places, in pieces."""
 
     @property
+    @abstractmethod
     def readonly(self) -> bool:
         """Whether this session cannot be written."""
-        raise NotImplementedError
 
     def scan(self) -> Iterator[LogRecord]:
         """Every record of the file as it is now, oldest first, with bounded memory."""
