@@ -76,18 +76,33 @@ def test_the_live_chain_holds_what_the_program_said_to_its_model(lab: Lab, runti
 
 
 @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
-def test_importing_the_file_of_a_wrapped_run_moves_the_session_and_keeps_the_live_ids(lab: Lab, runtime: str) -> None:
+def test_when_the_run_is_over_the_session_stands_at_its_file_and_the_live_ids_are_kept(lab: Lab, runtime: str) -> None:
     lab.model.play([Say("Let me ask."), ask(runtime)], [Say("Noted.")])
     assert wrapped(lab, runtime, "Go.").code == 0
     with api.open(lab.folder / "store.db") as repo:
-        [session] = [row.session for row in repo.sessions()]
-        live = repo.commit(f"live/{session}").id
-        assert repo.commit(session).id == live
+        [row] = repo.sessions()
+        live, tip = repo.commit(f"live/{row.session}").id, repo.commit(row.session)
+    assert (tip.id != live, tip.format) == (True, "claude-code-v1" if runtime == "claude-code" else "codex-v1")
+    assert row.title == "Go."
     take_in(lab)
     with api.open(lab.folder / "store.db") as repo:
-        assert repo.commit(f"live/{session}").id == live
-        tip = repo.commit(session)
-        assert (tip.id != live, tip.format) == (True, "claude-code-v1" if runtime == "claude-code" else "codex-v1")
+        assert (repo.commit(f"live/{row.session}").id, repo.commit(row.session).id) == (live, tip.id)
+
+
+def test_when_a_run_of_codex_is_over_the_store_has_all_of_its_sub_agent(lab: Lab) -> None:
+    lab.model.play([Say("Looking."), ask("codex")], [Say("The report of SUB-ONE.")], to="SUB-ONE")
+    lab.model.play([Call("spawn_agent", {"message": "SUB-ONE: look"}, namespace="multi_agent_v1")], *[waiting] * 2)
+    done = wrapped(lab, "codex", "Delegate.", "--ticket", "17", "--principal", "jill")
+    assert (done.code, "could not be read" in done.err) == (0, False)
+    [main, sub] = sorted(lab.run("harken", "sessions", "--json").lines, key=lambda row: row["parent"] or "")
+    assert (main["title"], sub["parent"]) == ("Delegate.", main["session"])
+    assert (sub["ticket_id"], sub["principal"]) == ("17", f"jill/{sub['session']}")
+    assert sub["machine"] == main["machine"]
+    told = conversation(lab, sub["session"])
+    assert [event.content for event in told if isinstance(event, Response)] == ["Looking.", "The report of SUB-ONE."]
+    before = lab.run("harken", "stats", "--json").lines
+    take_in(lab)
+    assert lab.run("harken", "stats", "--json").lines == before
 
 
 @pytest.mark.parametrize("target", ["claude-code", "codex"])

@@ -8,6 +8,7 @@
     {"stdin": true}       read stdin to its end, keep it     {"wait": "path"}
     {"await": "SIGTERM"}  wait for a signal, then go on      {"die": "SIGKILL"}  {"exit": status}
     {"touch": "path"}     make a file, for others to wait on; `wait` waits until others have made one
+    {"write": ["path", "text"]}
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ def play(steps: list[dict[str, Any]], notes: dict[str, Any]) -> int:
                 end = time.monotonic() + 30
                 while not Path(value).exists() and time.monotonic() < end:
                     time.sleep(0.01)
+            case "write":
+                Path(value[0]).parent.mkdir(parents=True, exist_ok=True)
+                Path(value[0]).write_text(value[1])
             case "touch":
                 Path(value).touch()
             case "await":

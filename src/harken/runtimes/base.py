@@ -251,7 +251,8 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     asking_session: Callable[[Environment], str] = lambda environ: ""
     """The session of the agent that runs a tool, as the tool's environment tells; empty where it does not."""
     session_files: Callable[[Path, str], Iterable[Path]] = lambda home, session: ()
-    """The files of a session below the runtime's folder."""
+    """The files of a session below the runtime's folder, and of those of its sub-agents that have no session of their
+    own. They are imported when a run is over."""
 
 
 # -- the whole -------------------------------------------------------------------------------------------------------

@@ -104,6 +104,8 @@ class Recorder:
         """The first thing that went wrong; what it was about is not recorded."""
         self._unkept = 0
         self.session = ""
+        self.sessions: list[str] = []
+        """All that were begun, in their order."""
 
     def line(self, line: bytes, found: dict[str, Any]) -> None:
         """Record an output line; `found` is the object on it."""
@@ -211,6 +213,7 @@ class Recorder:
             tracker = self._open(Opening(session=session))
             self._all.append(tracker)
             self.session = session
+            self.sessions.append(session)
             self._trackers = {MAIN: tracker}
             self._unsettled.clear()
             self._calls.clear()

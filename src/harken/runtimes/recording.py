@@ -26,6 +26,12 @@ ANSWER_TIME = 1.0
 """Seconds a question may wait for the store."""
 BACKLOG = 16 * 1024 * 1024
 """Bytes that may wait to be stored; a runtime that prints faster waits, as long as the store makes progress."""
+AFTER_TIME = 10.0
+AFTER_STILL = 5.0
+"""Seconds that what is done after a run may take, however much it gets on, and those it may take without getting on:
+more than before the run, since nobody is kept from their work."""
+Moved = Callable[[], None]
+"""What work calls whenever it gets on; it raises `Conflict` once nobody waits any longer."""
 
 
 class Recording:
@@ -40,11 +46,16 @@ class Recording:
         self._spool = spool
         self._store_earlier = store_earlier
         self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._closed = threading.Event()
         self._done = threading.Event()
+        self._too_late = threading.Event()
+        self._afterwards: Callable[[Moved], object] = lambda moved: None
         self._finished = 0
         self._waiting = 0
         self._stuck_at = -1
         self._given_up = False
+        self._kept = False
+        """Whether all of a run that is over is in the store."""
         self._context_id = ""
         self._busy_with = ""
         self._left = threading.Lock()
@@ -58,6 +69,11 @@ class Recording:
         return self._recorder.session
 
     @property
+    def sessions(self) -> list[str]:
+        """The sessions that were recorded, in their order."""
+        return self._recorder.sessions
+
+    @property
     def context_id(self) -> str:
         """The commit that holds all of a run that is over; empty where not everything is stored."""
         return self._context_id
@@ -65,7 +81,7 @@ class Recording:
     @property
     def spool(self) -> str:
         """The file that holds what is not stored; empty where there is none, or not everything is in it."""
-        return str(self._spool.path) if self._spool.path is not None and self._spool.whole else ""
+        return str(self._spool.path) if self._spool.path is not None and self._spool.whole and not self._kept else ""
 
     def line(self, line: bytes, found: dict[str, Any]) -> None:
         """Record an output line; `found` is the object on it."""
@@ -102,9 +118,9 @@ class Recording:
             self._stuck_at = self._finished
             return None
 
-    def before(self, work: Callable[[Callable[[], None]], None]) -> bool:
+    def before(self, work: Callable[[Moved], object]) -> bool:
         """Do something before the run begins, and wait for it as long as it makes progress; the answer is whether it
-        was done. It is given what it has to call whenever it gets on, which stops it once nobody waits any longer."""
+        was done."""
         over, too_late = threading.Event(), threading.Event()
         done: list[bool] = []
 
@@ -144,16 +160,33 @@ class Recording:
         """What else than the store kept something from being recorded; empty where nothing did."""
         return "" if self._recorder.problem is None else str(self._recorder.problem)
 
-    def end(self) -> bool:
-        """The run is over; the answer is whether everything is in the store."""
+    def end(self, afterwards: Callable[[Moved], object] = lambda moved: None) -> bool:
+        """The run is over; the answer is whether everything is in the store. Where it is, `afterwards` is done before
+        `is_over`, unless it stands still or takes too long; its failure is its own."""
+        self._afterwards = afterwards
         self._tasks.put(None)
         # Where there is no whole spool to fall back on, it takes as long as it takes.
-        while not self._done.is_set() and (self._moves(GIVE_UP_AFTER) or not self._spool.whole):
+        while not self._closed.is_set() and (self._moves(GIVE_UP_AFTER) or not self._spool.whole):
             pass
-        if not self._done.is_set():
+        if not self._closed.is_set():
+            self._too_late.set()
             self._spool.sync()
             return False
-        return self._recorder.has_kept_all and not self._given_up
+        latest = clock.monotonic() + AFTER_TIME
+        while not self._done.is_set() and clock.monotonic() < latest and self._moves(AFTER_STILL):
+            pass
+        self._too_late.set()
+        return self._kept
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is being done any longer."""
+        return self._done.is_set()
+
+    def _moved_afterwards(self) -> None:
+        self._moved()
+        if self._too_late.is_set():
+            raise Conflict("it took too long", hint="import the session's files")
 
     def _take(self, line: bytes, found: dict[str, Any]) -> None:
         try:
@@ -188,10 +221,16 @@ class Recording:
                 self._finished += 1
         else:
             self._record()
-        if self._recorder.has_kept_all and not self._given_up:
+        self._kept = self._recorder.has_kept_all and not self._given_up
+        if self._kept:
             self._spool.discard()
         else:
             self._spool.keep()
+        self._moved()
+        self._closed.set()
+        with suppress(Exception):  # whoever wants to know about it notes it
+            if self._kept:
+                self._afterwards(self._moved_afterwards)
         self._done.set()
 
     def _record(self) -> None:

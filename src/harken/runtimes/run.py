@@ -14,7 +14,7 @@ import selectors
 import shutil
 import subprocess
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ from .socket import ContextAnswer, ContextSocket
 from .spool import SpoolFile, SpoolNote, new_header, spools
 
 if TYPE_CHECKING:
-    from .sources import Reading, Resumption
+    from .memory import ImportResult
 
 LOOK = 0.5
 """Seconds after which the loop looks round even if nothing happened."""
@@ -124,6 +124,7 @@ def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock =
     started, unnamed = now(), str(uuid.uuid4())
     recorder = Recorder(launch, open_tracker, output.warn, now=lambda: started, unnamed=unnamed)
     spool = SpoolFile(store, new_header(request.runtime.name, facts, started=started, session=unnamed))
+    request = msgspec.structs.replace(request, facts=facts)
     recording = Recording(recorder, spool, lambda moved: _store_earlier(store, request.runtime, output.warn, moved))
     return _Run(store, request, plan, recording, output, now).go(program)
 
@@ -180,6 +181,9 @@ class _Run:
         self._prompted = False
         self._child: subprocess.Popen[bytes] | None = None
         self._open = True
+        self._started = now()
+        self._unread: list[str] = []
+        """Why files of the run could not be read when it was over."""
 
     def go(self, program: str) -> Ended:
         """Start the runtime, stay with it to its end, and say how it ended."""
@@ -337,35 +341,45 @@ class _Run:
 
     def _read_session(self, session: str) -> str:
         """The tip of a sub-agent that has a session of its own, which its file tells and the stream does not."""
-        self._read_files(session)
+        self._read_files([session])
         if (row := self._store.find_session(session)) is None or not row.tip:
             raise NotFound(f"the agent that asks is {session!r}, of which nothing is kept yet", hint="ask again later")
         return self._store.get_commit(row.stand).short
 
-    def _read_files(self, session: str, moved: Callable[[], None] = lambda: None) -> None:
-        """Import the files of a session, as they are now; `moved` is called with every part that is read."""
-        from .importer import Importer  # few runs need it
-        from .sources import read_source
+    def _read_files(self, sessions: Sequence[str], moved: Callable[[], None] = lambda: None) -> list[ImportResult]:
+        """Import the files of sessions, as they are now; `moved` is called with every part that is read."""
+        from .run_files import RunFiles  # a run that fails at once does not need it
 
-        runtime = self._request.runtime
-
-        def read(path: Path, since: Resumption | None) -> Reading:
-            for part in read_source(path, (runtime,), since, self._now):
-                moved()
-                yield part
-
-        if is_safe_name(session):
-            files = self._launch.session_files(runtime.home(self._request.environ), session)
-            with self._recording.busy_with("the session's file is being read"):
-                list(Importer(self._store, [runtime], now=self._now, read=read).run(files))
+        asked = self._request
+        files = RunFiles(self._store, asked.runtime, asked.environ, asked.facts, self._started, self._now)
+        with self._recording.busy_with("the session's file is being read"):
+            return files.read(sessions, moved)
 
     def _read_before(self, session: str) -> None:
         """Read what the session's file holds before the runtime goes on from it: a recording that nobody compared with
         the file may know what the runtime does not."""
         if not is_safe_name(session) or self._store.find_name(LIVE_BRANCH + session) is None:
             return
-        if not self._recording.before(lambda moved: self._read_files(session, moved)):
+        if not self._recording.before(lambda moved: self._read_files([session], moved)):
             self._warn(f"the file of session {session!r} could not be read before the run; import it afterwards")
+
+    def _read_after(self, moved: Callable[[], None]) -> None:
+        """Read what the files of the run's sessions hold: more than was printed."""
+        try:
+            results = self._read_files(self._recording.sessions, moved)
+        except Exception as problem:  # noqa: BLE001 (a run is worth more than its record)
+            self._unread = [str(problem)]
+        else:
+            self._unread = [result.error for result in results if result.status == "failed"]
+
+    def _tell_unread(self) -> bool:
+        """Say which files could not be read; the answer is whether nobody is at it any longer."""
+        if not (is_over := self._recording.is_over):
+            self._unread = ["it took too long"]
+        for why in self._unread[:1]:
+            what = f"the run is stored as it was printed; its files could not be read to their end: {why}"
+            self._warn(f"{what}; `harken import` takes in what is missing")
+        return is_over
 
     def _finish(self, status: int) -> bool:
         """Record the end; the answer is whether everything is in the store."""
@@ -375,8 +389,8 @@ class _Run:
         self._typed()
         self._display.end()
         self._recording.note(SpoolNote(status=status, time=self._now()))
-        if self._recording.end():
-            return True
+        if self._recording.end(self._read_after):
+            return self._tell_unread()
         problem = self._recording.problem
         what = f"not all of this run could be read: {problem}" if problem else "the store could not be written"
         if left := self._recording.spool:

@@ -148,7 +148,9 @@ def _told(call: ToolCall) -> str:
 
 
 def _session_files(home: Path, session: str) -> list[Path]:
-    return sorted((home / "projects").glob(f"*/{session}.jsonl"))
+    """The file of a session, and those of its sub-agents in the folder of its name."""
+    folder = home / "projects"
+    return [*sorted(folder.glob(f"*/{session}.jsonl")), *sorted(folder.glob(f"*/{session}/subagents/**/*.jsonl"))]
 
 
 def _command(call: ToolCall) -> str:
