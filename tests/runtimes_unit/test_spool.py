@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -69,6 +70,17 @@ def wait_until_heard(bench: Bench) -> None:
 def command(bench: Bench, *words: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-m", "harken", *words]
     return subprocess.run(program, env=bench.environment, cwd=bench.folder, capture_output=True, text=True, timeout=60)
+
+
+def write_spool(repo: harken.Repo, *, results: int, size: int) -> None:
+    """A spool with so many results of tools, each of that many characters, which no compression makes smaller."""
+    header = new_header("claude-code", RunFacts(runtime="claude-code"), started=1, session="s")
+    spool = SpoolFile(repo.store, header)
+    spool.line(json.dumps(init()["line"]).encode())
+    for number in range(results):
+        spool.line(json.dumps(calls("Bash", f"t{number}", number)["line"]).encode())
+        spool.line(json.dumps(answers(f"t{number}", os.urandom(size // 2).hex())["line"]).encode())
+    spool.keep()
 
 
 @pytest.fixture
@@ -282,6 +294,24 @@ class TestASpool:
             repo.backup(bench.folder / "copy.db")
 
         assert data == (bench.folder / "copy.db-spool-000000000000").read_bytes()
+
+    def test_takes_no_more_memory_to_store_the_larger_it_is(self, bench: Bench) -> None:
+        peaks = []
+        for results in (10, 60):
+            with harken.open(bench.folder / f"{results}.db") as repo:
+                write_spool(repo, results=results, size=200_000)
+                for _ in ("nothing is there", "all of it is there"):
+                    copies = [(path, path.read_bytes()) for path in bench.folder.glob(f"{results}.db-spool-*")]
+                    tracemalloc.start()
+                    [stored] = repo.store_spools()
+                    peaks.append(tracemalloc.get_traced_memory()[1])
+                    tracemalloc.stop()
+                    assert ("", (SESSION,)) == (stored.problem, stored.sessions)
+                    copies[0][0].write_bytes(copies[0][1])
+
+        small, small_again, large, large_again = peaks
+        assert large < small + 5_000_000, "ten megabytes more are in it"
+        assert large_again < small_again + 5_000_000
 
     def test_that_was_cut_off_is_stored_as_far_as_it_goes(self, bench: Bench) -> None:
         with locked(bench):

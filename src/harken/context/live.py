@@ -8,7 +8,7 @@ the source's tip, until the source holds it too or has gone on without it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple, TypeAlias
 
@@ -59,7 +59,8 @@ def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> 
     name = store.find_name(LIVE_BRANCH + session)
     if name is None or name.target == tip.id:
         return "", False
-    events, start = recorded_events(store, name.target)
+    recording, start = recorded_events(store, name.target)
+    events = list(recording)
     # A run that hangs from the source has heard what that held then: it is compared with what came later.
     kept = kept_events(store, tip)
     before = (
@@ -154,8 +155,9 @@ def _key(event: Event) -> EventKey:
     return None
 
 
-def recorded_events(store: Store, tip: str) -> tuple[list[Event], str]:
-    """The events of a live chain, down to where it goes on from something else, and that commit."""
+def recorded_events(store: Store, tip: str) -> tuple[Iterator[Event], str]:
+    """The events of a live chain, read as they are asked for, down to where it goes on from something else, and that
+    commit."""
     artifacts: list[str] = []
     start = ""
     for link in store.walk(tip):
@@ -164,7 +166,7 @@ def recorded_events(store: Store, tip: str) -> tuple[list[Event], str]:
             break
         if link.commit_type == DELTA:
             artifacts.append(link.artifact)
-    return [event for data in store.get_many(artifacts[::-1]) for event in decode_events(data)], start
+    return (event for data in store.get_many(artifacts[::-1]) for event in decode_events(data)), start
 
 
 def kept_events(store: Store, tip: Commit) -> list[Event]:

@@ -16,6 +16,7 @@ from harken.context.names import LIVE_BRANCH
 from harken.errors import BadRecord, HarkenError
 from harken.events import Event
 from harken.events.cbor import encode_event
+from harken.ids import chunk_hash
 from harken.store import Store
 
 from . import base
@@ -150,7 +151,9 @@ class _SpooledChain:
         self.name = opening.name
         self._told: list[str] = []
         branch = store.find_name(LIVE_BRANCH + opening.name)
-        self._there = Counter(map(encode_event, recorded_events(store, branch.target)[0]) if branch is not None else ())
+        recorded = recorded_events(store, branch.target)[0] if branch is not None else ()
+        # Their names and not the events: a session may be larger than the memory.
+        self._there = Counter(map(_event_name, recorded))
         row = find_session(store, opening.name)
         file = store.get_commit(row.tip) if row is not None and row.source and row.tip else None
         self._in_file = None if file is None else kept_events(store, file)
@@ -182,10 +185,11 @@ class _SpooledChain:
             raise HarkenError(self._told[-1], hint="the next command that writes tries again")
 
     def _is_new(self, event: Event) -> bool:
-        key = encode_event(event)
-        known = self._there[key] > 0
-        self._there[key] -= known
-        return not known
+        name = _event_name(event)
+        if not self._there[name]:
+            return True
+        self._there[name] -= 1
+        return False
 
     def close(self) -> None:
         """Store the rest; the spool stays where that cannot be."""
@@ -196,3 +200,8 @@ class _SpooledChain:
         except HarkenError as problem:
             why = f"{problem}: {self._told[-1]}" if self._told else str(problem)
             raise HarkenError(why, hint="the next command that writes tries again") from problem
+
+
+def _event_name(event: Event) -> bytes:
+    """A short name that no other event has."""
+    return chunk_hash(encode_event(event))
