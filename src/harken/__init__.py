@@ -23,9 +23,11 @@ A test compares this map with the imports: what nobody uses is not on it.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as `typing` has it, whose loading would be a good part of ours
 if TYPE_CHECKING:
+    from typing import Any
+
     from .agents import Agent as Agent
     from .agents import load_session as load_session
     from .context import Diff as Diff

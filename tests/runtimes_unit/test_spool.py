@@ -150,8 +150,20 @@ class TestAStoreThatIsLockedForTheWholeRun:
         with locked(bench):
             bench.run(STEPS, *RUN)
 
-        assert 0 == command(bench, "sessions").returncode
-        assert 1 == len(spools(bench))
+        done = command(bench, "sessions", "--json")
+        [spool] = spools(bench)
+        assert (0, "") == (done.returncode, done.stdout)
+        note = f"a run is not stored yet ({spool}); the next command that writes stores it\n"
+        assert note == done.stderr, "it is mentioned, and not in the data"
+
+    def test_is_stored_by_a_command_that_makes_a_name(self, bench: Bench) -> None:
+        with locked(bench):
+            bench.run(STEPS, *RUN)
+            before = command(bench, "tag")
+
+        made = command(bench, "tag", "here", LIVE)
+
+        assert (True, 0, []) == ("is not stored yet" in before.stderr, made.returncode, spools(bench))
 
     def test_may_see_the_run_killed(self, bench: Bench) -> None:
         steps = [*STEPS[:3], {"await": "SIGTERM"}]
@@ -191,9 +203,10 @@ class TestASpool:
         wait_until_heard(bench)
         [spool] = spools(bench)
 
-        done = command(bench, "gc")
+        looked, done = command(bench, "sessions"), command(bench, "gc")
 
         assert (0, [spool]) == (done.returncode, spools(bench))
+        assert "not stored yet" not in looked.stderr
         child.terminate()
         child.wait(30)
         assert [] == spools(bench)

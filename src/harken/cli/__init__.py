@@ -167,7 +167,7 @@ def _run(words: list[str], *, as_json: bool) -> int:
         ui.detach_stdout()
         return 0
     except OSError as problem:
-        return _fail(HarkenError(str(problem), hint=_DISK_HINTS.get(problem.errno or 0)), as_json=as_json)
+        return _fail(_about_disk(problem), as_json=as_json)
     except Exception as problem:
         if not as_json:
             raise
@@ -175,6 +175,18 @@ def _run(words: list[str], *, as_json: bool) -> int:
         ui.json_failure("internal", f"{type(problem).__name__}: {problem}", hint)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _about_disk(problem: OSError) -> HarkenError:
+    """What a system call refused, as an error of ours; a removed working folder is the reason for many."""
+    from .runtimes import working_folder
+
+    if isinstance(problem, FileNotFoundError) and not str(problem.filename).startswith("/"):
+        try:
+            working_folder()
+        except HarkenError as removed:
+            return removed
+    return HarkenError(str(problem), hint=_DISK_HINTS.get(problem.errno or 0))
 
 
 def _about_file(problem: HarkenError, words: list[str]) -> HarkenError:

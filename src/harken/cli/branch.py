@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .naming import name_options, run
-from .options import json_option, pass_repo
+from .options import change_repo_if_named, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @name_options
 @click.option("-a", "--all", "all_", is_flag=True, help="List those too that Harken keeps for itself")
 @json_option
-@pass_repo
+@change_repo_if_named
 def branch_command(
     repo: Repo, name: str | None, ref: str | None, move: bool, delete: bool, why: str, all_: bool, as_json: bool
 ) -> None:

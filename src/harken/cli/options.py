@@ -48,7 +48,7 @@ PATH = NotEmpty("path", "a file or a folder")
 
 def pass_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
     """Give the command its store, which has to be there: looking for something never makes one."""
-    return _passing(function, lambda ctx: _open(ctx, create=False))
+    return _passing(function, _open_to_look)
 
 
 def make_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
@@ -64,6 +64,15 @@ def make_repo_for_run(function: Callable[Concatenate[Repo, P], T]) -> Callable[P
 def change_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
     """Give the command its store, which has to be there, to change something in it."""
     return _passing(function, lambda ctx: _open_to_write(ctx, create=False))
+
+
+def change_repo_if_named(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+    """Give the command its store, which has to be there: with a NAME to change something, without one to look."""
+
+    def open_repo(ctx: click.Context) -> Repo:
+        return _open_to_write(ctx, create=False) if ctx.params.get("name") else _open_to_look(ctx)
+
+    return _passing(function, open_repo)
 
 
 def pass_repo_or_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
@@ -102,6 +111,24 @@ def _open(ctx: click.Context, *, create: bool) -> Repo:
     return harken.open(ctx.find_root().obj, create=create, damaged=not create)
 
 
+def _open_to_look(ctx: click.Context) -> Repo:
+    repo = _open(ctx, create=False)
+    _mention_spools(repo)
+    return repo
+
+
+def _mention_spools(repo: Repo) -> None:
+    """Say that the store does not have all of what was run; looking stores nothing."""
+    if not (waiting := repo.waiting_spools()):
+        return
+    if len(waiting) == 1:
+        ui.note(f"a run is not stored yet ({waiting[0]}); the next command that writes stores it")
+    else:
+        ui.note(
+            f"{len(waiting)} runs are not stored yet ({waiting[0]} and others); the next command that writes does it"
+        )
+
+
 def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
     repo = _open(ctx, create=create)
     report_spools(repo)
@@ -110,10 +137,6 @@ def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
 
 def report_spools(repo: Repo) -> None:
     """Store what earlier runs could not, and say so; what is wrong with a spool stops nothing."""
-    from harken.files import SPOOL, find_beside
-
-    if not find_beside(Path(repo.store.location), SPOOL):
-        return
     for spool in repo.store_spools():
         if spool.problem:
             ui.warn(f"{spool.problem}; {spool.hint}" if spool.hint else spool.problem)
@@ -126,7 +149,7 @@ def _open_beside_files(ctx: click.Context) -> Repo:
     from harken.errors import NotFound
 
     try:
-        return _open(ctx, create=False)
+        return _open_to_look(ctx)
     except NotFound as problem:
         words = [word for value in ctx.params.values() for word in (value if isinstance(value, tuple) else (value,))]
         if any(isinstance(word, str) and is_there(word) for word in words):

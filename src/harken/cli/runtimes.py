@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,4 +67,9 @@ def working_folder() -> Path:
 
 def environment() -> dict[str, str]:
     """The environment, with a home folder in it even where only the user's account has one."""
-    return {"HOME": str(Path.home()), **os.environ}
+    from harken.errors import NotFound
+    from harken.repo import home_folder
+
+    with suppress(NotFound):  # a store and files that are named need none
+        return {**os.environ, "HOME": str(home_folder())}
+    return dict(os.environ)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .naming import name_options, run
-from .options import json_option, pass_repo
+from .options import change_repo_if_named, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("tag")
 @name_options
 @json_option
-@pass_repo
+@change_repo_if_named
 def tag_command(
     repo: Repo, name: str | None, ref: str | None, move: bool, delete: bool, why: str, as_json: bool
 ) -> None:

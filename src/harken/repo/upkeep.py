@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harken import clock as clocks
 from harken.context.materialize import keeping_recipes
-from harken.runtimes.spool import copy_spools, spools
+from harken.runtimes.spool import copy_spools, spools, waiting_spools
 from harken.store import Change, GcReport, Report, Store, backup, fsck, gc
 
 if TYPE_CHECKING:
@@ -60,6 +60,10 @@ class Upkeep:
         size = backup(self.store, path)
         copy_spools(self.store, Path(path).absolute())
         return size
+
+    def waiting_spools(self) -> list[Path]:
+        """The spools of runs that are over, beside the store: what they hold is not all in the store."""
+        return waiting_spools(self.store)
 
     def store_spools(self) -> list[SpoolResult]:
         """Store what runs have left in spools beside the store, since it could not be written; what became of each."""

@@ -61,6 +61,8 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
 def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = clock.now) -> Resumed:
     """Write the conversation at a commit where the runtime finds it, and say how to go on."""
     writer = _writer(to.runtime)
+    if not to.cwd.is_dir():
+        raise NotFound(f"there is no folder {str(to.cwd)!r}", hint="name one that the runtime can work in")
     home = choose_home(to)
     environment = _environment(to, home)
     place = writer.place(home, Path(os.path.realpath(to.cwd)), now())

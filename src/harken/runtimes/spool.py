@@ -156,6 +156,22 @@ def spools(store: Store) -> list[Path]:
     return find_beside(Path(store.location).absolute(), SPOOL)
 
 
+def waiting_spools(store: Store) -> list[Path]:
+    """The spools beside a store whose runs are over, and which nobody is storing."""
+    return [path for path in spools(store) if _waits(path)]
+
+
+def _waits(path: Path) -> bool:
+    try:
+        with open_spool(path) as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return os.fstat(handle).st_size > 0
+    except (BlockingIOError, FileNotFoundError):  # its run goes on, or it has just been stored
+        return False
+    except OSError:  # another user's: it is there, and more cannot be said
+        return True
+
+
 def copy_spools(store: Store, target: Path) -> None:
     """Put copies of the spools beside a copy of the store."""
     for path in spools(store):
