@@ -147,7 +147,7 @@ class RepoSessionsContract:
         assert (0, b"Hello.\n", tip.short, "17") == (ended.status, b"".join(shown), ended.context_id, tip.ticket_id)
         said = [event.content for event in repo.conversation(tip.id) if isinstance(event, Prompt | Response)]
         assert ["hi", "Hello."] == said
-        assert (True, []) == (ended.is_stored, repo.store_spools())
+        assert (True, [], []) == (ended.is_stored, repo.waiting_spools(), repo.store_spools())
 
     def test_events_are_kept_as_they_come(self, repo: Repo) -> None:
         tracker = repo.track(session_id="live", principal="me")
