@@ -119,7 +119,7 @@ def _open_to_look(ctx: click.Context) -> Repo:
 
 def _mention_spools(repo: Repo) -> None:
     """Say that the store does not have all of what was run; looking stores nothing."""
-    if not (waiting := repo.waiting_spools()):
+    if not _has_spools(repo) or not (waiting := repo.waiting_spools()):
         return
     if len(waiting) == 1:
         ui.note(f"a run is not stored yet ({waiting[0]}); the next command that writes stores it")
@@ -127,6 +127,12 @@ def _mention_spools(repo: Repo) -> None:
         ui.note(
             f"{len(waiting)} runs are not stored yet ({waiting[0]} and others); the next command that writes does it"
         )
+
+
+def _has_spools(repo: Repo) -> bool:
+    from harken.files import SPOOL, find_beside
+
+    return bool(find_beside(Path(repo.store.location), SPOOL))
 
 
 def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
@@ -137,7 +143,7 @@ def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
 
 def report_spools(repo: Repo) -> None:
     """Store what earlier runs could not, and say so; what is wrong with a spool stops nothing."""
-    for spool in repo.store_spools():
+    for spool in repo.store_spools() if _has_spools(repo) else ():
         if spool.problem:
             ui.warn(f"{spool.problem}; {spool.hint}" if spool.hint else spool.problem)
         else:

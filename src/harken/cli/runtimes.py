@@ -67,9 +67,11 @@ def working_folder() -> Path:
 
 def environment() -> dict[str, str]:
     """The environment, with a home folder in it even where only the user's account has one."""
-    from harken.errors import NotFound
-    from harken.repo import home_folder
+    known = dict(os.environ)
+    if not known.get("HOME"):
+        from harken.errors import NotFound
+        from harken.repo import home_folder
 
-    with suppress(NotFound):  # a store and files that are named need none
-        return {**os.environ, "HOME": str(home_folder())}
-    return dict(os.environ)
+        with suppress(NotFound):  # a store and files that are named need none
+            known["HOME"] = str(home_folder())
+    return known
