@@ -76,7 +76,7 @@ def test_what_a_worker_has_compressed_is_kept_as_if_it_had_not(tmp_path: Path) -
             yield packed(said) if isinstance(said, Part) else said
 
     parts = [said for said in read(whole, None) if isinstance(said, Part)]
-    assert [4, 3] == [len(part.frames) for part in parts]
+    assert [5, 4] == [len(part.frames) for part in parts]  # the last of each is no full one
     seen = []
     for name, reader in (("plain", None), ("packed", read), ("known", read)):
         with harken.open(tmp_path / f"{name}.db") as repo:
@@ -93,6 +93,23 @@ def test_what_a_worker_has_compressed_is_kept_as_if_it_had_not(tmp_path: Path) -
             seen.append((results, rows(repo)))
 
     assert seen[0] == seen[1] == seen[2]
+
+
+@pytest.mark.parametrize(("size", "frames"), [(400, 0), (4_000, 1)])
+def test_a_worker_leaves_only_the_rest_of_a_small_file_to_be_compressed(tmp_path: Path, size: int, frames: int) -> None:
+    session = ClaudeSession("small")
+    for number in range(20):
+        session.prompt(f"{number} " + "p" * size)
+        session.answer("x" * size + str(number))
+    path = tmp_path / "small.jsonl"
+    path.write_bytes(session.data)
+
+    (part,) = [said for said in read_source(path, [runtimes.get("claude-code")], None) if isinstance(said, Part)]
+    made = packed(part)
+
+    assert (frames, part.length) == (len(made.frames), made.length)
+    tail = part.facts.deltas[-1]
+    assert part.bytes_of(tail.start, tail.end, path) == made.bytes_of(tail.start, tail.end, path)
 
 
 def test_whoever_keeps_what_is_read_does_not_wait_for_a_worker_that_has_not_begun(files: Path) -> None:

@@ -34,6 +34,8 @@ AHEAD = 4
 """How many messages of a file may wait for whoever keeps them: all of a file that is one part."""
 FILES_AHEAD = 6
 """How many files are handed to workers ahead of the one that is being kept, for each process."""
+LONG_REST = 64 << 10
+"""A frame of as many bytes is worth having: what it lacks to a full one costs little room."""
 PIPE = 1 << 20
 """How many bytes a pipe holds: a part is handed over in few pieces."""
 _LENGTH = struct.Struct("<Q")
@@ -101,7 +103,7 @@ def _runtimes(names: Sequence[str]) -> list[Runtime]:
 
 def packed(part: Part) -> Part:
     """The part with its closed deltas compressed, as far as they fill frames: whoever keeps it then has less to do,
-    and less is handed over. What is left fills a frame together with others."""
+    and less is handed over. What is left is a frame too if it is long, and else fills one together with others."""
     if part.gaps or part.facts.side_chains:
         return part
     frames, some, size = list[PackedFrame](), list[bytes](), 0
@@ -114,10 +116,12 @@ def packed(part: Part) -> Part:
             some, size = [], 0
         some.append(whole[delta.start - part.offset : delta.end - part.offset])
         size += len(some[-1])
+    if size >= LONG_REST:
+        frames.append(PackedFrame.of(some))
     if not frames:
         return part
-    rest = part.facts.deltas[sum(len(frame.names) for frame in frames) :]  # that which did not fit begins it
-    start = min(delta.start for delta in rest) - part.offset
+    rest = part.facts.deltas[sum(len(frame.names) for frame in frames) :]
+    start = min([delta.start - part.offset for delta in rest], default=len(whole))
     return msgspec.structs.replace(part, frames=tuple(frames), segments=((start, whole[start:]),))
 
 
