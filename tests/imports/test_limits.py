@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import zstandard
 from harken import runtimes
 from harken.runtimes.files import OpenFile
 from harken.runtimes.importer import Importer
+from harken.store.explaining import explain
 from support.sessions import conversation, rollout
 
 from .conftest import Import, age
@@ -172,13 +174,19 @@ class TestFailures:
         (failed,) = [result for result in results if result.status == "failed"]
         assert "bad.jsonl" in failed.error
 
-    def test_what_cannot_be_kept_costs_nobody_else_in_its_batch(self, repo: Any, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("problem", [TypeError("while it lands"), sqlite3.IntegrityError("a row is there twice")])
+    def test_what_cannot_be_kept_costs_nobody_else_in_its_batch(
+        self, repo: Any, tmp_path: Path, problem: Exception
+    ) -> None:
         """#40"""
         claude = runtimes.get("claude-code")
 
         def side_files(path: Path) -> Any:
             if path.stem == "bad":
-                raise TypeError("while it lands")
+                try:
+                    raise problem
+                except sqlite3.Error as error:  # as a store says it
+                    raise explain(error, "the store") from error
             return ()
 
         runtime = msgspec.structs.replace(claude, read=msgspec.structs.replace(claude.read, side_files=side_files))

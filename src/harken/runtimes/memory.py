@@ -221,9 +221,10 @@ def failure_of(source: str, problem: BaseException) -> ImportResult:
 
 def is_the_stores(problem: Exception) -> bool:
     """Whether the store itself is in trouble, and the next source would fare no better. Where room is lacking it may:
-    a smaller one may fit. A row that is not what was written concerns only what has to do with it."""
+    a smaller one may fit. A row that is not what was written, or cannot be beside another, concerns only what has to do
+    with it."""
     causes = (problem, problem.__context__)
-    if any(_is_lack_of_room(cause) for cause in causes):
+    if any(_is_lack_of_room(cause) or isinstance(cause, sqlite3.IntegrityError) for cause in causes):
         return False
     return isinstance(problem, (Closed, Locked, OSError)) or isinstance(causes[1], (sqlite3.Error, OSError))
 

@@ -287,6 +287,7 @@ class SqliteBlobWriter:
         if found is not None and (found[2] or 0) < 0:
             # A frame that others lean on must not be packed away, so what is loose is gathered for good first.
             self._flush()
+            self.add_sealed()  # the packer takes the number behind the highest that is written
             loose = self._db.one(sql.LOOSE_ROW, (-found[2],))
             self._store.packer.settle(checked("loose", loose)[3] if loose else 0)
             self._next.pop("frame", None)

@@ -174,6 +174,15 @@ class ArtifactContract:
             raise ZeroDivisionError
         assert not any(map(store.has, gone))
 
+    def test_what_is_compressed_beside_keeps_its_place_when_another_leans_on_a_loose_frame(self, store: Store) -> None:
+        beside, small = random.Random(1).randbytes(200_000), random.Random(2).randbytes(20_000)  # noqa: S311
+        with store.write() as writer:
+            old = writer.put(small)
+        with store.write() as writer:
+            writer.compress_beside()
+            names = [writer.put(beside), writer.put(small + b"!", like=old)]
+        assert [small, beside, small + b"!"] == [store.get(name) for name in (old, *names)]
+
     def test_derived_bytes_are_cached(self, store: Store) -> None:
         assert store.cached("k") is None
         store.cache("k", b"derived" * 300_000)
