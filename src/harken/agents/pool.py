@@ -227,8 +227,8 @@ class AgentPool:
                 return checked(await model.complete(request))
             except Exception as problem:
                 failure = problem if isinstance(problem, ModelError) else ModelError(describe(problem))
-                told = f"{agent.language_model}: {failure}"[:MAX_TOLD]
-                self.session.append([Error(agent_id=agent.agent_id, message=told)])
+                message = f"{agent.language_model}: {failure}"[:MAX_TOLD]
+                self.session.append([Error(agent_id=agent.agent_id, message=message)])
                 pause = next(pauses, None) if failure.retryable else None
                 if pause is None and isinstance(problem, HarkenError):
                     raise  # it has a hint
@@ -303,9 +303,9 @@ class AgentPool:
         if agent.is_terminated or agent.role == "hook":
             return agent
         info = self.session.agents[agent_id]
-        told = info.attributes.get("instructions")
-        if isinstance(told, str) and not info.entries and not self.session.readonly:
-            agent.instruct(told, cause=info.cause)  # a crash came between the line that made it and the next
+        instructions = info.attributes.get("instructions")
+        if isinstance(instructions, str) and not info.entries and not self.session.readonly:
+            agent.instruct(instructions, cause=info.cause)  # a crash came between the line that made it and the next
         agent.speakers = history.speakers
         agent.listeners = history.listeners
         for names in (agent.speakers, agent.listeners):
@@ -330,14 +330,14 @@ class AgentPool:
                 return None
             return Watcher(hook, info.agent_id, self, past=self._answered(info.agent_id))
         agent = self.get(info.agent_id)
-        told = str(info.attributes.get("instructions", ""))
-        instruct(agent, told, info.cause)
+        instructions = str(info.attributes.get("instructions", ""))
+        instruct(agent, instructions, info.cause)
         points = tuple(point for point in POINTS if point in info.attributes.get("points", ()))
         # A log of another program may not say where its hooks stand; reviewing is what all of them do.
         seen = HookAgent(
             name=agent.label.strip(),
             points=points or ("finished",),
-            instructions=told,
+            instructions=instructions,
             tree=info.attributes.get("tree") is not False,
         )
         return Watcher(seen, info.agent_id, self, past=self._answered(info.agent_id))

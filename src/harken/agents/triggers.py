@@ -44,10 +44,10 @@ def look(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Stamp]:
 
 def differences(before: Mapping[str, Stamp], after: Mapping[str, Stamp]) -> list[str]:
     """What happened between two looks, one sentence for each file."""
-    told = [f"File created: {Path(path).name}" for path in after if path not in before]
-    told += [f"File changed: {Path(path).name}" for path in after if path in before and before[path] != after[path]]
-    told += [f"File deleted: {Path(path).name}" for path in before if path not in after]
-    return told
+    happened = [f"File created: {Path(path).name}" for path in after if path not in before]
+    happened += [f"File changed: {Path(path).name}" for path in after if path in before and before[path] != after[path]]
+    happened += [f"File deleted: {Path(path).name}" for path in before if path not in after]
+    return happened
 
 
 class FileWatcher:
@@ -62,9 +62,9 @@ class FileWatcher:
     async def check(self) -> list[LoggedString]:
         """Look once; the agent's replies to what has changed since the last look."""
         after = look(self.paths)
-        told = differences(self._before, after)
+        happened = differences(self._before, after)
         self._before = after
-        return [await wake(self.agent, sentence) for sentence in told]
+        return [await wake(self.agent, sentence) for sentence in happened]
 
     async def replies(self) -> AsyncIterator[LoggedString]:
         """Look again and again, until the caller has seen enough; each reply as it comes."""

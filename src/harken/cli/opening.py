@@ -30,23 +30,23 @@ def open_view(repo: Repo, word: str) -> tuple[dict[str, Any], harken.SessionView
     place = place_of(repo, word)
     viewer = repo.view(ViewRequest(**place).place())
     # What is odd about an imported session, its import has told.
-    _report(repo, ViewRequest(**place), viewer, word, told=3 if "file" in place else 0)
+    _report(repo, ViewRequest(**place), viewer, word, most=3 if "file" in place else 0)
     return place, viewer
 
 
-def _report(repo: Repo, request: ViewRequest, viewer: harken.SessionViewer, word: str, *, told: int) -> None:
+def _report(repo: Repo, request: ViewRequest, viewer: harken.SessionViewer, word: str, *, most: int) -> None:
     """Say which lines are wrong; the views show the rest."""
     from harken.api.view_answers import ProblemAnswer
     from harken.api.views import view_problems
 
     for number, one in enumerate(view_problems(repo, request, viewer=viewer)):
         if isinstance(one, ProblemAnswer):
-            if number < told:
+            if number < most:
                 ui.warn(f"{word}, line {one.line}: {one.problem}")
             continue
         counts = one.report
-        if told and counts.problems > told:
-            ui.warn(f"{word}: {counts.problems - told:,} more lines with problems")
+        if most and counts.problems > most:
+            ui.warn(f"{word}: {counts.problems - most:,} more lines with problems")
         if not counts.records:
             ui.note(f"{word} is empty: nothing has happened in this session yet")
         elif not counts.agents:

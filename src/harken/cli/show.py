@@ -75,8 +75,8 @@ def _facts(shown: ShowAnswer) -> None:
 
 def _run(shown: ShowAnswer) -> str:
     """What the session's run said of itself, where the commit does not say it."""
-    told = {name: getattr(shown.run, name) for name in shown.run.__struct_fields__} if shown.run else {}
-    news = {name.removesuffix("_id"): value for name, value in told.items() if value and value != getattr(shown, name)}
+    facts = {name: getattr(shown.run, name) for name in shown.run.__struct_fields__} if shown.run else {}
+    news = {name.removesuffix("_id"): value for name, value in facts.items() if value and value != getattr(shown, name)}
     return ", ".join(f"{name} {value}" for name, value in news.items())
 
 

@@ -10,7 +10,7 @@ from harken.events import Event, Output
 from harken.events.cbor import encode_event
 from harken.formats import find as find_format
 from harken.formats.base import CONVERSATION
-from harken.store.base import Commit, Link, Store
+from harken.store.base import Commit, Store, WalkStep
 
 from . import walk
 
@@ -31,12 +31,12 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 def diff(store: Store, a: Commit, b: Commit) -> Diff:
     """Compare by the deltas since the common ancestor; compactions between do not matter."""
     chain_a, chain_b = store.walk(a.id), store.walk(b.id)
-    shared = {link.id for link in chain_a} & {link.id for link in chain_b}
+    shared = {step.id for step in chain_a} & {step.id for step in chain_b}
     only_a, unread_a = _events(store, chain_a, shared)
     only_b, unread_b = _events(store, chain_b, shared)
     # A copied session repeats its original's records in commits of its own, so ids decide and not commits.
     keys_a, keys_b = {_key(event) for event in only_a}, {_key(event) for event in only_b}
-    ancestor = next((link.id for link in chain_a if link.id in shared), "")
+    ancestor = next((step.id for step in chain_a if step.id in shared), "")
     return Diff(
         ancestor=store.get_commit(ancestor) if ancestor else None,
         here=tuple(event for event in only_a if _key(event) not in keys_b),
@@ -45,15 +45,15 @@ def diff(store: Store, a: Commit, b: Commit) -> Diff:
     )
 
 
-def _events(store: Store, chain: Sequence[Link], shared: set[str]) -> tuple[list[Event], int]:
+def _events(store: Store, chain: Sequence[WalkStep], shared: set[str]) -> tuple[list[Event], int]:
     deltas = walk.all_deltas(chain)[::-1]
-    contents = store.get_many([link.artifact for link in deltas])
+    contents = store.get_many([step.artifact for step in deltas])
     found: list[Event] = []
     at = unread = 0
-    for link, data in zip(deltas, contents, strict=True):
-        known = find_format(link.format)
+    for step, data in zip(deltas, contents, strict=True):
+        known = find_format(step.format)
         begin, at = at, at + walk.places(known, data)
-        if link.id in shared:
+        if step.id in shared:
             continue
         if known is None or "read" not in known.can:
             unread += 1

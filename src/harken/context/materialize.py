@@ -16,7 +16,7 @@ from harken.errors import HarkenError
 from harken.formats import Format, Loss, get
 from harken.formats.base import Counts, count, revision
 from harken.formats.kit.sparse import SparseBytes
-from harken.store.base import Commit, Link, Store
+from harken.store.base import Commit, Store, WalkStep
 
 from . import walk
 from .translate import TIERS, Translation, raw, translate
@@ -92,7 +92,7 @@ def _made(
     tip: Commit,
     format: str | None,
     stop: str,
-    found: tuple[Sequence[Link], Sequence[Piece], tuple[Loss, ...]],
+    found: tuple[Sequence[WalkStep], Sequence[Piece], tuple[Loss, ...]],
 ) -> Materialized:
     commits, pieces, missing = found
     answer = _answer(pieces, get(format) if format else None)
@@ -128,21 +128,21 @@ def _answer(pieces: Sequence[Piece], target: Format | None) -> Translation:
     return translate(pieces, target) if target else raw(pieces)
 
 
-def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[Link], *, plain: bool) -> Counts:
+def _count(answer: Translation, pieces: Sequence[Piece], commits: Sequence[WalkStep], *, plain: bool) -> Counts:
     # Commits know their own counts; only what `context` left out or a translation dropped has to be measured again.
     readable = [piece for piece in pieces if piece.format and "read" in piece.format.can]
     if plain or len(readable) < len(pieces):
-        told = Counts.total(
+        committed = Counts.total(
             [
                 Counts(messages=commit.message_count, tokens=commit.token_count, approximate=commit.approximate)
                 for commit in commits
             ]
         )
-        if told.tokens is not None or len(readable) < len(pieces):
-            return told
+        if committed.tokens is not None or len(readable) < len(pieces):
+            return committed
         # An import counts messages; tokens are estimated from the text when somebody asks.
         measured = Counts.total([piece.format.measure(piece.data) for piece in pieces if piece.format])
-        return msgspec.structs.replace(measured, messages=told.messages)
+        return msgspec.structs.replace(measured, messages=committed.messages)
     if answer.events is not None:
         return count(answer.events)
     return Counts.total([piece.format.measure(piece.data) for piece in pieces if piece.format])

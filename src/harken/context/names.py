@@ -102,7 +102,7 @@ def _instead(store: Store, move: Move) -> str:
 def set_pin(store: Store, commit: Commit, *, pinned: bool, only: bool) -> int:
     """Keep the bytes of a commit (and, unless `only`, of the chain behind it) for ever, or stop doing so. The answer
     is how many artifacts that concerns."""
-    artifacts = [commit.artifact] if only else [link.artifact for link in store.walk(commit.id)]
+    artifacts = [commit.artifact] if only else [step.artifact for step in store.walk(commit.id)]
     with store.write() as writer:
         for artifact in dict.fromkeys(artifacts):
             writer.set_policy(artifact, "pin" if pinned else "default")

@@ -9,7 +9,7 @@ from typing import cast
 from harken.formats import find
 from harken.formats.kit.jsonl import is_overlong
 from harken.formats.kit.sparse import sparse
-from harken.store.base import Commit, Link, Store
+from harken.store.base import Commit, Store, WalkStep
 
 
 def _abridged(store: Store, artifact: str) -> bytes:
@@ -18,7 +18,7 @@ def _abridged(store: Store, artifact: str) -> bytes:
     return cast("bytes", sparse(store.iter_parts(artifact), size)) if is_overlong(size) else store.get(artifact)
 
 
-def for_readers(store: Store, links: Iterable[Link | Commit]) -> Callable[[str], bytes] | None:
+def for_readers(store: Store, steps: Iterable[WalkStep | Commit]) -> Callable[[str], bytes] | None:
     """How to get what is large, where every format among them can be read without it."""
-    known = map(find, {link.format for link in links})
+    known = map(find, {step.format for step in steps})
     return partial(_abridged, store) if all(each is not None and each.takes_sparse for each in known) else None

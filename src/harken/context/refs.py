@@ -15,7 +15,7 @@ import msgspec
 from harken import ids
 from harken.errors import Ambiguous, BadRequest, Corrupt, HarkenError, NotFound
 from harken.formats import find as find_format
-from harken.store.base import Commit, Link, Name, SessionRow, Store
+from harken.store.base import Commit, Name, SessionRow, Store, WalkStep
 
 from . import walk
 from .chains import readable_sessions
@@ -262,7 +262,7 @@ def _in_chain(store: Store, name: str, tip: str, message: str) -> Commit:
     )
 
 
-def message_commit(store: Store, tip: str, message: str) -> Link | None:
+def message_commit(store: Store, tip: str, message: str) -> WalkStep | None:
     """The commit of the chain whose delta holds the message."""
     place = walk.place_in(message)
     if place is not None and (at := _at_place(store, tip, place)):
@@ -284,7 +284,7 @@ def _may_hold(format: str, data: bytes, needle: bytes) -> bool:
     return needle in data or ((known := find_format(format)) is not None and known.delta_reader is not None)
 
 
-def _at_place(store: Store, tip: str, place: int) -> tuple[Link, int, bytes] | None:
+def _at_place(store: Store, tip: str, place: int) -> tuple[WalkStep, int, bytes] | None:
     """The delta that the place lies in, where it begins, and its bytes."""
     deltas = walk.all_deltas(store.walk(tip))[::-1]
     begin = 0

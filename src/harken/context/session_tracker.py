@@ -241,13 +241,13 @@ class LogChain:
     def _above(self, store: Store, tip: str) -> bytes | None:
         """The lines on another's chain behind the last closed commit of this one; None where it is not part of it."""
         closed, artifacts = self.memory.chain.closed, list[str]()
-        for link in store.walk(tip) if tip else ():
-            if link.id == closed:
+        for step in store.walk(tip) if tip else ():
+            if step.id == closed:
                 break
-            if link.format != FORMAT.name:
+            if step.format != FORMAT.name:
                 return None
-            if link.commit_type == DELTA:
-                artifacts.append(link.artifact)
+            if step.commit_type == DELTA:
+                artifacts.append(step.artifact)
         else:
             if closed:
                 return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from harken.events import ToolCall
 from harken.formats import find as find_format
-from harken.store.base import Commit, Link, SessionRow, Store
+from harken.store.base import Commit, SessionRow, Store, WalkStep
 
 from . import refs, walk
 
@@ -51,23 +51,23 @@ def _at_offset(store: Store, first: Commit, session: str, offset: int) -> str:
     The file may be one of the same session, which then is the newest that is older than the chain itself."""
     row = refs.find_session(store, session)
     tips = [row.tip, *row.older] if row is not None and row.tip else []
-    chains = [[link for link in reversed(store.walk(tip)) if link.commit_type == walk.DELTA] for tip in tips]
+    chains = [[step for step in reversed(store.walk(tip)) if step.commit_type == walk.DELTA] for tip in tips]
     own = next((place for place, chain in enumerate(chains) if chain and chain[0].id == first.id), -1)
     return next(filter(None, (_reaching(store, chain, offset) for chain in chains[own + 1 :])), "")
 
 
 def commit_at(store: Store, row: SessionRow, offset: int) -> str:
     """The commit of a session's chain that holds the last of the first `offset` bytes; empty where it is shorter."""
-    links = [link for link in reversed(store.walk(row.tip)) if link.commit_type == walk.DELTA]
-    return _reaching(store, links, offset)
+    steps = [step for step in reversed(store.walk(row.tip)) if step.commit_type == walk.DELTA]
+    return _reaching(store, steps, offset)
 
 
-def _reaching(store: Store, chain: Iterable[Link], offset: int) -> str:
+def _reaching(store: Store, chain: Iterable[WalkStep], offset: int) -> str:
     end = 0
-    for link in chain:
-        end += store.info(link.artifact).size
+    for step in chain:
+        end += store.info(step.artifact).size
         if end >= offset:
-            return link.id
+            return step.id
     return ""
 
 

@@ -308,8 +308,8 @@ class Tracker:
 
     def _included(self, spent: Tally) -> int:
         """How much of what the session had cost before is in this run's own report: Claude Code goes on from there."""
-        told = spent.process_cost
-        return self._cost_at_start if told is not None and round(told * MICROS) >= self._cost_at_start else 0
+        reported = spent.process_cost
+        return self._cost_at_start if reported is not None and round(reported * MICROS) >= self._cost_at_start else 0
 
     def _save(
         self, writer: Writer, row: SessionRow, known: SessionRow | None, spent: int | None, before: int
@@ -322,13 +322,13 @@ class Tracker:
             said["cost_usd_micros"] = before + spent
         if known is None or not self._is_from_file(known):
             return writer.save_session(msgspec.structs.replace(row, **said), expect=row.version)
-        told = msgspec.structs.replace(known, **said)
+        changed = msgspec.structs.replace(known, **said)
         if self._above and known.tip == self._above:
             left = (self._left,) if self._left and known.live == self._left else ()
             stand = {"live": row.tip, "messages": row.messages, "ended": row.ended, "older": (*left, *known.older)}
-            told = msgspec.structs.replace(told, **stand)
-        if told != known:
-            writer.save_session(told, expect=known.version)
+            changed = msgspec.structs.replace(changed, **stand)
+        if changed != known:
+            writer.save_session(changed, expect=known.version)
         return row
 
     def _survivors(self, delta: Sequence[Event], fold: TranscriptEdit | tuple[System, Event]) -> list[Event]:

@@ -24,7 +24,7 @@ from harken.events import Event
 from harken.formats import Format, Loss, find
 from harken.formats.base import concatenate, identity
 from harken.formats.kit.jsonl import lines
-from harken.store.base import Commit, Link, Store
+from harken.store.base import Commit, Store, WalkStep
 
 from .readable import for_readers
 
@@ -40,43 +40,43 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
     """Commits of one format in a row, oldest first."""
 
     format: str
-    commits: tuple[Link, ...]
+    commits: tuple[WalkStep, ...]
 
 
-def current(chain: Sequence[Link], linear: Callable[[str], bool]) -> list[Link]:
+def current(chain: Sequence[WalkStep], linear: Callable[[str], bool]) -> list[WalkStep]:
     """The commits behind the conversation as it stands now; newest first, as `chain` is.
 
     The chain reaches its root, or ends at a compaction or snapshot of a linear format."""
     # Asked once per format: chains are long and formats are few.
-    straight = {name: linear(name) for name in {link.format for link in chain}}
-    kept: list[Link] = []
+    straight = {name: linear(name) for name in {step.format for step in chain}}
+    kept: list[WalkStep] = []
     hidden_beyond = ""
-    for place, link in enumerate(chain, 1):
-        if hidden_beyond and link.format != hidden_beyond:
+    for place, step in enumerate(chain, 1):
+        if hidden_beyond and step.format != hidden_beyond:
             break
-        if straight[link.format]:
-            kept.append(link)
-            if link.commit_type in RESETS:
+        if straight[step.format]:
+            kept.append(step)
+            if step.commit_type in RESETS:
                 break
-        elif link.commit_type not in RESETS or place == len(chain):
-            kept.append(link)
-        elif link.commit_type == COMPACTION:
-            hidden_beyond = link.format
+        elif step.commit_type not in RESETS or place == len(chain):
+            kept.append(step)
+        elif step.commit_type == COMPACTION:
+            hidden_beyond = step.format
     return kept
 
 
-def all_deltas(chain: Sequence[Link]) -> list[Link]:
+def all_deltas(chain: Sequence[WalkStep]) -> list[WalkStep]:
     """Every delta of a chain that reaches its root, each once; newest first.
 
     A compaction or snapshot is left out, since the chain below holds what it stands for; at the root there is
     nothing below, so there it is content."""
-    return [*(link for link in chain[:-1] if link.commit_type not in RESETS), *chain[-1:]]
+    return [*(step for step in chain[:-1] if step.commit_type not in RESETS), *chain[-1:]]
 
 
-def down_to(chain: Sequence[Link], ancestor: str) -> list[Link]:
+def down_to(chain: Sequence[WalkStep], ancestor: str) -> list[WalkStep]:
     """Every delta down to the ancestor, which is part of the answer whatever its type; newest first."""
-    for place, link in enumerate(chain, 1):
-        if link.id == ancestor:
+    for place, step in enumerate(chain, 1):
+        if step.id == ancestor:
             return all_deltas(chain[:place])
     raise BadRequest(
         f"ctx-{ancestor[:8]} is not an ancestor of ctx-{chain[0].id[:8]}",
@@ -84,9 +84,9 @@ def down_to(chain: Sequence[Link], ancestor: str) -> list[Link]:
     )
 
 
-def stretches(links: Iterable[Link]) -> list[Stretch]:
+def stretches(steps: Iterable[WalkStep]) -> list[Stretch]:
     """The commits (newest first) as stretches of one format each, oldest first."""
-    oldest_first = reversed(list(links))
+    oldest_first = reversed(list(steps))
     return [
         Stretch(format=name, commits=tuple(group)) for name, group in groupby(oldest_first, key=attrgetter("format"))
     ]
@@ -98,7 +98,7 @@ def is_linear(format: str) -> bool:
     return found is None or found.context is identity
 
 
-def select(store: Store, tip: Commit, stop: str) -> list[Link]:
+def select(store: Store, tip: Commit, stop: str) -> list[WalkStep]:
     """The commits an answer is made of, newest first."""
     if stop == ROOT:
         return all_deltas(store.walk(tip.id))
@@ -159,7 +159,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 
 def conversation(
     store: Store, tip: Commit, stop: str, *, readable: bool = False
-) -> tuple[list[Link], list[Piece], tuple[Loss, ...]]:
+) -> tuple[list[WalkStep], list[Piece], tuple[Loss, ...]]:
     """The commits of the conversation at `tip`, what they hold joined by format, and what belongs before it and cannot
     be found; `stop` is `compaction`, `root` or the full name of an ancestor. Where it need only be `readable`, overlong
     lines may be left out (`kit/sparse.py`)."""
@@ -221,10 +221,10 @@ def starts(store: Store, tip: str) -> tuple[dict[str, int], int, bytes]:
     deltas = all_deltas(store.walk(tip))[::-1] if tip else []
     found: dict[str, int] = {}
     at, data = 0, b""
-    contents = store.get_many([link.artifact for link in deltas], large=for_readers(store, deltas))
-    for link, data in zip(deltas, contents, strict=True):
-        found[link.id] = at
-        at += places(find(link.format), data)
+    contents = store.get_many([step.artifact for step in deltas], large=for_readers(store, deltas))
+    for step, data in zip(deltas, contents, strict=True):
+        found[step.id] = at
+        at += places(find(step.format), data)
     return found, at, data
 
 
@@ -238,14 +238,14 @@ def named(format: Format, events: Sequence[Event], begin: int | None) -> list[Ev
     the count, and its records have no place."""
     if not format.names_stored:
         return renamed(events, lambda place: "" if begin is None else f"@{begin + place}")
-    told: list[Event] = []
+    found: list[Event] = []
     for place, event in enumerate(events):
         if not event.message_id and begin is not None:
             # The further events of a record go by the name of its first.
             again = event.index and place and not events[place - 1].message_id
-            event = event.replace(message_id=told[-1].message_id if again else f"@{begin + place}")
-        told.append(event)
-    return told
+            event = event.replace(message_id=found[-1].message_id if again else f"@{begin + place}")
+        found.append(event)
+    return found
 
 
 def renamed(events: Iterable[Event], name: Callable[[int], str]) -> list[Event]:
@@ -254,7 +254,7 @@ def renamed(events: Iterable[Event], name: Callable[[int], str]) -> list[Event]:
     def new(text: str) -> str:
         return text if (place := place_in(text)) is None else name(place)
 
-    told = []
+    found = []
     for event in events:
         changes: dict[str, object] = {}
         if event.message_id[:1] == "@":
@@ -265,8 +265,8 @@ def renamed(events: Iterable[Event], name: Callable[[int], str]) -> list[Event]:
             causes = tuple(map(new, event.causes()))
             if causes != event.causes():
                 changes["cause"] = causes[0] if isinstance(event.cause, str) else causes
-        told.append(event.replace(**changes) if changes else event)
-    return told
+        found.append(event.replace(**changes) if changes else event)
+    return found
 
 
 class Excerpt:
@@ -334,22 +334,22 @@ class _Places:
             known, _, _ = starts(self._store, commits[-1].id)
         sizes = self._sizes or self._measure()
         at = 0
-        for link, size in zip(commits, sizes, strict=True):
+        for step, size in zip(commits, sizes, strict=True):
             # One that stands for others and is no part of the count has them from the beginning, or says it anew.
-            begin = at if known is None else known.get(link.id, 0 if link.commit_type == SNAPSHOT else None)
+            begin = at if known is None else known.get(step.id, 0 if step.commit_type == SNAPSHOT else None)
             self._begin.append(begin)
             at += size
             self._ends.append(at)
 
     def _measure(self) -> list[int]:
         format = find(self._part.format)
-        return [places(format, data) for data in self._store.get_many([link.artifact for link in self._part.commits])]
+        return [places(format, data) for data in self._store.get_many([step.artifact for step in self._part.commits])]
 
 
 # -- contexts that were handed down: a sub-agent's, a fork's, what a session went back to ------------------------------
 
 
-def _groups(store: Store, tip: Commit, stop: str) -> tuple[list[tuple[str, list[Link]]], tuple[Loss, ...]]:
+def _groups(store: Store, tip: Commit, stop: str) -> tuple[list[tuple[str, list[WalkStep]]], tuple[Loss, ...]]:
     """The commits of the answer, newest first; before them those of each context that was handed down, with what its
     records are called after. Beside them what was handed down and cannot be found."""
     groups = [("", select(store, tip, stop))]

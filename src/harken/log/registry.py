@@ -356,8 +356,8 @@ class Registry:
         self._group, self._place = None, (0, 0)
         if self._blank is not None:
             at = self._blank
-            told = f"{self.counts[BLANK]} in all, the first one here"
-            self.report.append(LogProblem(at.line, at.offset, BLANK, told))
+            detail = f"{self.counts[BLANK]} in all, the first one here"
+            self.report.append(LogProblem(at.line, at.offset, BLANK, detail))
             self._blank = None
         for place, message_id, target in self._dangling:
             if target not in self.messages:

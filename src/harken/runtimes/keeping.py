@@ -354,7 +354,7 @@ class PartKeeper:
             return
         old, tip = before.chain, now.chain.tip
         continued = item.continues
-        had |= {old.tail} if continued or not old.tip else {link.id for link in self._store.walk(old.tip)}
+        had |= {old.tail} if continued or not old.tip else {step.id for step in self._store.walk(old.tip)}
         item.commits = len(item.made - had)
         old_tips = before.old_tips
         if tip == old.tip or old.tip in item.made or not old.tip:
@@ -395,5 +395,5 @@ class PartKeeper:
         """All of the file: the part, where it is the only one, or what its commits hold."""
         if not part.offset and not part.gaps and not part.frames:
             return part.segments[0][1]
-        links = [link for link in self._store.walk(item.now.chain.tip) if link.commit_type == "delta"]
-        return b"".join(self._store.get_many([link.artifact for link in reversed(links)]))
+        steps = [step for step in self._store.walk(item.now.chain.tip) if step.commit_type == "delta"]
+        return b"".join(self._store.get_many([step.artifact for step in reversed(steps)]))

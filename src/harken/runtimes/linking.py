@@ -15,7 +15,7 @@ import msgspec
 from harken.context import chains, commit_at
 from harken.context.chains import SourceMemory, Sources
 from harken.context.names import RESUMED_BRANCH
-from harken.store import Link, SessionRow, Store, Writer
+from harken.store import SessionRow, Store, WalkStep, Writer
 
 from . import memory
 from .base import Runtime
@@ -32,7 +32,7 @@ def take_alike(store: Store, item: SourceImport, relatives: Iterable[SessionRow]
     others = [row.tip for row in relatives if row.session != item.identity.name]
     item.twins = set(others) if item.now.unnamed else set()
     for tip in others[:1] if name is None else [name.target]:
-        item.alike = [link.artifact for link in reversed(store.walk(tip))]
+        item.alike = [step.artifact for step in reversed(store.walk(tip))]
         # A guess, which is set right in place when it is linked: a row that grew then would take a page more.
         item.now = msgspec.structs.replace(item.now, forked_from=tip)
 
@@ -118,8 +118,8 @@ class Linker:
     @staticmethod
     def _call_of(thread: str, parent: SessionRow | None) -> str:
         """The call that started a thread, as the one that started it tells."""
-        told = chains.recall(parent).values()
-        return next((known.calls[thread] for known in told if thread in known.calls), "")
+        sources = chains.recall(parent).values()
+        return next((known.calls[thread] for known in sources if thread in known.calls), "")
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class Linker:
             theirs, own = self._records(runtime, original), self._records(runtime, copy)
             shared = theirs.keys() & own.keys()
             newest = next(
-                (link.id for link in self._store.walk(original) if not shared.isdisjoint(self._names(runtime, link))),
+                (step.id for step in self._store.walk(original) if not shared.isdisjoint(self._names(runtime, step))),
                 "",
             )
             newest = "" if newest in own.values() else newest
@@ -190,19 +190,19 @@ class Linker:
         """The names of the records on a chain, each with the first commit that holds it, in order."""
         if tip not in self._read:
             found = self._read[tip] = {}
-            for link in reversed(self._store.walk(tip)):
-                for name in self._names(runtime, link):
-                    found.setdefault(name, link.id)
+            for step in reversed(self._store.walk(tip)):
+                for name in self._names(runtime, step):
+                    found.setdefault(name, step.id)
         return self._read[tip]
 
-    def _names(self, runtime: str, link: Link) -> frozenset[str]:
-        if link.artifact not in self._named:
+    def _names(self, runtime: str, step: WalkStep) -> frozenset[str]:
+        if step.artifact not in self._named:
             try:
-                data = self._store.get(link.artifact)
-                self._named[link.artifact] = frozenset(self._runtimes[runtime].read.record_names(data))
+                data = self._store.get(step.artifact)
+                self._named[step.artifact] = frozenset(self._runtimes[runtime].read.record_names(data))
             except Exception:  # noqa: BLE001  bytes that were evicted, or a plug-in: a link less, and the session is kept
-                self._named[link.artifact] = frozenset()
-        return self._named[link.artifact]
+                self._named[step.artifact] = frozenset()
+        return self._named[step.artifact]
 
 
 def _teller(row: SessionRow, known: SourceMemory, family: dict[str, Sources]) -> tuple[str, str]:

@@ -82,7 +82,7 @@ def commits_elsewhere(store: Store, source: str, sources: Sources, twins: Iterab
     """The commits that a session's other sources had made, and those behind the tips of `twins`."""
     others = [known for path, known in sources.items() if path != source]
     tips = {tip for known in others for tip in (known.chain.tip, *known.old_tips) if tip}
-    return {link.id for tip in sorted(tips.union(twins)) for link in store.walk(tip)}
+    return {step.id for tip in sorted(tips.union(twins)) for step in store.walk(tip)}
 
 
 class Repeated(NamedTuple):

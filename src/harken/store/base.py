@@ -29,11 +29,11 @@ from .values import (
     Change,
     Commit,
     Draft,
-    Link,
     Move,
     Name,
     SessionRow,
     Sighting,
+    WalkStep,
 )
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ __all__ = [
     "Content",
     "Draft",
     "Feed",
-    "Link",
     "Maintenance",
     "Move",
     "Name",
     "SessionRow",
     "Sighting",
     "Store",
+    "WalkStep",
     "Writer",
 ]
 
@@ -157,7 +157,7 @@ class CommitReader(Protocol):
         """From the commit back towards its root, in few queries; ends after a commit whose type is in `stop`."""
         ...
 
-    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
+    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[WalkStep]:
         """`chain` without the facts that only people need; this is what materialize reads."""
         ...
 

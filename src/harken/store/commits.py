@@ -21,7 +21,7 @@ from harken.errors import Corrupt, NotFound
 from . import sql, values
 from .blobs import SqliteBlobs, readable, span
 from .db import FSCK, Row, all_checked, checked
-from .values import Commit, Link, SessionRow, text, untext
+from .values import Commit, SessionRow, WalkStep, text, untext
 
 T = TypeVar("T")
 _KEPT = 200_000
@@ -53,10 +53,10 @@ def parent_of(number: int, fork: int | None) -> int | None:
     return number - 1 if number & 0xFFFFFFFF else fork
 
 
-def links_of(rows: Sequence[Row], origins: dict[int, Row]) -> list[Link]:
+def steps_of(rows: Sequence[Row], origins: dict[int, Row]) -> list[WalkStep]:
     """Commits as materialize needs them, in one expression since they are many; the rows have been checked."""
     return [
-        Link(
+        WalkStep(
             id.hex() + seal.hex() if twin else id.hex(),
             artifact.hex(),
             origins[origin][2],
@@ -123,7 +123,7 @@ def session_of(row: Row, names: Names, older: tuple[str, ...]) -> SessionRow:
     )
 
 
-def _first_of(commits: Sequence[Commit | Link], types: frozenset[str]) -> int | None:
+def _first_of(commits: Sequence[Commit | WalkStep], types: frozenset[str]) -> int | None:
     """How many of the commits there are to the first of one of these types, it included; None where none is."""
     if not types:
         return None
@@ -291,17 +291,17 @@ class SqliteCommits(SqliteBlobs):
                 break
         return walked
 
-    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
+    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[WalkStep]:
         """`chain` without the facts that only people need."""
-        ends, walked = frozenset(stop), list[Link]()
+        ends, walked = frozenset(stop), list[WalkStep]()
         for rows in self._scan(commit, limit):
             sound = all_checked("commits", rows, beside=3)
             kinds = self.interned_rows("origins", {row[8] for row in sound})
             with readable():
-                links = links_of(sound, kinds)
-            self._note_places([link.artifact for link in links], rows)
-            stopped = _first_of(links, ends)
-            walked += links[:stopped]
+                steps = steps_of(sound, kinds)
+            self._note_places([step.artifact for step in steps], rows)
+            stopped = _first_of(steps, ends)
+            walked += steps[:stopped]
             if stopped is not None:
                 break
         return walked

@@ -28,11 +28,11 @@ from .values import (
     ArtifactInfo,
     Change,
     Commit,
-    Link,
     Move,
     Name,
     SessionRow,
     Sighting,
+    WalkStep,
 )
 
 K = TypeVar("K")
@@ -192,10 +192,10 @@ class MemoryStore:
         return walked if limit is None else walked[: max(limit, 0)]
 
     @_reading
-    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[Link]:
+    def walk(self, commit: str, *, limit: int | None = None, stop: Iterable[str] = ()) -> list[WalkStep]:
         """`chain` without the facts that only people need."""
         return [
-            Link(c.id, c.artifact, c.commit_type, c.format, c.message_count, c.token_count, c.approximate)
+            WalkStep(c.id, c.artifact, c.commit_type, c.format, c.message_count, c.token_count, c.approximate)
             for c in self.chain(commit, limit=limit, stop=stop)
         ]
 

@@ -68,7 +68,7 @@ class Commit(Draft, frozen=True, kw_only=True, gc=False):
     """Whole seconds, as they went into the name."""
 
 
-class Link(msgspec.Struct, frozen=True, gc=False):
+class WalkStep(msgspec.Struct, frozen=True, gc=False):
     """A commit as materialize needs it: one step of a walk, cheap enough for chains of a hundred thousand."""
 
     id: str

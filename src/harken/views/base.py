@@ -7,7 +7,7 @@ import msgspec
 from harken.events import Event
 
 ParentLink = str | list[str]
-Told = tuple[Event, ...]
+RecordEvents = tuple[Event, ...]
 """The events of one record."""
 
 SAID = "said"

@@ -38,8 +38,8 @@ def extract_dialog(index: Index, agent_ids: Collection[str]) -> list[DialogLine]
 
 def _is_notice(index: Index, at: int) -> bool:
     """Whether a prompt was put there by the runtime itself: it repeats nothing, and no agent gave it as a task."""
-    told = index.records[at][0]
-    injected = isinstance(told, Prompt) and told.source == "injected" and told.origin != "agent"
+    first = index.records[at][0]
+    injected = isinstance(first, Prompt) and first.source == "injected" and first.origin != "agent"
     return injected and index.source[at] == at and index.authors[at] is None
 
 

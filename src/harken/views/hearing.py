@@ -122,8 +122,8 @@ def _notices(index: Index, root: int) -> Iterator[tuple[int, str]]:
     """Where a runtime's notice brought the content: a sub-agent in the background has answered."""
     for member in index.group(root):
         for at in index.effects.get(member, ()):
-            holder, told = index.holders[at], index.records[at][0]
-            injected = isinstance(told, Prompt) and told.source == "injected"
+            holder, first = index.holders[at], index.records[at][0]
+            injected = isinstance(first, Prompt) and first.source == "injected"
             if injected and holder is not None and _carries(index, at, member):
                 yield at, holder
 
@@ -132,8 +132,8 @@ def source_of(index: Index, root: int) -> str | None:
     """Where a content came from that no agent said; None where one did."""
     if root < 0:
         return ""
-    told = index.records[root][0]
-    return None if index.authors[root] is not None else told.source if isinstance(told, Prompt) else ""
+    first = index.records[root][0]
+    return None if index.authors[root] is not None else first.source if isinstance(first, Prompt) else ""
 
 
 def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
@@ -142,8 +142,8 @@ def said_and_heard(index: Index, at: int) -> tuple[str, str, str]:
     said, heard = (index.texts[root] if root >= 0 else index.texts[at]), index.texts[at]
     if at == root or said == heard:
         return said, "", heard
-    names, told = _speakers(index, at), index.records[at][0]
-    own = told.label if isinstance(told, Prompt) and heard.startswith(told.label) else ""
+    names, first = _speakers(index, at), index.records[at][0]
+    own = first.label if isinstance(first, Prompt) and heard.startswith(first.label) else ""
     if own and not _names_another(own, names):
         return said, own, heard[len(own) :]
     label, words = split_label(heard, said, names)
@@ -355,8 +355,8 @@ def events_until(index: Index, moment: When) -> int:
             hint="a time is 2026-01-31T12:00:00Z or seconds since 1970; or name the last message that counts",
         )
     known = False
-    for at, told in enumerate(index.records):
-        if (time := told[0].time) is not None:
+    for at, record in enumerate(index.records):
+        if (time := record[0].time) is not None:
             known = True
             if time > instant:
                 return at

@@ -31,7 +31,7 @@ from .base import (
     TERMINATED,
     TEXT,
     THOUGHT,
-    Told,
+    RecordEvents,
     ViewedAgent,
 )
 from .verdicts import Verdicts, hook_hearings, verdicts
@@ -40,7 +40,7 @@ from .verdicts import Verdicts, hook_hearings, verdicts
 class Index(msgspec.Struct, kw_only=True):
     """The records of one session, and where to find what."""
 
-    records: list[Told]
+    records: list[RecordEvents]
     line: Callable[[int], LogLine]
     """The line of a record: as it was logged, or as a session log would have it."""
     ids: list[str]
@@ -147,10 +147,10 @@ def _positions(by_id: dict[str, int], message_ids: Iterable[str]) -> tuple[int, 
     return tuple(dict.fromkeys(one for one in positions if one is not None))
 
 
-def _said(told: Told) -> tuple[str, str]:
+def _said(record: RecordEvents) -> tuple[str, str]:
     """An assistant's record: acting, saying something, or only thinking."""
     kind, text = "", ""
-    for event in told:
+    for event in record:
         if isinstance(event, ev.Response):
             text += event.content
         elif isinstance(event, (ev.ToolCall, ev.Output)):
@@ -162,13 +162,13 @@ def _said(told: Told) -> tuple[str, str]:
     return (SAID if text else kind or OTHER), text
 
 
-def _described(told: Told) -> tuple[str, str]:
+def _described(record: RecordEvents) -> tuple[str, str]:
     """What kind of record it is, and its words."""
-    event = told[0]
+    event = record[0]
     if isinstance(event, ev.Prompt):
         return HEARD, event.content
     if isinstance(event, (ev.Response, ev.Thinking, ev.ToolCall)):
-        return _said(told)
+        return _said(record)
     if isinstance(event, ev.ToolResult):
         return RECEIVED, event.output
     if isinstance(event, ev.System):
@@ -188,7 +188,7 @@ class IndexBuilder:
     """The one pass: `take` each record, then `finish`."""
 
     def __init__(self) -> None:
-        self.records: list[Told] = []
+        self.records: list[RecordEvents] = []
         self.ids: list[str] = []
         self.by_id: dict[str, int] = {}
         self.kinds: list[str] = []
@@ -204,14 +204,14 @@ class IndexBuilder:
         self._called: dict[tuple[str | None, str], int] = {}
         self._makers: list[str] = []
 
-    def take(self, told: Told, place: int | None = None) -> None:
+    def take(self, record: RecordEvents, place: int | None = None) -> None:
         """Add the next record; one without a name is called after its place, or its number where none is given."""
         position = len(self.records)
-        first = told[0]
-        kind, text = _described(told)
+        first = record[0]
+        kind, text = _described(record)
         agent = first.agent_id or None
         message_id = first.message_id or f"@{position if place is None else place}"
-        self.records.append(told)
+        self.records.append(record)
         self.ids.append(message_id)
         before = self.by_id.setdefault(message_id, position)
         if before != position and first.index and text and not self.texts[before]:
@@ -234,7 +234,7 @@ class IndexBuilder:
                 self._agent(agent)
             own.append(position)
             if kind in (ACTION, RECEIVED):
-                self._act(position, agent, told)
+                self._act(position, agent, record)
         else:
             self._sort_in(position, kind, agent, first)
 
@@ -254,9 +254,9 @@ class IndexBuilder:
             found = self.agents[agent_id] = ViewedAgent(agent_id=agent_id)
         return found
 
-    def _act(self, position: int, agent: str, told: Told) -> None:
+    def _act(self, position: int, agent: str, record: RecordEvents) -> None:
         """Join calls and results."""
-        for event in told:
+        for event in record:
             if isinstance(event, ev.ToolCall) and event.id:
                 self._called[agent, event.id] = self._called[None, event.id] = position
             elif isinstance(event, ev.ToolResult) and event.id:

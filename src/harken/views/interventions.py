@@ -95,10 +95,10 @@ def _refusal_in(index: Index, at: int, named: Hooks) -> tuple[str, str] | None:
         ruling = index.verdicts.by_answer.get(cause)
         if ruling is not None and ruling.point == "tool" and isinstance(ruling.verdict, Deny):
             return index.name(index.holders[cause]), ruling.verdict.reason
-    told = _BLOCKED.fullmatch(index.texts[at])
-    hooks = named.get(told[1], ())[:10] if told is not None else ()
-    if told is not None and any(_may_have_refused(index, at, *hook) for hook in hooks):
-        return told[1], told[2]
+    blocked = _BLOCKED.fullmatch(index.texts[at])
+    hooks = named.get(blocked[1], ())[:10] if blocked is not None else ()
+    if blocked is not None and any(_may_have_refused(index, at, *hook) for hook in hooks):
+        return blocked[1], blocked[2]
     return None
 
 
@@ -116,7 +116,7 @@ def _refused(index: Index, ruling: ViewedRuling, reason: str, known: dict[int, d
     speaker = index.authors[root] if root >= 0 else None
     if ruling.point == "prompt":  # its hearer answers with the refusal instead of thinking
         kind, agent = "blocked", index.holders[asked]
-        told = [one for one in index.effects.get(at, ()) if index.kinds[one] == SAID]
+        heard = [one for one in index.effects.get(at, ()) if index.kinds[one] == SAID]
     else:
         # A refusal that the speaker gets to hear asks for another try; else the text just goes no further.
         agent = speaker
@@ -124,8 +124,8 @@ def _refused(index: Index, ruling: ViewedRuling, reason: str, known: dict[int, d
         for one in pieces:
             if one not in known:
                 known[one] = {index.holders[copy]: copy for copy in index.copies.get(one, ())}
-        told = [known[one][speaker] for one in pieces if speaker in known[one]]
-        sent_back = ruling.point == "finished" or (told and not ruling.point)
+        heard = [known[one][speaker] for one in pieces if speaker in known[one]]
+        sent_back = ruling.point == "finished" or (heard and not ruling.point)
         kind = "sent back" if sent_back else "withheld"
     kept = ruling.recipients if kind == "withheld" else ()
     return Intervention(
@@ -136,7 +136,7 @@ def _refused(index: Index, ruling: ViewedRuling, reason: str, known: dict[int, d
         original=index.id_of(root),
         speaker=speaker,
         said=index.texts[asked],
-        heard=index.texts[told[0]] if told else "",
+        heard=index.texts[heard[0]] if heard else "",
         kept_from=None if kept is None else list(kept),
         reason=reason,
         time=index.time_text(at),

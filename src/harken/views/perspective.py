@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from harken.events import Output, Response, Thinking, ToolCall
 
-from .base import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, Told
+from .base import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, RecordEvents
 from .index import Index
 
 LABELS = {
@@ -52,10 +52,10 @@ def perspective(index: Index, agent_ids: Iterable[str], *, system: bool = False)
 
 
 def _moments(index: Index, at: int) -> Iterator[Impression]:
-    told, kind, root = index.records[at], index.kinds[at], index.root[at]
-    lines = [(THOUGHT, thought) for thought in thoughts(told)] if kind in _THINKING else []
+    record, kind, root = index.records[at], index.kinds[at], index.root[at]
+    lines = [(THOUGHT, thought) for thought in thoughts(record)] if kind in _THINKING else []
     if kind == ACTION:
-        lines += [(kind, action) for action in actions(told)]
+        lines += [(kind, action) for action in actions(record)]
     elif kind != THOUGHT:
         lines.append((kind, index.texts[at]))
     for label, content in lines:
@@ -69,15 +69,15 @@ def _moments(index: Index, at: int) -> Iterator[Impression]:
         }
 
 
-def thoughts(told: Told) -> list[str]:
+def thoughts(record: RecordEvents) -> list[str]:
     """The reasoning that a record keeps; what is sealed has no words."""
-    return [event.content for event in told if isinstance(event, Thinking) and event.content]
+    return [event.content for event in record if isinstance(event, Thinking) and event.content]
 
 
-def actions(told: Told) -> list[str]:
+def actions(record: RecordEvents) -> list[str]:
     """What was said while acting, then each call as it was written: its name and its arguments, unread."""
     lines = []
-    for event in told:
+    for event in record:
         if isinstance(event, Response) and event.content:
             lines.append(event.content)
         elif isinstance(event, ToolCall):

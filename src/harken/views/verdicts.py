@@ -75,8 +75,8 @@ _ASKED = (SAID, TEXT, HEARD, ACTION)
 
 
 def _ruling(index: Index, question: int, asked: int, answer: int) -> ViewedRuling:
-    told = index.records[question][0]
-    point, recipients = (told.point, told.recipients) if isinstance(told, Prompt) else ("", ())
+    first = index.records[question][0]
+    point, recipients = (first.point, first.recipients) if isinstance(first, Prompt) else ("", ())
     point = point or _POINTS.get(index.kinds[asked], "")
     verdict = read_verdict(index.texts[answer])
     return ViewedRuling(

@@ -50,7 +50,7 @@ class SessionViewer:
         """A file that has lines and not one event of a log is something else, which is `NotFound`; an empty one is a
         session in which nothing has happened yet."""
         self._read(read_chunks(session_file))
-        if self.problem_count and all(_is_foreign(told[0]) for told in self.index.records):
+        if self.problem_count and all(_is_foreign(record[0]) for record in self.index.records):
             raise NotFound(
                 f"{os.fspath(session_file)} holds no event of a session log",
                 hint="is it the right file? `harken import` takes in the sessions of other runtimes",

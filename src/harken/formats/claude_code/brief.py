@@ -114,8 +114,8 @@ def _typed(line: _BriefLine, text: bytes) -> list[Prompt]:
 
 def _tells_by_text(line: _BriefLine) -> bool:
     """Whether no field but `isMeta` says who wrote it."""
-    told = (line.isCompactSummary, line.isVisibleInTranscriptOnly, line.origin, line.planContent, line.promptSource)
-    return not line.isSidechain and told == _UNSAID
+    marks = (line.isCompactSummary, line.isVisibleInTranscriptOnly, line.origin, line.planContent, line.promptSource)
+    return not line.isSidechain and marks == _UNSAID
 
 
 _UNSAID = (msgspec.UNSET,) * 5

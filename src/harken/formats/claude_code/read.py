@@ -155,10 +155,10 @@ def metric_of(record: Record, body: Record) -> Metric | None:
     usage = body.get("usage")
     cost = real(record.get("costUSD"))
     if isinstance(usage, dict):
-        told = _metric(usage, cost_usd=cost)
+        metered = _metric(usage, cost_usd=cost)
         # Zeros in a record with this mark say that nobody counted: the program itself takes them so.
-        if record.get("isUnmetered") is not True or any(_figures(told)):
-            return told
+        if record.get("isUnmetered") is not True or any(_figures(metered)):
+            return metered
     metric = Metric(
         cost_usd=cost,
         input_tokens=figure(record.get("inputTokens")),
@@ -297,8 +297,8 @@ def read_conversation(data: bytes) -> list[Event]:
     found = survey(data)
     reader = RecordReader()
     order = dict.fromkeys(choose(found).order)
-    told = (_as_heard(event) for index in order for event in _events_at(reader, data, found.nodes[index]))
-    return _by_message(_once(told))
+    heard = (_as_heard(event) for index in order for event in _events_at(reader, data, found.nodes[index]))
+    return _by_message(_once(heard))
 
 
 def _as_heard(event: Event) -> Event:
@@ -335,19 +335,19 @@ def _once(events: Iterable[Event]) -> Iterator[Event]:
 
 def _by_message(events: Iterable[Event]) -> list[Event]:
     """What one message says in one place, before any result: a tool may have answered while the model still spoke."""
-    told: list[Event] = []
+    ordered: list[Event] = []
     message, end = "", 0
     for event in events:
         if isinstance(event, Response | Thinking | ToolCall):
             if not event.api_id or event.api_id != message:
-                message, end = event.api_id, len(told)
-            told.insert(end, event)
+                message, end = event.api_id, len(ordered)
+            ordered.insert(end, event)
             end += 1
             continue
         if isinstance(event, Prompt) and not event.origin.startswith(ATTACHED):
             message = ""
-        told.append(event)
-    return told
+        ordered.append(event)
+    return ordered
 
 
 def _events_at(reader: RecordReader, data: bytes, node: Node) -> Iterator[Event]:

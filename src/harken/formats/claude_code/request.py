@@ -161,8 +161,8 @@ def _fold(result: Block, part: list[Block]) -> Block:
             last = last | {"text": f"{text}\n"}
         return result | {"content": [*others, *([last] if last else []), *part]}
     texts = [content] if isinstance(content, str) else []
-    told = [text.strip() for text in (*texts, *(block["text"] for block in part))]
-    return result | {"content": "\n\n".join(filter(None, told))}
+    parts = [text.strip() for text in (*texts, *(block["text"] for block in part))]
+    return result | {"content": "\n\n".join(filter(None, parts))}
 
 
 def _pair(sent: list[RequestTurn]) -> list[RequestTurn]:

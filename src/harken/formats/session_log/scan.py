@@ -190,13 +190,13 @@ class LogScanner:
         rather than one that does not, one that has made no other agent rather than one that has, and the first of
         those."""
         cause, name, attributes = line.get("cause"), line.get("name"), line.get("attributes")
-        told = as_id(attributes.get("call_id")) if isinstance(attributes, dict) else None
+        named = as_id(attributes.get("call_id")) if isinstance(attributes, dict) else None
         messages = [as_id(item) or "" for item in (cause if isinstance(cause, list) else [cause])]
         places = [(message, at) for message in messages for at in range(len(self._made.get(message, ())))]
         return min(
             places,
             key=lambda place: (
-                as_id((call := self._made[place[0]][place[1]]).get("id")) != told,
+                as_id((call := self._made[place[0]][place[1]]).get("id")) != named,
                 _argument(call, "name") != name,
                 place in self._given,
             ),

@@ -173,8 +173,8 @@ class CommitContract:
         again = grow(store, 3, parent=fork[1].id, start=200)
         path = [*again[::-1], *fork[1::-1], *chain[9::-1]]
         assert path == store.chain(again[-1].id)
-        assert [c.id for c in path] == [link.id for link in store.walk(again[-1].id)]
-        assert [c.artifact for c in path] == [link.artifact for link in store.walk(again[-1].id)]
+        assert [c.id for c in path] == [step.id for step in store.walk(again[-1].id)]
+        assert [c.artifact for c in path] == [step.artifact for step in store.walk(again[-1].id)]
         for limit in (1, 4, 6, 15, 99):
             assert path[:limit] == store.chain(again[-1].id, limit=limit)
             assert limit >= len(store.walk(again[-1].id, limit=limit))

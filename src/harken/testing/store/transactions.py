@@ -165,7 +165,7 @@ class TransactionContract:
             with contextlib.suppress(Closed):
                 while True:
                     try:
-                        list(store.get_many([link.artifact for link in store.walk(chain[-1].id)]))
+                        list(store.get_many([step.artifact for step in store.walk(chain[-1].id)]))
                     except Closed:
                         raise
                     except Exception as problem:
