@@ -34,9 +34,7 @@ def _key(domain: str) -> bytes:
 
 
 _CHUNK = _key("bureau.artifact.chunk")
-_CONTAINER = _key("bureau.artifact.container")
 _FILE = _key("bureau.artifact.file")
-_TAG_NAME = _key("bureau.artifact.tag.name")
 _FRAME = _key("harken.store.frame")
 _SEAL = _key("harken.commit.seal")
 _ROW = _key("harken.store.row")
@@ -49,28 +47,9 @@ def chunk_hash(content: bytes) -> bytes:
     return blake3(content, key=_CHUNK).digest()
 
 
-def merkle_root(leaves: Iterable[bytes]) -> bytes:
-    """Pairs are hashed together level by level; the odd one out is promoted as it is."""
-    level = list(leaves)
-    while len(level) > 1:
-        pairs = [chunk_hash(a + b) for a, b in zip(level[::2], level[1::2], strict=False)]
-        level = pairs + level[len(pairs) * 2 :]
-    return level[0]
-
-
-def file_hash(root: bytes) -> bytes:
-    """The name of a file whose chunks have this root."""
-    return blake3(root, key=_FILE).digest()
-
-
-def container_hash(root: bytes) -> bytes:
-    """The name of a container whose chunks have this root."""
-    return blake3(root, key=_CONTAINER).digest()
-
-
-def tag_name_hash(name: str) -> str:
-    """Where Bureau files a tag of this name."""
-    return blake3(name.encode(), key=_TAG_NAME).hexdigest()
+def file_hash(chunk: bytes) -> bytes:
+    """The name of a file that is the one chunk of this name."""
+    return blake3(chunk, key=_FILE).digest()
 
 
 class ArtifactHasher:

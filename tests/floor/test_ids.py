@@ -14,26 +14,8 @@ class TestArtifacts:
 
         assert "15950987560f3d32e0edba3a69f1c5d22ddb5fd75c0e4a48423d6525c78e38d1" == chunk.hex()
         assert "c72ca8c64b432c58579280a7aaa22ed6dddcb8d183b0c491e5305a067d3ad305" == ids.artifact_id(content)
-        assert "f54d93c8f60a20d4004f4929f7609a0b606622c83924b34f935d16ec2199b0be" == ids.container_hash(chunk).hex()
         assert "art-c72ca8c64b43" == ids.artifact_ref(ids.artifact_id(content))
         assert "art-a6aed5ec95b8" == ids.artifact_ref(ids.artifact_id(b"test"))
-
-    def test_three_chunks_make_bureaus_tree(self) -> None:
-        chunks = [
-            b"first chunk of a larger file",
-            b"second chunk with different content",
-            b"third and final chunk",
-        ]
-        root = ids.merkle_root(ids.chunk_hash(chunk) for chunk in chunks)
-
-        assert "7ea2bb82b674fafaeeb9e0bd5860352ee53506ede6cc3a18fd1f748e70eb7944" == root.hex()
-        assert "7a6f45581d058dea5ab3f4e9623c37946a7c8406b87018ff9507e55d861272a7" == ids.file_hash(root).hex()
-        assert "61c0cd60b5781c3c3238106bd34cc39f3b4aee62adad9beec3e317f30e23c89d" == ids.container_hash(root).hex()
-
-    def test_a_tag_is_filed_where_bureau_files_it(self) -> None:
-        expected = "a51411f009df5c25b0b61a32b963b76a0ec6e19a6bec86a7afd2e640ae4d41e7"
-
-        assert expected == ids.tag_name_hash("ctx/ctx-a1b2c3d4")
 
     def test_content_in_parts_has_the_name_of_the_whole(self) -> None:
         hasher = ids.ArtifactHasher()

@@ -279,9 +279,9 @@ _ABOUT_THE_MODEL = frozenset({"metric", "error"})
 class Window:
     """What the log holds since a tool call began, in its order: the memory of a tool that a crash has stopped.
 
-    Calls run one after the other, so everything behind the message with the call, and behind the last result for it,
-    belongs to the call that is still open. `task` and `discuss` look up each of their steps here before they take it;
-    for a call that has only just begun the window is empty and nothing is read.
+    Calls run one after the other, so what the call that is still open has done stands behind its message, and behind
+    the last result for it; what others asked for meanwhile stands there too. `task` and `discuss` look up each of their
+    steps here before they take it; for a call that has only just begun the window is empty and nothing is read.
     """
 
     def __init__(self, events: Iterable[Entry] = ()) -> None:

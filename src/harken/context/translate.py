@@ -97,13 +97,18 @@ def _native(pieces: Sequence[Piece], target: Format) -> Translation:
 def _direct(piece: Piece, target: Format) -> Translation:
     """What a runtime makes of its own records, in that runtime's words; no other way says as much."""
     written = piece.format.direct[target.name](piece.data) if piece.format else Written(data=b"")
+    return _made(target, written, piece.events())
+
+
+def _made(target: Format, written: Written, events: Iterable[Event], lost: Iterable[Loss] = ()) -> Translation:
+    """What was written in the target's format from events; `lost` is what was left out before."""
     return Translation(
         data=written.data,
         format=target.name,
         tier="2s",
-        losses=written.losses,
+        losses=(*lost, *written.losses),
         description=target.description,
-        events=tuple(piece.events()),
+        events=tuple(events),
     )
 
 
@@ -118,14 +123,7 @@ def _adopted(pieces: Sequence[Piece], target: Format, write: EventWriter) -> Tra
         kept += heard
         lost += left
     written = write([_as_prompt(event) if isinstance(event, System) else event for event in kept])
-    return Translation(
-        data=written.data,
-        format=target.name,
-        tier="2s",
-        losses=(*merge(lost), *written.losses),
-        description=target.description,
-        events=tuple(kept),
-    )
+    return _made(target, written, kept, merge(lost))
 
 
 def _structural(pieces: Sequence[Piece], target: Format) -> Translation:
@@ -143,14 +141,7 @@ def _structural(pieces: Sequence[Piece], target: Format) -> Translation:
         )
     else:
         written = target.write(events)
-    return Translation(
-        data=written.data,
-        format=target.name,
-        tier="2s",
-        losses=written.losses,
-        description=target.description,
-        events=tuple(events),
-    )
+    return _made(target, written, events)
 
 
 def raw(pieces: Sequence[Piece], *, wanted: str = "") -> Translation:
