@@ -17,20 +17,21 @@ from harken.store.opening import locate
 from harken.testing.store import grow
 from support.stores import busy_store
 
-NEXT_STEP = (3, "a table more", "CREATE TABLE more (x INTEGER);\nCREATE INDEX more_by_x ON more (x);\n")
+NEWEST = sql.STEPS[-1][0]
+NEXT_STEP = (NEWEST + 1, "a table more", "CREATE TABLE more (x INTEGER);\nCREATE INDEX more_by_x ON more (x);\n")
 
 
 def test_an_older_store_is_upgraded_in_one_transaction(path, store):
     tip = busy_store(store)
     store.close()
-    broken = (*sql.STEPS, NEXT_STEP, (4, "does not work", "CREATE TABLE half (x);\nCREATE NONSENSE;\n"))
+    broken = (*sql.STEPS, NEXT_STEP, (NEWEST + 2, "does not work", "CREATE TABLE half (x);\nCREATE NONSENSE;\n"))
     with pytest.raises(HarkenError):
         SqliteStore(path, steps=broken)
     with contextlib.closing(sqlite3.connect(path)) as raw:
-        assert [(2,)] == raw.execute("SELECT version FROM migrations").fetchall()
+        assert [(NEWEST,)] == raw.execute("SELECT version FROM migrations").fetchall()
         assert [] == raw.execute("SELECT name FROM sqlite_schema WHERE name IN ('more', 'half')").fetchall()
     with contextlib.closing(SqliteStore(path, steps=(*sql.STEPS, NEXT_STEP))) as newer:
-        assert [(2,), (3,)] == newer.db.all("SELECT version FROM migrations")
+        assert [(NEWEST,), (NEWEST + 1,)] == newer.db.all("SELECT version FROM migrations")
         assert tip == newer.get_commit(tip.id)
 
 

@@ -73,6 +73,8 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The thread it is part of."""
     cost_usd_micros: int | None
     """What it cost, sub-agents of its process included, in millionths of a dollar, where anybody said."""
+    lost: bool
+    """Whether a repair found only a part of it, and no import has brought back the rest; `messages` counts all."""
 
 
 def _check_runtime(name: str, rows: Iterable[SessionRow]) -> None:
@@ -126,6 +128,7 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
             ticket_id=row.ticket_id or None,
             thread_id=row.thread_id or None,
             cost_usd_micros=row.cost_usd_micros,
+            lost=row.lost,
         )
     if problem is not None:
         raise problem

@@ -122,7 +122,8 @@ def _narrow(row: SessionAnswer, short: dict[str, str]) -> list[str]:
 
 
 def _origin(row: SessionAnswer) -> str:
-    return f" (continues {(row.continues or row.continues_at)[:SHORT_ID]})" if row.continues_at else ""
+    lost = " (lost in part)" if row.lost else ""
+    return lost + (f" (continues {(row.continues or row.continues_at)[:SHORT_ID]})" if row.continues_at else "")
 
 
 def _minute(time: str | None) -> str:

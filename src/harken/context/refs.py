@@ -6,6 +6,7 @@ least four characters; an exact id may be shorter.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Sequence
@@ -96,6 +97,18 @@ def get_session(store: Store, text: str) -> SessionRow:
     raise NotFound(f"there is no session {text!r}", hint=TOO_SHORT if _is_short_beginning(store, text) else hint)
 
 
+def whole_session(store: Store, row: SessionRow) -> SessionRow:
+    """The session, if all of it is there: what a repair left of one is no answer to a question about the session.
+    Whoever wants that names its commit."""
+    if not row.lost:
+        return row
+    hint = "`harken import` brings back what its file still has"
+    with contextlib.suppress(HarkenError):  # the beginning may be what is lost
+        store.walk(row.stand)
+        hint += f"; `harken materialize {store.get_commit(row.stand).short}` gives what is left before the lost part"
+    raise Corrupt(f"session {row.session} is lost in part: a repair did not find all of its commits", hint=hint)
+
+
 def _session_at(store: Store, text: str) -> SessionRow | None:
     """The session of the commit that a REF names; None where it names none."""
     name = store.find_name(text) if text else None
@@ -175,7 +188,7 @@ def _main_agent(store: Store, row: SessionRow) -> str:
 
 def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
     if (row := _session(store, ref, exact=exact)) is not None and row.tip:
-        return _tip(store, row, row.stand)
+        return _tip(store, whole_session(store, row), row.stand)
     if found := _older(store, ref, exact=exact):
         return _by_number(store, *found)
     if (made := _created(store, ref, exact=exact)) is not None:
@@ -194,7 +207,7 @@ def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
 def _created(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
     """The first commit of the session in `SESSION#created`, as the views call the making of its agent."""
     row = _session(store, ref.removesuffix(CREATED), exact=exact) if ref.endswith(CREATED) else None
-    return store.get_commit(store.walk(row.stand)[-1].id) if row is not None and row.tip else None
+    return store.get_commit(store.walk(whole_session(store, row).stand)[-1].id) if row is not None and row.tip else None
 
 
 def _older(store: Store, ref: str, *, exact: bool) -> tuple[SessionRow, int] | None:
@@ -215,7 +228,7 @@ def _tip(store: Store, row: SessionRow, commit: str) -> Commit:
 
 def _by_number(store: Store, row: SessionRow, number: int) -> Commit:
     """An older tip; 0 is where the session stands."""
-    tips = [row.stand, *row.older]
+    tips = [whole_session(store, row).stand, *row.older]
     if number >= len(tips) or not tips[number]:
         has = f"{row.session}~{len(tips) - 1} is its oldest" if len(tips) > 1 else "it has one tip only"
         raise NotFound(f"session {row.session} has no older tip {number}", hint=has)
@@ -226,10 +239,11 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
     """The commit that holds the message, in one of the session's own chains or in one of its agents'."""
     if not message:
         raise BadRequest(f"{row.session}@ wants the id of a message", hint=f"like {row.session}@MESSAGE")
+    whole_session(store, row)
     if walk.place_in(message) is not None:
         # Every chain has places of its own: this is one in the chain that was named.
         return _in_chain(store, row.session, row.stand, message)
-    for tip in [row.stand, *(other.stand for other in agents_below(store, row)), *row.older]:
+    for tip in [row.stand, *(whole_session(store, other).stand for other in agents_below(store, row)), *row.older]:
         if tip and (found := message_commit(store, tip, message)):
             return store.get_commit(found.id)
     if (made := _created(store, message)) is not None:
@@ -243,7 +257,7 @@ def _by_message(store: Store, row: SessionRow, message: str) -> Commit:
             return store.get_commit(found.id)
     # A stream of several chains calls a record after its place in the chain of a session.
     if session and place.isdecimal() and (other := find_session(store, session)) is not None and other.tip:
-        return _in_chain(store, session, other.stand, at + place)
+        return _in_chain(store, session, whole_session(store, other).stand, at + place)
     raise NotFound(
         f"session {row.session} holds no message {message!r}",
         hint=f"`harken view dialog {row.session}` shows its messages",

@@ -27,7 +27,7 @@ from harken.store.base import SessionRow, Store
 
 from .lineage import agent_name, agents_below, handed_down
 from .materialize import Materialized, everything, materialize
-from .refs import CREATED
+from .refs import CREATED, whole_session
 from .walk import ROOT, named
 
 _Calls = Mapping[str, tuple[str, ToolCall]]
@@ -36,10 +36,10 @@ _Calls = Mapping[str, tuple[str, ToolCall]]
 
 def session_events(store: Store, row: SessionRow) -> list[Event]:
     """Everything the session's agents said, heard and did."""
-    whole = everything(store, store.get_commit(row.stand))
-    if whole.format == FORMAT.name:
-        return _all_named(whole)
-    own = [*_handed_down(store, row), *_all_named(whole)]
+    main = everything(store, store.get_commit(whole_session(store, row).stand))
+    if main.format == FORMAT.name:
+        return _all_named(main)
+    own = [*_handed_down(store, row), *_all_named(main)]
     below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
     elsewhere = {each.agent for each in below if each.agent}
     streams = {row.session: _events(own, row, elsewhere - {row.agent})}
@@ -73,14 +73,14 @@ def session_events(store: Store, row: SessionRow) -> list[Event]:
 
 def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
     """Everything the session's own chain holds, verbatim, where it is in that format alone."""
-    whole = everything(store, store.get_commit(row.stand))
-    if whole.format != format or whole.tier != "1":
+    own = everything(store, store.get_commit(whole_session(store, row).stand))
+    if own.format != format or own.tier != "1":
         return None
-    return whole.bytes if whole.artifact else materialize(store, store.get_commit(row.stand), stop=ROOT).bytes
+    return own.bytes if own.artifact else materialize(store, store.get_commit(row.stand), stop=ROOT).bytes
 
 
 def _read(store: Store, row: SessionRow) -> list[Event]:
-    return _all_named(everything(store, store.get_commit(row.stand)))
+    return _all_named(everything(store, store.get_commit(whole_session(store, row).stand)))
 
 
 def _handed_down(store: Store, row: SessionRow) -> list[Event]:
@@ -93,10 +93,10 @@ def _handed_down(store: Store, row: SessionRow) -> list[Event]:
     return found
 
 
-def _all_named(whole: Materialized) -> list[Event]:
+def _all_named(made: Materialized) -> list[Event]:
     """What a whole chain says; it begins at its own beginning, so that places need no change."""
-    format = formats.get(whole.format)
-    return named(format, format.read(whole.bytes), 0)
+    format = formats.get(made.format)
+    return named(format, format.read(made.bytes), 0)
 
 
 def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> list[Event]:

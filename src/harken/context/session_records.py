@@ -30,6 +30,7 @@ from harken.store.base import SessionRow, Store
 
 from .materialize import everything
 from .names import REMEMBERED, RESUMED_BRANCH, Remembered
+from .refs import whole_session
 
 NATIVE = "1"
 """The tier of a resume in the same runtime, whose records keep their names."""
@@ -73,7 +74,7 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
     # The names that a translation made up are nobody's but its copies', which carry over the same.
     made_up = remembered is not None and remembered.tier != NATIVE
     makers = _Makers(store, row, above | {row.session}, written=remembered is not None)
-    for tip in dict.fromkeys((row.stand, *row.older)):
+    for tip in dict.fromkeys((whole_session(store, row).stand, *row.older)):
         version = _Version(store, row, tip)
         makers.begin()
         records: dict[str, list[Event]] = {}

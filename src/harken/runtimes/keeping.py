@@ -224,7 +224,8 @@ class PartKeeper:
         changed = memory.row_of(row, {**sources, item.path: item.now})
         if part.last:
             recorded = self._store.find_name(LIVE_BRANCH + row.session) is not None
-            changed = msgspec.structs.replace(changed, live="")
+            # The file holds all of it again, whatever a repair did not find.
+            changed = msgspec.structs.replace(changed, live="", lost=False)
             changed = with_live_rest(self._store, writer, row, changed) if recorded and changed.tip else changed
         item.row = rows[item.name] = writer.save_session(changed, expect=row.version)
         return True

@@ -24,8 +24,7 @@ from .db import FSCK, Row, all_checked, checked
 from .values import Commit, SessionRow, WalkStep, text, untext
 
 T = TypeVar("T")
-_KEPT = 200_000
-_SESSIONS_KEPT = 64
+_KEPT, _SESSIONS_KEPT = 200_000, 64
 _STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
 _ASKED = 400  # names in one query
 # fmt: off
@@ -120,6 +119,7 @@ def session_of(row: Row, names: Names, older: tuple[str, ...]) -> SessionRow:
         messages=row[18],
         cost_usd_micros=row[19],
         state=row[20],
+        lost=row[21] == 1,
     )
 
 

@@ -180,13 +180,13 @@ class Settler:
                 self.lost.append(f"session {name}: its row; commits of it may still be there")
 
     def _sessions(self) -> None:
-        whole = _Whole(self._store, self._evicted)
+        whole, standing = _Whole(self._store, self._evicted), _Whole(self._store, set())
         for raw in self._db.all(sql.SESSIONS):
             row = raw[:-1]
             older = [number for number in map(int, row[6].split()) if whole.is_there(number)]
             ends = [self._newest(whole, number) for number in row[4:6]]
-            sound = all(whole(number) for number in ends if number is not None)
-            if (ends, older) == (list(row[4:6]), list(map(int, row[6].split()))) and sound:
+            same = (ends, older) == (list(row[4:6]), list(map(int, row[6].split())))
+            if same and all(map(whole, ends)):
                 continue
             name = row[1] if isinstance(row[1], str) else repr(row[1])
             if row[4] is not None and ends[0] is None:
@@ -195,7 +195,9 @@ class Settler:
                 self.lost.append(f"session {name}: all of it")
                 continue
             self.lost.append(f"session {name}: in part; `harken import` brings back what its file still has")
-            kept = (*row[:4], *ends, " ".join(map(str, older)), *row[7:20], b"")
+            # Where only bytes are lost, whoever asks for them is told, and the chain can be looked at.
+            lost = not (same and all(map(standing, ends)))
+            kept = (*row[:4], *ends, " ".join(map(str, older)), *row[7:20], b"", int(lost or row[21]))
             if kept != row:
                 self._quarantine("sessions", row[0], "some of its commits are lost")
                 kept = (*kept[:2], row[2] + 1, *kept[3:])

@@ -51,7 +51,7 @@ CREATE TABLE sessions (n INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE, vers
   parent TEXT NOT NULL, agent TEXT NOT NULL, title TEXT NOT NULL, source TEXT NOT NULL, template TEXT NOT NULL,
   principal TEXT NOT NULL, machine TEXT NOT NULL, ticket_id TEXT NOT NULL, thread_id TEXT NOT NULL,
   started INTEGER, ended INTEGER, messages INTEGER NOT NULL, cost_usd_micros INTEGER, state BLOB NOT NULL,
-  sum BLOB NOT NULL);
+  lost INTEGER NOT NULL, sum BLOB NOT NULL);
 CREATE INDEX sessions_by_source ON sessions (source);
 CREATE INDEX sessions_by_parent ON sessions (parent) WHERE parent <> '';
 CREATE TABLE changes (n INTEGER PRIMARY KEY, count INTEGER NOT NULL, what BLOB NOT NULL, sum BLOB NOT NULL);
@@ -65,9 +65,9 @@ LOST = b"lost"
 PUT_BACK = "to put a backup in its place, remove the files -wal and -shm beside it first"
 """SQLite would write what an old log holds into the new file."""
 
-STEPS: tuple[tuple[int, str, str], ...] = ((2, "the first schema", SCHEMA),)
-"""Version, what the step does, and its SQL. The list only grows; a step, once released, never changes. Version 1 was
-never released: a store of that version is refused."""
+STEPS: tuple[tuple[int, str, str], ...] = ((3, "the first schema", SCHEMA),)
+"""Version, what the step does, and its SQL. The list only grows; a step, once released, never changes. Versions 1 and 2
+were never released: a store of one of them is refused."""
 
 # These two count only before anything is written, and journal_mode writes.
 NEW_FILE = ("PRAGMA page_size = 4096", "PRAGMA auto_vacuum = INCREMENTAL")
@@ -226,7 +226,7 @@ MOVES = (
 ADD_MOVE = "INSERT INTO moves (n, name, kind, before, after, time, who, why, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 SESSION_COLUMNS = (
     "n, session, version, runtime, tip, live, older, parent, agent, title, source, template, principal, machine, "
-    "ticket_id, thread_id, started, ended, messages, cost_usd_micros, state, sum"
+    "ticket_id, thread_id, started, ended, messages, cost_usd_micros, state, lost, sum"
 )
 SESSIONS = f"SELECT {SESSION_COLUMNS} FROM sessions"
 SESSION = f"{SESSIONS} WHERE session = ?"
@@ -237,7 +237,7 @@ SESSIONS_BELOW = f"{SESSIONS} WHERE parent = ? AND parent <> ''"
 SESSIONS_NUMBERED = f"{SESSIONS} WHERE n IN (SELECT value FROM json_each(?))"
 SAVE_SESSION = (
     f"INSERT OR REPLACE INTO sessions ({SESSION_COLUMNS}) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 _KEPT_COLUMNS = ("n", "session", "parent", "source")

@@ -346,7 +346,7 @@ class SqliteWriter(SqliteEvictor):
         kept = (
             *(number, session, version + 1, text(row.runtime), *ends, older),
             *_texts(_session_words(row)),
-            *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state),
+            *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state, int(row.lost)),
         )
         total = ids.row_sum("sessions", kept)
         if known and (known[7], known[10]) == (kept[7], kept[10]):

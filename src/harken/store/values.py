@@ -145,8 +145,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     tip: str = ""
     """The full name of its newest commit."""
     live: str = ""
-    """The full name of a commit above `tip` that holds what only a live recording has; the session stands there as
-    long as this is set."""
+    """The full name of a commit above `tip` with what only a live recording has; while it is set, it stands there."""
     older: tuple[str, ...] = ()
     """The full names of older tips, the newest first: `SESSION~1`, `SESSION~2`, …"""
     parent: str = ""
@@ -168,6 +167,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """What it cost; None where nobody knows."""
     state: bytes = b""
     """What the importer needs to go on where it stopped; opaque here (JSON text)."""
+    lost: bool = False
+    """Whether a repair found only a part of it, and no import has brought back the rest."""
 
     @property
     def stand(self) -> str:
@@ -197,7 +198,7 @@ FULL = ids.COMMIT_FULL
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _STRENGTH = {"ephemeral": 0, "default": 1, "replicate": 2, "pin": 3}
 _draft_texts = attrgetter(*(name for name, kind in Draft.__annotations__.items() if kind == "str"))
-_SESSION_KINDS = {"str": str, "int": int, "bytes": bytes, "tuple[str, ...]": tuple}
+_SESSION_KINDS = {"str": str, "int": int, "bool": bool, "bytes": bytes, "tuple[str, ...]": tuple}
 _session_values = attrgetter(*(name for name, kind in SessionRow.__annotations__.items() if kind in _SESSION_KINDS))
 _SESSION_TYPES = tuple(_SESSION_KINDS[kind] for kind in SessionRow.__annotations__.values() if kind in _SESSION_KINDS)
 

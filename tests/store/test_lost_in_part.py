@@ -1,0 +1,174 @@
+"""#14, #15: a repair that finds only a part of a session says so wherever the session is asked for, and an import of
+its file makes it whole again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+
+import pytest
+
+from harken.cli import main
+from harken.store import fsck, open_store
+from support.claude_lines import assistant, dump, user
+
+SESSION = "11111111-1111-4111-8111-111111111111"
+AGENT = "a1b2c3d"
+TURNS = 7
+DOORS = [
+    "log {}",
+    "show {}",
+    "materialize {}",
+    "materialize {}~0",
+    "materialize {}@u0",
+    "resume {} --in claude-code --home {home}",
+    "resume {} --in codex --home {home}",
+    "stats {}",
+    "stats",
+    "agents {}",
+    "view dialog {}",
+    "view tree {}",
+    "view timeline {}",
+]
+
+
+def lines(session=SESSION, **more):
+    said = []
+    for n in range(TURNS):
+        said.append(user(f"u{n}", f"a{n - 1}" if n else None, f"question {n}", 10 * n, sessionId=session, **more))
+        said.append(assistant(f"a{n}", f"u{n}", f"answer {n}", f"m{n}", 10 * n + 5, sessionId=session, **more))
+    return said
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A session of Claude Code with a sub-agent, whose file lies beside it."""
+    folder = tmp_path / "claude" / "projects" / "-home"
+    below = folder / SESSION / "subagents"
+    below.mkdir(parents=True)
+    (below / f"agent-{AGENT}.jsonl").write_bytes(dump(*lines(agentId=AGENT, isSidechain=True)))
+    path = folder / f"{SESSION}.jsonl"
+    path.write_bytes(dump(*lines()))
+    return path
+
+
+@pytest.fixture
+def run(tmp_path, source, capfd):
+    """A command on the store into which the session was imported."""
+
+    def command(words):
+        given = words.format(SESSION, home=tmp_path / "other").split()
+        with pytest.raises(SystemExit) as end:
+            main(["--store", str(tmp_path / "store.db"), *given])
+        out, err = capfd.readouterr()
+        return end.value.code or 0, out, err
+
+    assert 0 == command(f"import {source.parent}")[0]
+    return command
+
+
+def lose(path, session, *places):
+    """Damage the commits of a session's chain at these places, and repair the store; what the repair says."""
+    with contextlib.closing(open_store(path)) as store:
+        chain = store.chain(store.find_session(session).tip)[::-1]
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for commit in (chain[place] for place in places):
+            connection.execute(
+                "UPDATE commits SET seal = zeroblob(32), sum = zeroblob(8) WHERE id = ?", (bytes.fromhex(commit.id),)
+            )
+        connection.commit()
+    with contextlib.closing(open_store(path)) as store:
+        report = fsck(store, repair=True)
+        assert report.ok
+        return [found.why for found in report.findings]
+
+
+def sessions_in(answer):
+    return {row["session"]: row for row in map(json.loads, answer[1].splitlines())}
+
+
+@pytest.mark.parametrize("words", DOORS)
+@pytest.mark.parametrize("how", ["", " --json"])
+def test_nobody_gets_a_part_of_a_session_as_the_whole(run, tmp_path, words, how):
+    if how and words.startswith("materialize"):
+        how += f" -o {tmp_path / 'out'}"
+    whole = run(words + how)
+    assert 0 == whole[0], whole
+    (tmp_path / "out").unlink(missing_ok=True)
+
+    lose(tmp_path / "store.db", SESSION, -2, -1)
+
+    code, out, err = run(words + how)
+    assert (9, True, True) == (code, "lost" in err, "harken import" in err), err
+    assert "question" not in out
+    assert SESSION in err
+
+
+@pytest.mark.parametrize("words", ["stats {}", "stats", "agents {}", "view dialog {}", "materialize {}/" + AGENT])
+def test_a_sub_agent_that_is_lost_in_part_is_no_whole_either(run, tmp_path, words):
+    lose(tmp_path / "store.db", f"{SESSION}/{AGENT}", -1)
+
+    code, _, err = run(words)
+
+    assert (9, True) == (code, f"{SESSION}/{AGENT}" in err)
+
+
+def test_what_does_not_need_the_lost_part_is_answered(run, tmp_path):
+    before = run("materialize {}")
+    lose(tmp_path / "store.db", f"{SESSION}/{AGENT}", -1)
+
+    assert before == run("materialize {}")
+    assert 0 == run("log {}")[0]
+
+
+@pytest.mark.parametrize("how", ["", " --json"])
+def test_stats_tell_of_the_other_sessions(run, tmp_path, source, how):
+    other = SESSION.replace("1", "2")
+    source.with_name(f"{other}.jsonl").write_bytes(dump(*lines(session=other)))
+    run(f"import {source.parent}")
+    lose(tmp_path / "store.db", SESSION, -1)
+
+    code, out, err = run(f"stats{how}")
+
+    assert (9, True, True) == (code, other in out, SESSION in err)
+    assert 0 == run(f"stats {other}{how}")[0]
+
+
+def test_the_list_of_sessions_says_which_is_lost_in_part(run, tmp_path):
+    assert {False} == {row["lost"] for row in sessions_in(run("sessions --json")).values()}
+    lose(tmp_path / "store.db", SESSION, -1)
+
+    code, out, _ = run("sessions")
+
+    assert 0 == code
+    assert [True, False] == ["lost in part" in line for line in out.splitlines()]
+    rows = sessions_in(run("sessions --json"))
+    assert {SESSION: True, f"{SESSION}/{AGENT}": False} == {name: row["lost"] for name, row in rows.items()}
+
+
+def test_what_is_left_can_be_had_by_the_name_of_its_commit(run, tmp_path):
+    lose(tmp_path / "store.db", SESSION, -1)
+    (row,) = [row for name, row in sessions_in(run("sessions --json")).items() if name == SESSION]
+
+    assert row["tip"] in run("materialize {}")[2]
+    code, out, _ = run(f"materialize {row['tip']}")
+
+    assert (0, True, False) == (code, "answer 0" in out, f"answer {TURNS - 1}" in out)
+
+
+@pytest.mark.parametrize("places", [(-1,), (-3, -2, -1), (0,), (3,), (3, 4), (0, 3, 4, 7)])
+def test_an_import_of_the_file_makes_it_whole_again(run, tmp_path, source, places):
+    before = run("materialize {} --stop root")
+    log = run("log {} --json")
+    lose(tmp_path / "store.db", SESSION, *places)
+    assert 9 == run("materialize {}")[0]
+
+    assert 0 == run(f"import {source.parent}")[0]
+
+    assert before == run("materialize {} --stop root")
+    assert log == run("log {} --json")
+    assert {False} == {row["lost"] for row in sessions_in(run("sessions --json")).values()}
+    assert 0 == run("fsck --read-data")[0]
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        assert [] == [found for found in fsck(store).findings if found.severity == "lost"]
