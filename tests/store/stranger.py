@@ -163,7 +163,7 @@ class Reader:
     # -- commits ---------------------------------------------------------------------------------------------------
 
     def parent(self, n, parent):
-        return n - 1 if n & 0xFFFFFFFF else parent
+        return n - 1 if parent is None and n & 0xFFFFFFFF else parent
 
     def name(self, n):
         if n is None:
@@ -246,6 +246,8 @@ class Reader:
             for row, parent in rows.fetchall():
                 walked.append(self.name(row))
                 n = parent
+                if parent is not None:
+                    break
         return walked
 
     def names(self):

@@ -10,6 +10,7 @@ import sqlite3
 import pytest
 
 from harken.cli import main
+from harken.errors import Corrupt
 from harken.store import fsck, open_store
 from support.claude_lines import assistant, dump, user
 
@@ -157,7 +158,9 @@ def test_what_is_left_can_be_had_by_the_name_of_its_commit(run, tmp_path):
     assert (0, True, False) == (code, "answer 0" in out, f"answer {TURNS - 1}" in out)
 
 
-@pytest.mark.parametrize("places", [(-1,), (-3, -2, -1), (0,), (3,), (3, 4), (0, 3, 4, 7)])
+@pytest.mark.parametrize(
+    "places", [(-1,), (-3, -2, -1), (0,), (0, 1), (0, 1, 2), (0, 1, 2, -1), (3,), (3, 4), (0, 3, 4, 7)]
+)
 def test_an_import_of_the_file_makes_it_whole_again(run, tmp_path, source, places):
     before = run("materialize {} --stop root")
     log = run("log {} --json")
@@ -172,3 +175,19 @@ def test_an_import_of_the_file_makes_it_whole_again(run, tmp_path, source, place
     assert 0 == run("fsck --read-data")[0]
     with contextlib.closing(open_store(tmp_path / "store.db")) as store:
         assert [] == [found for found in fsck(store).findings if found.severity == "lost"]
+
+
+def test_all_commits_but_the_newest_are_brought_back(run, tmp_path, source):
+    before = run("materialize {} --stop root")
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        length = len(store.chain(store.find_session(SESSION).tip))
+        tip = store.find_session(SESSION).tip
+    lose(tmp_path / "store.db", SESSION, *range(length - 1))
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store, pytest.raises(Corrupt, match="lost"):
+        store.chain(tip)
+
+    run(f"import {source.parent}")
+
+    assert before == run("materialize {} --stop root")
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        assert length == len(store.chain(tip))

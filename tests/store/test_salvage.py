@@ -253,6 +253,32 @@ def test_a_lost_commit_leaves_its_place_to_nobody_else(path):
         assert fsck(store, read_data=True).ok
 
 
+def test_a_place_is_filled_though_another_commit_has_come_to_stand_before_it(path):
+    """#14: two commits in a row are lost, and somebody goes on from the one below them before they are back."""
+    with contextlib.closing(open_store(path)) as store:
+        chain = grow(store, 6, session_id="s")
+        lost = [store.get(chain[n].artifact) for n in (2, 3)]
+    for n in (2, 3):
+        damage(
+            path, "UPDATE commits SET seal = zeroblob(32), sum = zeroblob(8) WHERE id = ?", bytes.fromhex(chain[n].id)
+        )
+
+    with contextlib.closing(open_store(path)) as store:
+        assert fsck(store, repair=True).ok
+        with store.write() as writer:
+            other = writer.commit(draft_of(chain[2], writer.put(b"other")))
+        with store.write() as writer:
+            again = [writer.commit(draft_of(chain[n], writer.put(data))) for n, data in zip((2, 3), lost, strict=True)]
+
+        assert [chain[2].id, chain[3].id] == [commit.id for commit in again]
+        assert [commit.id for commit in reversed(chain)] == [commit.id for commit in store.chain(chain[-1].id)]
+        assert [other.id, chain[1].id, chain[0].id] == [commit.id for commit in store.chain(other.id)]
+        assert [chain[4].id] == [commit.id for commit in store.children(chain[3].id)]
+        assert [] == store.children(other.id)
+        assert {chain[2].id, other.id} == {commit.id for commit in store.children(chain[1].id)}
+        assert [] == [found for found in fsck(store, read_data=True).findings if found.severity != "note"]
+
+
 def draft_of(commit, artifact):
     fields = {name: getattr(commit, name) for name in Draft.__struct_fields__}
     return Draft(**(fields | {"artifact": artifact}))

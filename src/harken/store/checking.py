@@ -258,7 +258,7 @@ class Checker:
             above = parent_of(number, row[5])
             if ("commits", above) in self.lost or ("origins", row[8]) in self.lost:
                 continue  # said already; there is nothing to compare its name and its seal with
-            if (row[5] is not None and number & 0xFFFFFFFF) or above not in names:
+            if above not in names:
                 self.corrupt(
                     "commit", ids.commit_ref(names[number], row[4] or ids.COMMIT_SHORT), "its parent is not there"
                 )

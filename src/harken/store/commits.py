@@ -27,9 +27,7 @@ T = TypeVar("T")
 _KEPT, _SESSIONS_KEPT = 200_000, 64
 _STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
 _ASKED = 400  # names in one query
-# fmt: off
 SESSION_WORDS = ("parent", "agent", "title", "source", "template", "principal", "machine", "ticket_id", "thread_id")
-# fmt: on
 """Texts of a session's row, in the order of its columns."""
 Names = dict[int | None, str]
 """The full names of commits by their row numbers; None is no commit."""
@@ -48,8 +46,8 @@ def first_of_chain(number: int) -> int:
 
 
 def parent_of(number: int, fork: int | None) -> int | None:
-    """The row number of a commit's parent."""
-    return number - 1 if number & 0xFFFFFFFF else fork
+    """The row number of a commit's parent: what its row says, else the row before it in its chain."""
+    return number - 1 if fork is None and number & 0xFFFFFFFF else fork
 
 
 def steps_of(rows: Sequence[Row], origins: dict[int, Row]) -> list[WalkStep]:
@@ -321,11 +319,13 @@ class SqliteCommits(SqliteBlobs):
         while number is not None and left > 0:
             first = first_of_chain(number)
             rows = self.db.all(sql.CHAIN, (first, number, min(step, left)))
+            fork = next((at for at, row in enumerate(rows, 1) if row[5] is not None), None)
+            rows = rows[:fork]
             if [row[0] for row in rows] != list(range(number, number - len(rows), -1)) or not rows:
                 raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
             yield rows
             left -= len(rows)
-            if len(rows) < step and left > 0 and rows[-1][0] != first:
+            if fork is None and len(rows) < step and left > 0 and rows[-1][0] != first:
                 raise Corrupt(f"chain {number >> 32} has a hole", hint=FSCK)
             step = min(step * 8, _STEP * 8)
             # Whoever takes the rows has checked them by now.

@@ -20,18 +20,27 @@ if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
 
-def place_of(store: SqliteStore, behind: int | None, seal: str) -> int | None:
-    """Inside a transaction: the place that was kept for a commit with this seal, which is free from now on. `behind`
-    is the place after its parent; elsewhere it can only lie at the beginning of a chain."""
-    for (number,) in store.db.all(sql.LOST_COMMITS):
-        if number == behind or not number & 0xFFFFFFFF:
+class LostPlaces:
+    """The places that are still kept, in one transaction, and what stands on each."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._db = store.db
+        self._above: dict[int, list[tuple[Row, Row]]] = {}
+        """The commits that stand on each place, with their origins."""
+        for (number,) in store.db.all(sql.LOST_COMMITS):
             for row in store.db.all(sql.CHILDREN, (number + 1, number)):
                 with contextlib.suppress(Corrupt):
                     origin = store.interned_rows("origins", {checked("commits", row)[8]})[row[8]]
-                    if seal_above(row, origin, seal) == row[2].hex():
-                        store.db.do("DELETE FROM commits WHERE n = ?", (number,))
-                        return int(number)
-    return None
+                    self._above.setdefault(number, []).append((row, origin))
+
+    def take(self, seal: str) -> int | None:
+        """The place that was kept for a commit with this seal; it is free from now on."""
+        for number, above in self._above.items():
+            if any(seal_above(row, origin, seal) == row[2].hex() for row, origin in above):
+                self._db.do("DELETE FROM commits WHERE n = ?", (number,))
+                del self._above[number]
+                return number
+        return None
 
 
 def seal_above(row: Row, origin: Row, seal: str) -> str:

@@ -162,8 +162,8 @@ PRINCIPALS_AT = f"{_PRINCIPALS} WHERE n IN (SELECT value FROM json_each(?))"
 PRINCIPALS_CALLED = f"{_PRINCIPALS} WHERE principal = ?"
 ADD_PRINCIPAL = "INSERT INTO principals (n, principal, machine, sum) VALUES (?, ?, ?, ?)"
 
-# A commit's row number says where it lies: chain * 2**32 + place. Its parent is the row before it; only the first of
-# a chain says who its parent is. Its sum is over the artifact's name, not over our number for it.
+# A commit's row number says where it lies: chain * 2**32 + place. Its parent is the row before it, unless it says who
+# that is, as the first of a chain does. Its sum is over the artifact's name, not over our number for it.
 COMMIT_COLUMNS = (
     "c.n, c.id, c.seal, c.twin, c.digits, c.parent, a.id, c.time, c.origin, c.principal, c.messages, c.tokens, "
     "c.approximate, c.links, c.sum"
@@ -172,10 +172,11 @@ COMMITS = f"SELECT {COMMIT_COLUMNS} FROM commits c LEFT JOIN artifacts a ON a.n 
 COMMITS_AT = f"{COMMITS} WHERE c.n IN (SELECT value FROM json_each(?))"
 COMMITS_BETWEEN = f"{COMMITS} WHERE substr(c.id, 1, 8) >= ? AND substr(c.id, 1, 8) <= ? ORDER BY c.time DESC, c.n DESC"
 COMMITS_NEWEST = f"{COMMITS} WHERE c.sum IS NOT x'{LOST.hex()}' ORDER BY c.time DESC, c.n DESC LIMIT ?"
-# Whether there are commits between two names, and whether the row of a number is taken: what a new one has to know.
+# Whether there are commits between two names, whether the row of a number is taken, and whether a repair kept places
+# for commits that it did not find (their names are empty): what a new one has to know.
 COMMIT_ALIKE = (
     "SELECT EXISTS (SELECT 1 FROM commits WHERE substr(id, 1, 8) >= ? AND substr(id, 1, 8) <= ?), "
-    "EXISTS (SELECT 1 FROM commits WHERE n = ?)"
+    "EXISTS (SELECT 1 FROM commits WHERE n = ?), EXISTS (SELECT 1 FROM commits WHERE substr(id, 1, 8) IS NULL)"
 )
 COMMITS_CALLED = f"{COMMITS} WHERE substr(c.id, 1, 8) IN "
 ADD_COMMIT = (
@@ -194,7 +195,7 @@ CHAIN = (
     f"SELECT {COMMIT_COLUMNS}, a.frame, a.start, a.size FROM commits c LEFT JOIN artifacts a ON a.n = c.artifact "
     "WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC LIMIT ?"
 )
-CHILDREN = f"{COMMITS} WHERE c.n = ? OR c.parent = ? ORDER BY c.n"
+CHILDREN = f"{COMMITS} WHERE (c.n = ? AND c.parent IS NULL) OR c.parent = ? ORDER BY c.n"
 LATEST_COMMIT = "SELECT time, n FROM commits WHERE principal = ? AND time <= ? ORDER BY time DESC, n DESC LIMIT 1"
 LATEST_SIGHTING = (
     'SELECT n, "commit", principal, time, sum FROM sightings WHERE principal = ? AND time <= ? '

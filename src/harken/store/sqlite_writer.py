@@ -22,6 +22,7 @@ from .packed import PackedFrame
 from .values import Commit, Draft, SessionRow, text
 
 if TYPE_CHECKING:
+    from .lost import LostPlaces
     from .sqlite import SqliteStore
 
 _session_words = attrgetter(*SESSION_WORDS)
@@ -35,6 +36,7 @@ class SqliteWriter(SqliteEvictor):
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(store)
         self._placed: dict[str, int] = {}  # the numbers of artifacts that were put together with others
+        self._lost: LostPlaces | None = None
 
     # -- many at once, as an import has them -------------------------------------------------------------------
 
@@ -119,7 +121,7 @@ class SqliteWriter(SqliteEvictor):
 
     def _commit_new(self, drafts: list[Draft]) -> list[str]:
         """The names of the commits where all of them are new and told apart by as many digits as people see; none,
-        and nothing done, where one is not."""
+        and nothing done, where one is not, or may have a place that was kept for it."""
         parent = drafts[0].parent
         if len(parent) > values.FULL:
             return []
@@ -136,12 +138,10 @@ class SqliteWriter(SqliteEvictor):
             seals.append(seal)
             near += _near(parent)
         question = sql.ANY_NEAR.format(ranges=", ".join(["(?, ?)"] * len(names)))
-        if len({*near}) < len(near) or self._db.one(question, near) is not None:
+        if len({*near}) < len(near) or self._db.one(question, near) or self._db.one(sql.LOST_COMMITS):
             return []
         fork = None
         if behind is None or self._db.one(sql.TAKEN, (behind, behind + len(names) - 1)) is not None:
-            if self._db.one(sql.LOST_COMMITS) is not None:  # one of them may have a place that was kept for it
-                return []
             behind, fork = self._draw("chain") << 32, above[0] if above else None
         rows = [
             self._row(draft, name, seal, None, number, fork if number == behind else None)
@@ -172,7 +172,7 @@ class SqliteWriter(SqliteEvictor):
         name = values.commit_name(draft, created_at)
         seal = values.seal_of(draft, created_at, parent[1] if parent else "")
         behind = parent[0] + 1 if parent else None
-        alike, taken = self._db.inside(sql.COMMIT_ALIKE, (*_near(name), behind)).fetchone()
+        alike, taken, lost = self._db.inside(sql.COMMIT_ALIKE, (*_near(name), behind)).fetchone()
         full, digits = name, ids.COMMIT_SHORT
         if alike:
             self.note_rows()  # a sum is over the name of the artifact, whose row may not be there yet
@@ -183,11 +183,8 @@ class SqliteWriter(SqliteEvictor):
                     return self._seen(row[0], full_name(*row[1:4]), draft)
             full = name + seal if same_name else name
             digits = ids.digits_needed(full, [full_name(*row[1:4]) for row in others])
-        if behind is None or taken:  # the first of a new chain, unless its own place was kept for it
-            place, fork = self._lost_place(behind, seal) or self._draw("chain") << 32, parent[0] if parent else None
-            fork = None if place == behind else fork
-        else:
-            place, fork = behind, None
+        place = (self._lost_place(seal) if lost else None) or (None if taken else behind) or self._draw("chain") << 32
+        fork = None if place == behind or parent is None else parent[0]
         shown = digits if digits != ids.COMMIT_SHORT else None
         row = self._row(draft, full, seal, shown, place, fork)
         self._db.inside(sql.ADD_COMMIT, (*row[:6], artifact, *row[7:], ids.row_sum("commits", row)))
@@ -196,13 +193,12 @@ class SqliteWriter(SqliteEvictor):
         short = ids.commit_ref(full, digits)
         return values.to_commit(draft, id=full, seal=seal, short=short, created_at=created_at)
 
-    def _lost_place(self, behind: int | None, seal: str) -> int | None:
-        """The number that a repair kept for this commit, if there was one."""
-        if self._db.one(sql.LOST_COMMITS) is None:
-            return None
-        from .lost import place_of  # few ever need it
+    def _lost_place(self, seal: str) -> int | None:
+        """The number that a repair kept for this commit, if it did."""
+        from .lost import LostPlaces  # few ever need it
 
-        return place_of(self._store, behind, seal)
+        self._lost = self._lost or LostPlaces(self._store)
+        return self._lost.take(seal)
 
     def _parent(self, name: str) -> tuple[int, str] | None:
         if not name:
