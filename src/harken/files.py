@@ -68,6 +68,15 @@ def make_folder(path: Path) -> None:
         sync_folder(folder.parent)
 
 
+def sync_file(path: Path) -> None:
+    """Make sure that what a file holds is on the disk."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def sync_folder(path: Path) -> None:
     """Make sure that the names in a folder are on the disk."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -279,6 +279,33 @@ def test_a_place_is_filled_though_another_commit_has_come_to_stand_before_it(pat
         assert [] == [found for found in fsck(store, read_data=True).findings if found.severity != "note"]
 
 
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("sessions", "title = 'made up'"),
+        ("annotations", "value = 'made up'"),
+        ("names", "name = 'made up'"),
+        ("commits", "tokens = 7"),
+        ("origins", "template = 'made up'"),
+    ],
+)
+def test_the_sum_of_a_lost_row_vouches_for_no_other(path, table, change):
+    """A repair writes it in the places of lost commits and origins alone, and those say nothing themselves."""
+    with contextlib.closing(open_store(path)) as store:
+        tip = grow(store, 3, session_id="s")[-1]
+        with store.write() as writer:
+            writer.save_session(SessionRow(session="s", runtime="r", tip=tip.id))
+            writer.annotate(tip.id, "summary", "said", time=1)
+            writer.move("v1", kind="tag", to=tip.id, expect="", time=1)
+    damage(path, f"UPDATE {table} SET {change}, sum = x'6c6f7374'")
+    damage(path, "UPDATE facts SET value = 'x'")  # else there would be nothing to repair
+
+    with contextlib.closing(open_store(path)) as store:
+        fsck(store, repair=True)
+        column, _, value = change.partition(" = ")
+        assert [] == store.db.all(f"SELECT 1 FROM {table} WHERE {column} = {value}")
+
+
 def draft_of(commit, artifact):
     fields = {name: getattr(commit, name) for name in Draft.__struct_fields__}
     return Draft(**(fields | {"artifact": artifact}))

@@ -18,13 +18,13 @@ from harken.testing.store import grow
 from support.stores import busy_store
 
 NEWEST = sql.STEPS[-1][0]
-NEXT_STEP = (NEWEST + 1, "a table more", "CREATE TABLE more (x INTEGER);\nCREATE INDEX more_by_x ON more (x);\n")
+NEXT_STEP = (NEWEST + 1, "a table more", ("CREATE TABLE more (x INTEGER)", "CREATE INDEX more_by_x ON more (x)"))
 
 
 def test_an_older_store_is_upgraded_in_one_transaction(path, store):
     tip = busy_store(store)
     store.close()
-    broken = (*sql.STEPS, NEXT_STEP, (NEWEST + 2, "does not work", "CREATE TABLE half (x);\nCREATE NONSENSE;\n"))
+    broken = (*sql.STEPS, NEXT_STEP, (NEWEST + 2, "does not work", ("CREATE TABLE half (x)", "CREATE NONSENSE")))
     with pytest.raises(HarkenError):
         SqliteStore(path, steps=broken)
     with contextlib.closing(sqlite3.connect(path)) as raw:

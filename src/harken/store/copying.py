@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from harken import ids
 from harken.errors import Conflict, HarkenError
-from harken.files import give_name, sync_folder
+from harken.files import give_name, sync_file, sync_folder
 
 from . import sql
+from .opening import drawn_epoch
 from .values import Draft
 
 if TYPE_CHECKING:
@@ -68,21 +67,12 @@ def _copy(db: Database, partial: Path) -> None:
             source.backup(copy)
             # In the mode that every store is opened in: whoever looks at the copy would change its header otherwise.
             copy.execute("PRAGMA journal_mode = WAL").fetchall()
-            fact = ("epoch", secrets.token_hex(16))
-            copy.execute(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
+            copy.execute(sql.SET_FACT, drawn_epoch())
         finally:
             copy.close()
     finally:
         source.close()
-    _sync(partial)
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+    sync_file(partial)
 
 
 def copy_memory(store: MemoryStore, path: str | os.PathLike[str]) -> int:

@@ -29,6 +29,8 @@ def instead(path: Path, problem: HarkenError, timeout: float, *, damaged: bool) 
     Else the problem is raised."""
     if isinstance(problem, Corrupt) and damaged:
         return what_is_left(path, problem)
+    # An error of no kind of its own is the disk's (no room, a file beside it that cannot be made): what can be read is
+    # sound. The kinds are not: a file that is held, cut off or a stranger's has to be refused.
     if type(problem) is HarkenError and path.is_file() and path.stat().st_size:
         with contextlib.suppress(HarkenError):
             database = ReadOnlyDatabase(path, timeout=timeout)

@@ -1,4 +1,5 @@
-"""The places that a repair kept for commits it did not find, and which commit each is for.
+"""What a repair writes of what it did not find: the rows in the place of lost ones, which commit each is for, and the
+rows in quarantine.
 
 Whatever stands on a lost commit has a seal that is made with the seal of the lost one. So the same commit, made again
 by an import, is known when it comes back, and nothing else can take its place.
@@ -7,7 +8,10 @@ by an import, is known when it comes back, and nothing else can take its place.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from harken import clock
 from harken.errors import Corrupt
@@ -18,6 +22,39 @@ from .values import Draft
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
+
+
+_LATER = (1 << 63) - 1
+"""The time of a row that stands for a lost commit: no question about the past ever meets it."""
+
+
+def lost_commit(number: int, artifact: int, origin: int, principal: int) -> Row:
+    """The row in the place of a lost commit; what it points at is whatever there is."""
+    return (number, b"", b"", 0, None, None, artifact, _LATER, origin, principal, None, None, 0, None, sql.LOST)
+
+
+def lost_origin(number: int) -> Row:
+    """The row in the place of a lost origin."""
+    return (number, f"(lost {number})", *[""] * (len(sql.ORIGIN_COLUMNS) - 1), sql.LOST)
+
+
+def stands_for_lost(table: str, row: Row) -> bool:
+    """Whether a repair wrote this row in the place of one that it did not find."""
+    if table == "commits":
+        return row == lost_commit(row[0], row[6], row[8], row[9])
+    return table == "origins" and row == lost_origin(row[0])
+
+
+def quarantined(now: int, table: str, row: Mapping[str, object], why: str) -> Row:
+    """A row of `quarantine`: the columns of another in hex, and its data as it is."""
+    kept = {name: _hex(value) for name, value in row.items() if name != "data"}
+    return now, table, why, msgspec.json.encode(kept).decode(), row.get("data")
+
+
+def _hex(value: object) -> str:
+    if not isinstance(value, bytes):
+        value = ("" if value is None else str(value)).encode("utf-8", "surrogateescape")
+    return value.hex().upper()
 
 
 class LostPlaces:
@@ -45,16 +82,5 @@ class LostPlaces:
 
 def seal_above(row: Row, origin: Row, seal: str) -> str:
     """The seal of the commit in this row, if that of its parent is this one."""
-    session_id, format, commit_type, checkpoint, template, ticket_id, thread_id = origin
-    draft = Draft(
-        artifact=row[6].hex(),
-        format=format,
-        time=row[7],
-        commit_type=commit_type,
-        checkpoint=checkpoint,
-        template=template,
-        session_id=session_id,
-        ticket_id=ticket_id,
-        thread_id=thread_id,
-    )
+    draft = Draft(artifact=row[6].hex(), time=row[7], **dict(zip(sql.ORIGIN_COLUMNS, origin, strict=True)))
     return values.seal_of(draft, clock.format_seconds(row[7]), seal)

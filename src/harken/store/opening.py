@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .base import Store
     from .db import Database
 
-Steps = Sequence[tuple[int, str, str]]
+Steps = Sequence[tuple[int, str, Sequence[str]]]
 FILE_NAME = "harken.db"
 """What the store is called inside a folder that was named instead of a file."""
 
@@ -208,24 +208,24 @@ def upgrade(db: Database, steps: Steps) -> None:
         return
     with db.transaction():
         missing = _missing_steps(db, steps)  # somebody may have been faster
-        for version, name, script in steps if missing is None else missing:
-            for statement in filter(None, map(str.strip, script.split(";\n"))):
-                db.do(statement.removesuffix(";"))
+        for version, name, statements in steps if missing is None else missing:
+            for statement in statements:
+                db.do(statement)
             row = (version, name, clock.now())
             db.do(sql.ADD_VERSION, (*row, ids.row_sum("migrations", row)))
         if missing is None:
-            new_epoch(db)
-        db.do(f"PRAGMA application_id = {sql.APPLICATION_ID}")
-        db.do(f"PRAGMA user_version = {steps[-1][0]}")
+            db.do(sql.SET_FACT, drawn_epoch())
+        for mark in sql.MARKS:
+            db.do(mark.format(version=steps[-1][0]))
 
 
-def new_epoch(db: Database) -> None:
-    """Inside a transaction: whoever follows this store must start over."""
+def drawn_epoch() -> tuple[str, str, bytes]:
+    """The fact that says which epoch it is, drawn anew: whoever follows the store must start over."""
     fact = ("epoch", secrets.token_hex(16))
-    db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
+    return *fact, ids.row_sum("facts", fact)
 
 
-def _missing_steps(db: Database, steps: Steps) -> tuple[tuple[int, str, str], ...] | None:
+def _missing_steps(db: Database, steps: Steps) -> Steps | None:
     """The steps this file has not seen; None for a file without any table."""
     tables = {name for (name,) in db.all(sql.TABLES)}
     if not tables:

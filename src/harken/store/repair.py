@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken.errors import Corrupt
-from harken.files import sync_folder
+from harken.files import sync_file, sync_folder
 
 from . import sql
 from .db import Database
@@ -133,7 +133,7 @@ class Repairer:
             problem = explain(error, self._store.location)
             if not isinstance(problem, Corrupt):  # the disk is full, or somebody holds it: it stays as it was
                 raise problem from error
-            _sync(new)
+            sync_file(new)
             for suffix in (
                 "-wal",
                 "-shm",
@@ -177,11 +177,3 @@ def _copy_bytes(source: Path, target: Path) -> None:
             at += len(part)
         copy.flush()
         os.fsync(copy.fileno())
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

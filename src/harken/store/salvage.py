@@ -14,12 +14,11 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from harken import ids
 
 from . import sql
 from .db import Row
+from .lost import quarantined, stands_for_lost
 from .pages import PAGE, TABLE_LEAF, Cell, Pages, StoredRow
 from .wal import Log
 
@@ -118,7 +117,7 @@ class Salvage:
         """Whether the row's sum agrees."""
         facts, total = (row[:-2], row[-2]) if table in _WITH_DATA else (row[:-1], row[-1])
         if total == sql.LOST:  # an earlier repair said so
-            return True
+            return stands_for_lost(table, row)
         if table == "commits":
             if row[6] not in self._ids:
                 return False
@@ -168,23 +167,13 @@ class Salvage:
         )
 
     def _quarantine(self, table: str, row: Row, why: str) -> None:
-        kept = {name: _hex(value) for value, (name, _) in zip(row, self._columns[table], strict=True) if name != "data"}
-        data = row[-1] if table in _WITH_DATA else None
-        self._new.execute(
-            "INSERT INTO quarantine (time, what, why, row, data) VALUES (?, ?, ?, ?, ?)",
-            (self._now, table, why, msgspec.json.encode(kept).decode(), data),
-        )
+        named = {name: value for value, (name, _) in zip(row, self._columns[table], strict=True)}
+        self._new.execute(sql.QUARANTINE, quarantined(self._now, table, named, why))
 
 
 def _row(kind: int, record: StoredRow) -> Row:
     """The columns; a row's number stands where its first column is empty."""
     return (record.number, *record.values[1:]) if kind == TABLE_LEAF else record.values
-
-
-def _hex(value: Any) -> str:
-    if not isinstance(value, bytes):
-        value = ("" if value is None else str(value)).encode("utf-8", "surrogateescape")
-    return str(value.hex().upper())
 
 
 def _words(table: str, row: Row) -> str:
@@ -211,9 +200,8 @@ def salvage(damaged: Path, new: Path, now: int) -> Salvage:
             for pragma in (*sql.NEW_FILE, "PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY"):
                 connection.execute(pragma).fetchall()
             connection.execute("BEGIN")
-            for _, _, script in sql.STEPS:
-                for statement in filter(None, map(str.strip, script.split(";\n"))):
-                    connection.execute(statement)
+            for statement in (said for _, _, statements in sql.STEPS for said in statements):
+                connection.execute(statement)
             found = Salvage(Pages(file, log), connection, now)
             found.run()
             for version, name, _ in sql.STEPS:
@@ -221,8 +209,8 @@ def salvage(damaged: Path, new: Path, now: int) -> Salvage:
                 connection.execute(
                     "INSERT OR IGNORE INTO migrations VALUES (?, ?, ?, ?)", (*row, ids.row_sum("migrations", row))
                 )
-            connection.execute(f"PRAGMA application_id = {sql.APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {sql.STEPS[-1][0]}")
+            for mark in sql.MARKS:
+                connection.execute(mark.format(version=sql.STEPS[-1][0]))
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
         return found

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from harken import ids
 from harken.errors import HarkenError
 
@@ -23,8 +21,8 @@ from .checking import Checker
 from .commits import parent_of, words
 from .db import Row
 from .feed import retell, told_of
-from .lost import seal_above
-from .opening import new_epoch
+from .lost import lost_commit, lost_origin, quarantined, seal_above
+from .opening import drawn_epoch
 from .packing import highest_frame, keep_highest
 from .reports import Report
 
@@ -38,8 +36,6 @@ _POINTING = {
     "names": ("target",),
     "moves": ("before", "after"),
 }
-_LATER = (1 << 63) - 1
-"""The time of a row that stands for a lost commit: no question about the past ever meets it."""
 
 
 class Settler:
@@ -69,7 +65,7 @@ class Settler:
             self._sessions()
             self._numbers()
             retell(self._db)
-            new_epoch(self._db)
+            self._db.do(sql.SET_FACT, drawn_epoch())
         self._store.forget_all()
 
     # -- bytes -------------------------------------------------------------------------------------------------
@@ -133,8 +129,7 @@ class Settler:
         (any_origin,) = self._db.one("SELECT min(origin) FROM commits") or (None,)
         (any_principal,) = self._db.one("SELECT min(n) FROM principals") or (None,)
         for number in sorted(needed - there):
-            facts = (number, b"", b"", 0, None, None, any_artifact, _LATER, any_origin, any_principal)
-            self._db.do(sql.ADD_COMMIT, (*facts, None, None, 0, None, sql.LOST))
+            self._db.do(sql.ADD_COMMIT, lost_commit(number, any_artifact, any_origin, any_principal))
             self.lost.append(f"commit {number}: others stand on it")
 
     def _origins(self, indexed: dict[int, Row]) -> None:
@@ -144,7 +139,7 @@ class Settler:
             if row is not None and self._vouched(number, row):
                 self._db.do(sql.ADD_ORIGIN, (*row, ids.row_sum("origins", row)))
             else:
-                self._db.do(sql.ADD_ORIGIN, (number, f"(lost {number})", *[""] * 6, sql.LOST))
+                self._db.do(sql.ADD_ORIGIN, lost_origin(number))
                 self.lost.append(f"origin {number}: the commits that share it cannot be read")
 
     def _vouched(self, number: int, row: Row) -> bool:
@@ -219,12 +214,8 @@ class Settler:
 
     def _quarantine(self, table: str, key: int, why: str) -> None:
         columns = [name for _, name, *_ in self._db.all(f"PRAGMA table_info({table})")]
-        row = self._db.one(f"""SELECT {", ".join(f'hex("{c}")' for c in columns)} FROM {table} WHERE n = ?""", (key,))
-        kept = msgspec.json.encode(dict(zip(columns, row or (), strict=False))).decode()
-        self._db.do(
-            "INSERT INTO quarantine (time, what, why, row, data) VALUES (?, ?, ?, ?, ?)",
-            (self._now, table, why, kept, None),
-        )
+        row = self._db.one(f"SELECT * FROM {table} WHERE n = ?", (key,)) or ()
+        self._db.do(sql.QUARANTINE, quarantined(self._now, table, dict(zip(columns, row, strict=False)), why))
 
 
 class _Whole:

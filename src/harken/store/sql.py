@@ -60,14 +60,17 @@ CREATE TABLE quarantine (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, what TEXT
 """
 
 LOST = b"lost"
-"""The sum of a row that stands in the place of one that a repair could not find; no row ever has it."""
+"""The sum of a row of `commits` or `origins` in the place of one that a repair could not find; no other has it."""
 
 PUT_BACK = "to put a backup in its place, remove the files -wal and -shm beside it first"
 """SQLite would write what an old log holds into the new file."""
 
-STEPS: tuple[tuple[int, str, str], ...] = ((3, "the first schema", SCHEMA),)
-"""Version, what the step does, and its SQL. The list only grows; a step, once released, never changes. Versions 1 and 2
-were never released: a store of one of them is refused."""
+STEPS = ((3, "the first schema", tuple(filter(None, map(str.strip, SCHEMA.split(";\n"))))),)
+"""Version, what the step does, and its statements. The list only grows; a step, once released, never changes. Versions
+1 and 2 were never released: a store of one of them is refused."""
+
+MARKS = (f"PRAGMA application_id = {APPLICATION_ID}", "PRAGMA user_version = {version}")
+"""What says in a file's header whose it is, and of which version."""
 
 # These two count only before anything is written, and journal_mode writes.
 NEW_FILE = ("PRAGMA page_size = 4096", "PRAGMA auto_vacuum = INCREMENTAL")
@@ -82,6 +85,7 @@ EACH_CONNECTION = (
 )
 
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+QUARANTINE = "INSERT INTO quarantine (time, what, why, row, data) VALUES (?, ?, ?, ?, ?)"
 VERSIONS = "SELECT version, name, time, sum FROM migrations ORDER BY version"
 ADD_VERSION = "INSERT INTO migrations (version, name, time, sum) VALUES (?, ?, ?, ?)"
 
