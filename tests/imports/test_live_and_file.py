@@ -419,3 +419,36 @@ class TestFigures:
         take_in(tmp_path)
 
         assert 250_000 == before == next(iter(repo.stats(["aaa"]))).figures.cost_usd_micros
+
+
+class TestTheGraphOfASessionThatWasRunAgainAndAgain:
+    @pytest.fixture
+    def past(self, repo: Any, take_in: Import, path: Path, session: ClaudeSession) -> list[str]:
+        """Where the recordings of three runs ended, each of which was imported since."""
+        ends = []
+        for number, word in enumerate(("two", "three", "four")):
+            if number:
+                record(repo, *turn(word, 1 + 2 * number))
+            ends.append(repo.commit("live/aaa").id)
+            session.prompt(word)
+            session.answer(f"{word}!")
+            path.write_bytes(session.data)
+            age(path)
+            take_in(path.parent)
+        return ends
+
+    def drawn(self, repo: Any, ref: str = "aaa", **how: Any) -> set[str]:
+        return {commit.id for commit in repo.family(ref, **how).commits}
+
+    def test_has_no_line_for_what_was_recorded_of_them(self, repo: Any, past: list[str]) -> None:
+        on_the_chain = {commit.id for commit in repo.history("aaa")}
+
+        assert 3 == len(set(past) - on_the_chain)
+        assert on_the_chain == self.drawn(repo)
+        assert set(past) <= self.drawn(repo, None, superseded=True), "`--all` draws them"
+
+    def test_has_one_for_what_was_asked_for_or_has_a_name(self, repo: Any, past: list[str]) -> None:
+        repo.tag(past[1], "kept")
+
+        assert [past[1]] == [end for end in past if end in self.drawn(repo)]
+        assert past[2] in self.drawn(repo, past[2])

@@ -25,6 +25,8 @@ FOREIGN = {
     "a list": b"[1, 2]\n",
     "random bytes": random.Random(1).randbytes(500),
     "one word": b"x",
+    "one space": b" ",
+    "blank lines": b"\n \n\t\n",
     "a transcript of Claude Code": json.dumps(user("u1", None, "Hello")).encode() + b"\n",
 }
 
@@ -48,7 +50,9 @@ class TestAFileOfSomethingElse:
 
 
 class TestWhatALogMayLookLike:
-    @pytest.mark.parametrize("data", [b"", b"\n \n", FIRST, b"what a mess\n" + FIRST, b"\xff\xfe\n" + FIRST])
+    @pytest.mark.parametrize(
+        "data", [b"", b"\n", FIRST, b"\n \n" + FIRST, b"what a mess\n" + FIRST, b"\xff\xfe\n" + FIRST]
+    )
     def test_new_and_soiled_ones_are_gone_on_with(self, path: Path, data: bytes) -> None:
         path.write_bytes(data)
 

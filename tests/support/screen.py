@@ -40,7 +40,7 @@ class Screen:
         seen = {**lab.environment, **(environment or {}), "TERM": "tmux-256color"}
         inside = lab.namespace.command(["env", "-i", *(f"{name}={value}" for name, value in seen.items()), *command])
         # The shell waits for a line, so that nothing is written before somebody looks; the last words stay there.
-        shown = f"read _; {shlex.join(inside)}; echo; echo 'the program ended with' $?; cat >/dev/null"
+        shown = f"read _; {shlex.join(inside)}; status=$?; echo; echo 'the program ended with' $status; cat >/dev/null"
         size = ("-x", str(WIDTH), "-y", str(HEIGHT))
         self._tmux("new-session", "-d", *size, "-c", cwd or str(lab.work), shown)
         self._tmux("set-option", "-g", "history-limit", "5000")

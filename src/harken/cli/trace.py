@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 def trace_command(words: tuple[str, ...], session: str | None, full: bool, as_json: bool) -> None:
     """Follow a message back to where it came from and on to who heard it
 
-    A SESSION is a session log file, or the id of a session in the store or a unique beginning of one. What the message
-    repeats, what triggered it and the call it answers are followed to the end; then come those who heard the same
-    content, and the tool results it went into. For example:
+    A SESSION is a session log file, or the id of a session in the store or a unique beginning of one, at least four
+    characters. What the message repeats, what triggered it and the call it answers are followed to the end; then
+    come those who heard the same content, and the tool results it went into. For example:
 
         harken trace cafe.jsonl msg_020
 

@@ -39,9 +39,9 @@ class ViewGroup(click.Group):
 def view_command() -> None:
     """Look at a session from one side or another
 
-    A SESSION is a session log file, or the id of a session in the store or a unique beginning of one. An AGENT is
-    named by its id, or by its name where no other agent has it; a MESSAGE by its id. For example, what Jack and Jill
-    said to each other, and who heard one line of it:
+    A SESSION is a session log file, or the id of a session in the store or a unique beginning of one, at least four
+    characters. An AGENT is named by its id, or by its name where no other agent has it; a MESSAGE by its id. For
+    example, what Jack and Jill said to each other, and who heard one line of it:
 
         harken view dialog cafe.jsonl Jack Jill
 

@@ -6,15 +6,20 @@ until there are enough; so a drawing of five commits does not read a hundred tho
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harken.errors import NotFound
+from harken.errors import Corrupt, NotFound
 from harken.store.base import Commit, Store
 
 from .chains import is_superseded
+from .materialize import DEFAULT_FORMAT
+from .names import is_own
 from .spawned import spawn_points
+from .turns import EXPLICIT
+from .walk import DELTA
 
 LEAST = 64
 """Commits read at the first try."""
@@ -45,14 +50,14 @@ def family(store: Store, *, of: str = "", limit: int | None = None, superseded: 
     """The commits of the tree that `of` stands in (without it, of all), with the sub-agents' trees.
 
     With a limit the answer has at least as many, if there are. Tails that a grown file has superseded are left out
-    unless asked for."""
+    unless asked for, and so are the recordings of runs whose sessions have been imported since."""
     origins = _Origins(store)
     found: list[Commit] = []
     commits: list[Commit] = []
     for commits in windows(store, limit):
         origins.learn(commits)
         found = [commit for commit in commits if not of or origins.within(commit, of)]
-        found = found if superseded else _not_superseded(store, found)
+        found = found if superseded else _not_superseded(store, found, of)
         if limit is not None and len(found) >= limit:
             break
     read = {commit.id for commit in commits}
@@ -120,8 +125,9 @@ class _Origins:
         return self._commits[root]
 
 
-def _not_superseded(store: Store, commits: Sequence[Commit]) -> list[Commit]:
-    """The commits without the ends that were superseded; one that something hangs from is part of the line."""
+def _not_superseded(store: Store, commits: Sequence[Commit], of: str) -> list[Commit]:
+    """The commits without the ends that were superseded; one that something hangs from is part of the line, and so is
+    the one that was asked for."""
     children: dict[str, int] = {}
     for commit in commits:
         children[commit.parent] = children.get(commit.parent, 0) + 1
@@ -130,10 +136,29 @@ def _not_superseded(store: Store, commits: Sequence[Commit]) -> list[Commit]:
     hidden: set[str] = set()
     while ends:
         said = store.annotations_of([end.id for end in ends])
-        gone = [end for end in ends if is_superseded(said[end.id])]
+        recorded = _past_recordings(store, ends)
+        gone = [end for end in ends if end.id != of and (end.id in recorded or is_superseded(said[end.id]))]
         hidden.update(end.id for end in gone)
         for end in gone:
             children[end.parent] -= 1
         above = {end.parent for end in gone}
         ends = [by_id[id] for id in above if id in by_id and not children[id]]
     return [commit for commit in commits if commit.id not in hidden]
+
+
+def _past_recordings(store: Store, ends: Sequence[Commit]) -> set[str]:
+    """The ends of what was recorded of runs whose session goes by its file now. What people named, or made themselves,
+    is none of these, nor is what the session stands at or stood at before."""
+    made = [end for end in ends if (end.format, end.commit_type) == (DEFAULT_FORMAT, DELTA)]
+    made = [end for end in made if end.session_id and end.checkpoint != EXPLICIT]
+    named = store.names_at([end.id for end in made])
+    kept: dict[str, set[str]] = {}
+    for session in {end.session_id for end in made}:
+        with contextlib.suppress(Corrupt):  # a row that cannot be read hides nothing
+            if (row := store.find_session(session)) is not None and row.source:
+                kept[session] = {row.tip, row.live, *row.older}
+    return {
+        end.id
+        for end in made
+        if end.session_id in kept and end.id not in kept[end.session_id] and all(map(is_own, named[end.id]))
+    }

@@ -143,7 +143,7 @@ def test_a_conversation_from_elsewhere_is_resumed(lab: Lab) -> None:
     written = codex.write_session(events, session_id=thread, cwd=str(lab.work), time=0)
     expected = codex.request_items(written.data)
 
-    assert {"thinking": 1, "unanswered call": 1} == {loss.what: loss.count for loss in written.losses}
+    assert {"thinking": 1, "result of a tool call": 1} == {loss.what: loss.count for loss in written.losses}
     assert expected == resumed(lab, written.data, thread)[: len(expected)]
 
 

@@ -105,7 +105,7 @@ def test_an_unanswered_call_is_answered_and_told() -> None:
     events: list[Event] = [ToolCall(id="a", name="Bash", input=b"{}"), Response(content="on")]
 
     assert ["function_call a", "function_call_output a aborted", "on"] == texts_of(request_items(write(events).data))
-    assert {"unanswered call": 1} == lost(events)
+    assert {"result of a tool call": 1} == lost(events)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ _WHY = {
     "tool result without its call": "an output that answers nothing is dropped",
     "repeated tool result": "a call has one output",
     "error mark": "a failed call is told by its text alone",
-    "unanswered call": f"answered with `{ABORTED}`, as Codex would",
+    "result of a tool call": f"none was there; `{ABORTED}` stands in its place, as Codex itself writes it",
     "provider's own tool call": "its answer is not in the conversation",
     "unreadable record": "nobody could read it",
 }
@@ -142,7 +142,7 @@ class _Composer:
         self._unanswered[event.id] += 1
         self._add(event, item)
         if event.id not in self._results:
-            self._lose("unanswered call")
+            self._lose("result of a tool call")
             answer: Record = {"tools": []} if item["type"] == "tool_search_call" else {"output": ABORTED}
             self._add(event, {"type": self._calls[event.id], "call_id": event.id, **answer})
 

@@ -71,13 +71,15 @@ _SPACES = b" \t\r\0"  # a power cut may leave NULs where nothing was written yet
 
 def may_be_log(chunks: Iterable[bytes]) -> bool:
     """Whether a file may be gone on with as a session log: some line of it is one's, or it holds nothing but torn
-    beginnings of a first line, which is all that a crash may have left."""
+    beginnings of a first line, or NULs in its place, which is all that a crash may have left."""
     torn = True
     for record in read_records(chunks):
         data = record.data
         if data is not None and "event_type" in data and ("message_id" in data or "agent_id" in data):
             return True
-        torn = torn and data is None and (record.problem == BLANK or _begins(record.raw.translate(None, _SPACES)))
+        written = record.raw.translate(None, _SPACES)
+        # No crash leaves spaces alone.
+        torn = torn and data is None and _begins(written) and (bool(written) or not record.raw or b"\0" in record.raw)
     return torn
 
 
