@@ -54,8 +54,8 @@ def without_cost(records: Iterable[SessionRecord], *, of_process: bool) -> list[
 
 
 def _priceless(event: Event, of_process: bool) -> Event:
-    told = isinstance(event, Metric) and event.cost_usd is not None and event.of_process == of_process
-    free: Event = event.replace(cost_usd=None) if told else event
+    priced = isinstance(event, Metric) and event.cost_usd is not None and event.of_process == of_process
+    free: Event = event.replace(cost_usd=None) if priced else event
     return free
 
 

@@ -186,12 +186,12 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         elif metric.scope == AGENTS:
             self.agents[_plain(metric.request_id)] = metric.tokens.possible
         elif metric.scope == TOTAL:
-            told = metric.tokens.possible
-            usage = RequestUsage(told.input, told.output, told.cache_read, told.cache_write)
+            tokens = metric.tokens.possible
+            usage = RequestUsage(tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
             merge_requests(self.totals, {_plain(metric.api_id): usage})
         else:
-            told = metric.tokens.possible
-            counts = (told.input, told.output, told.cache_read, told.cache_write)
+            tokens = metric.tokens.possible
+            counts = (tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)
             kind = (metric.scope == EMBEDDED, metric.scope == AGENT)
             usage = RequestUsage(*counts, metric.model, metric.cost_usd, *kind)
             self.request(*metric.request_key, usage)
@@ -317,18 +317,18 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         )
 
     def _by_request(self) -> Tokens:
-        told = [usage for usage in self.counted().values() if not usage.agent]
-        return _total([*told, self.unnamed, *map(self._beyond, self.totals)])
+        own = [usage for usage in self.counted().values() if not usage.agent]
+        return _total([*own, self.unnamed, *map(self._beyond, self.totals)])
 
     def _beyond(self, api_id: str) -> Tokens:
         """How much more a running total tells than the requests in it."""
-        told = _total([usage for key, usage in self.requests.items() if key.partition(" ")[0] == api_id])
+        requested = _total([usage for key, usage in self.requests.items() if key.partition(" ")[0] == api_id])
         total = self.totals[api_id].tokens
-        return total.minus(told) if (total.output or 0) > (told.output or 0) else Tokens()
+        return total.minus(requested) if (total.output or 0) > (requested.output or 0) else Tokens()
 
     def _by_agents(self) -> Tokens:
-        told = [usage for usage in self.counted().values() if usage.agent]
-        return _total([*told, *self.agents.values()]) if told else Tokens()
+        of_agents = [usage for usage in self.counted().values() if usage.agent]
+        return _total([*of_agents, *self.agents.values()]) if of_agents else Tokens()
 
     def _run_stands(self) -> bool:
         """Whether the runs' own totals stand over their requests': while a message streams its output is not known."""
@@ -347,8 +347,8 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         process = _plus(self.run_cost, self.process_cost)
         if process is None:
             return self.unnamed_cost
-        told = math.fsum(self._request_costs())
-        return max(process - told, self.unnamed_cost or 0.0)
+        requested = math.fsum(self._request_costs())
+        return max(process - requested, self.unnamed_cost or 0.0)
 
 
 def merge_requests(into: Requests, more: Requests) -> None:

@@ -352,9 +352,9 @@ def count(events: Iterable[Event]) -> Counts:
             # One message may be reported several times while it grows; the largest report is the last.
             key = (event.api_id, event.request_id) if event.api_id or event.request_id else (str(len(usage)), "@")
             usage[key] = max(usage.get(key, 0), figure(event.output_tokens) or 0)
-            told = event.tokens.possible
-            if told.prompt and not event.ends_run and not event.scope:
-                last_counted, since = told.prompt + (told.output or 0), 0
+            tokens = event.tokens.possible
+            if tokens.prompt and not event.ends_run and not event.scope:
+                last_counted, since = tokens.prompt + (tokens.output or 0), 0
         if not isinstance(event, CONVERSATION):
             continue
         size = characters(event)

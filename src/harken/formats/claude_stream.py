@@ -102,8 +102,8 @@ class ClaudeStreamReader:
         if not isinstance(event, Metric):
             return event
         self._agents[f"{api_id} {event.request_id}"] = event.tokens
-        told: Metric = event.replace(scope=AGENT)
-        return told
+        of_agent: Metric = event.replace(scope=AGENT)
+        return of_agent
 
     def _result(self, record: Record) -> Iterator[Event]:
         """A turn's end: the tokens of the turn, and the cost of the whole session so far, as the line has it. Once a
@@ -122,9 +122,9 @@ class ClaudeStreamReader:
             metric = metric.with_tokens(added)
         yield metric
         if self._agents and added is not None:
-            told = sum(self._agents.values(), self._used_by_main)
+            known = sum(self._agents.values(), self._used_by_main)
             rest = Metric(scope=AGENTS, request_id=self._run)
-            yield rest.with_tokens(self._used.minus(told))
+            yield rest.with_tokens(self._used.minus(known))
         if record.get("is_error") is True:
             yield Error(message=_text(record, "result") or _text(record, "subtype"))
 

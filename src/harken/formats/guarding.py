@@ -17,7 +17,7 @@ from .base import Format, concatenate, identity, weigh, whole
 def guarded(found: Format) -> Format:
     """The format, each function of which answers or raises a `HarkenError`; a reader that fails gives its bytes."""
 
-    def told(function: Callable[..., Any]) -> Callable[..., Any]:
+    def raising(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def call(*given: Any) -> Any:
             try:
@@ -50,9 +50,9 @@ def guarded(found: Format) -> Format:
 
         return call
 
-    wrapped: dict[str, Any] = {"direct": {name: told(write) for name, write in found.direct.items()}}
+    wrapped: dict[str, Any] = {"direct": {name: raising(write) for name, write in found.direct.items()}}
     others = ("join", "split", "context", "writer", "adopter", "places", "shared_names")
-    for names, wrap in ((others, told), (_READERS, opaque)):
+    for names, wrap in ((others, raising), (_READERS, opaque)):
         for name in names:
             function = getattr(found, name)
             if function not in (None, concatenate, whole, identity, len):

@@ -367,8 +367,8 @@ def by_fields(record: dict[str, Any]) -> str | None:
         return "plan"
     if record.get("isMeta") is True:
         body = record.get("message")
-        told = [by_text(text) for text in texts(body.get("content") if isinstance(body, dict) else None)]
-        return next((kind for kind in told if kind), "skill" if record.get("sourceToolUseID") else "meta")
+        kinds = [by_text(text) for text in texts(body.get("content") if isinstance(body, dict) else None)]
+        return next((kind for kind in kinds if kind), "skill" if record.get("sourceToolUseID") else "meta")
     if record.get("isVisibleInTranscriptOnly") is True:
         return "transcript_only"
     # Nobody types to a sub-agent: its prompts come from the agent that started it.

@@ -154,9 +154,9 @@ def _claim_wrapped(record: Record) -> tuple[int, str]:
     inner = text_of(payload.get("type"))
     if (kind == ITEM and inner in ITEMS) or (kind == EVENT and inner in EVENTS):
         return 90, f"is a `{kind}` of type `{inner}`"
-    told = {TURN_CONTEXT: "cwd", COMPACTED: "message"}
-    if kind in told:
-        return (90, f"is a `{kind}`") if told[kind] in payload or "replacement_history" in payload else (0, "")
+    fields = {TURN_CONTEXT: "cwd", COMPACTED: "message"}
+    if kind in fields:
+        return (90, f"is a `{kind}`") if fields[kind] in payload or "replacement_history" in payload else (0, "")
     return 60, f"is a `{kind}`"
 
 
