@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken.context.chains import ChainState, extend
+from harken.context.chains import ChainState, SourceMemory, extend, recall, remember
 from harken.formats.base import Delta
-from harken.store import Draft, Store
+from harken.store import Draft, SessionRow, Store
 from harken.store.memory import MemoryStore
 
 FACTS = Draft(artifact="", format="raw-v1", time=0, template="t", session_id="s", forked_from="")
@@ -112,3 +113,17 @@ def test_a_rewritten_source_leaves_its_old_chain_where_they_differ(store: Store)
 
     shared = {link.id for link in store.walk(old.tip)} & {link.id for link in store.walk(new.tip)}
     assert [b"one"] == [store.get(store.get_commit(id).artifact) for id in shared]
+
+
+def test_threads_remember_long_memories_at_the_same_time() -> None:
+    """One compressor for all of them ended in a segmentation fault."""
+    memories = [
+        {f"/{name}": SourceMemory(asks={f"{name} {n}": str(hash((name, n))) for n in range(2000)})} for name in "abcd"
+    ]
+
+    def turn(number: int) -> bool:
+        sources = memories[number % len(memories)]
+        return sources == recall(SessionRow(session="s", runtime="r", state=remember(sources)))
+
+    with ThreadPoolExecutor(len(memories)) as threads:
+        assert all(threads.map(turn, range(200)))

@@ -87,6 +87,13 @@ def test_only_the_clock_reads_the_clock_and_only_ids_hash() -> None:
         assert [] == offenders, f"what belongs into {home} is in {offenders}"
 
 
+def test_no_module_keeps_a_coder_for_all_threads() -> None:
+    """A tripwire: two threads that use one of zstd end in a segmentation fault; `store.blobs` has one for each."""
+    made = re.compile(r"^\S.*Zstd(C|Dec)ompressor\(", re.M)
+    offenders = [path.name for path in SOURCE.rglob("*.py") if made.search(path.read_text(encoding="utf-8"))]
+    assert [] == offenders
+
+
 def test_only_the_command_line_prints_and_reads_the_environment() -> None:
     pattern = re.compile(r"(?<![\w.])print\(|os\.environ|os\.getenv|Path\.home\(|expanduser\(")
     allowed = {"repo/location.py"}  # `harken.open()` without an argument asks `default_location()`

@@ -21,6 +21,7 @@ from harken.events.tally import Tally, merge_requests
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
 from harken.store.base import Annotation, Content, Draft, SessionRow, Store, Writer
+from harken.store.blobs import compress
 
 SUPERSEDED_BY = "superseded_by"
 """The annotation of a tail that is on no chain any more. Its value is the full name of the new chain's tip, or empty
@@ -273,8 +274,6 @@ class StampsLine(msgspec.Struct, frozen=True):
     """By path."""
 
 
-_pack = zstandard.ZstdCompressor(level=3).compress
-"""Made once: making a compressor costs ten times as much as using it on so little."""
 _decode_stamps = msgspec.json.Decoder(StampsLine).decode
 _decode_sources = msgspec.json.Decoder(Sources).decode
 
@@ -298,7 +297,7 @@ def remember(sources: Sources) -> bytes:
     it is long. An import with nothing to do reads the line alone."""
     known = {path: SourceStamp(k.stamp, k.read_at, k.first, k.copies, k.session) for path, k in sources.items()}
     rest = msgspec.json.encode(sources)
-    return msgspec.json.encode(StampsLine(VERSION, known)) + b"\n" + (rest if len(rest) < LONG else _pack(rest))
+    return msgspec.json.encode(StampsLine(VERSION, known)) + b"\n" + (rest if len(rest) < LONG else compress(rest))
 
 
 def recall_stamps(row: SessionRow) -> dict[str, SourceStamp]:

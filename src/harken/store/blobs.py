@@ -57,7 +57,8 @@ class Frame(NamedTuple):
 
 
 class _Coders(threading.local):
-    """Coders are reused (making one costs as much as using it) but belong to one thread."""
+    """Coders are reused (making one costs as much as using it) but belong to one thread: two that use one at the same
+    time end in a segmentation fault."""
 
     def __init__(self) -> None:
         self.decoder = zstandard.ZstdDecompressor()
@@ -72,10 +73,15 @@ class _Coders(threading.local):
 _coders = _Coders()
 
 
+def compress(content: bytes, level: int = BULK) -> bytes:
+    """The content as a zstd frame."""
+    return _coders.encoder(level).compress(content)
+
+
 def seal_frame(content: bytes, *, level: int = BULK, prefix: bytes | None = None) -> Frame:
     """Compress content into a frame, alone or against a prefix."""
     if prefix is None:
-        data = _coders.encoder(level).compress(content)
+        data = compress(content, level)
     else:
         # Long-distance matching finds the copied stretch wherever it lies in the prefix.
         parameters = zstandard.ZstdCompressionParameters.from_level(
