@@ -134,6 +134,22 @@ def test_sub_agents_stand_beneath_their_session(lay: Lay, run: Run) -> None:
     assert [] == (alone)["agents"]
 
 
+def test_sub_agents_inside_a_file_stand_beneath_their_session_too(lay: Lay, run: Run) -> None:
+    side = {"isSidechain": True, "agentId": "x1"}
+    path = lay("one.jsonl", "one", [*talk(), asked("s1", "count", **side), said("s2", "msg_s", 3, text("3"), **side)])
+
+    (line,) = run("stats", "one", "--json").json
+    (alone,) = run("stats", "one", "--no-agents", "--json").json
+
+    assert (47, 1) == (line["usage"]["output"], line["prompts"]["injected"])
+    assert {key: line[key] for key in FIGURES} == {key: alone[key] for key in FIGURES}
+    assert count_file(path, own=True).figures() == picked(line)
+    assert [(3, 1)] == [(agent["usage"]["output"], agent["prompts"]["injected"]) for agent in line["agents"]]
+    assert (50, 2) == (line["with_agents"]["usage"]["output"], line["with_agents"]["prompts"]["injected"])
+    assert [4, 2] == [row["messages"] for row in run("sessions", "--json").json]
+    assert [4, 2] == [row["messages"] for row in run("agents", "one", "--json").json]
+
+
 class TestACostOfSeveral:
     """What Claude Code says that a session cost is what its process did, sub-agents included."""
 
@@ -303,12 +319,15 @@ def test_import_and_stats_and_a_count_that_knows_nothing_of_harken_agree_on_ever
     for source, line in sorted(imported.items(), key=lambda item: standing[item[1]["session"]] != item[0]):
         files.setdefault(line["session"], []).append(source)
     plain = {name: one_session(count_file(Path(source)) for source in sources) for name, sources in files.items()}
+    inside = {row.parent for row in repo.sessions() if "#" in row.source}
     for session, line in {line["session"]: line for line in imported.values()}.items():
-        own = counted[session]
+        stats = counted[session]
         assert plain[session].figures() == picked(line), session
+        own = one_session(count_file(Path(source), own=True) for source in files[session])
+        assert own.figures() == picked(stats), session
         # What a process says it cost is the cost of a session and its agents.
-        together = {"cost_usd_micros": (own["with_agents"] or own)["cost_usd_micros"]}
-        assert own | together == own | {key: line[key] for key in FIGURES}, session
+        together = {"cost_usd_micros": (stats["with_agents"] or stats)["cost_usd_micros"]}
+        assert session in inside or stats | together == stats | {key: line[key] for key in FIGURES}, session
     # A record that two files have under one name is what the one says that made it; then, what the first line says.
     makers_first = sorted(counted, key=lambda session: counted[session]["carried"] is not None)
     assert total(plain[session] for session in makers_first if session in plain) == picked(last["total"])
@@ -411,7 +430,8 @@ def test_a_session_that_was_imported_as_it_grew_has_the_figures_of_a_fresh_one(
 
         assert count_file(path).figures() == picked(grown), len(step)
         (line,) = run("stats", grown["session"], "--json").json
-        assert line == line | {key: grown[key] for key in FIGURES}
+        whole = line["with_agents"] or line
+        assert whole == whole | {key: grown[key] for key in FIGURES}
 
 
 @pytest.mark.parametrize("columns", ["60", "200"])

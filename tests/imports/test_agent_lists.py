@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harken.errors import NotFound
+from support.recordings import session_folders
 from support.sessions import ClaudeSession, conversation
 
 from .conftest import Import
@@ -66,6 +67,16 @@ def test_the_order_of_sub_agents_does_not_depend_on_the_order_of_import(
     (told,) = repo.stats(["aaa"])
     assert ["a", "b", "c"] == [agent for agent, _, _ in _as_listed(repo, "aaa")][1:]
     assert ["aaa/a", "aaa/b", "aaa/c"] == [agent.session for agent in told.agents]
+
+
+def test_sessions_and_agents_give_each_row_the_same_number_of_messages(repo: Any) -> None:
+    """Of every real file, with agents beside it and inside it."""
+    list(repo.import_sessions(session_folders("claude-code")))
+    rows = {row.session: row.messages for row in repo.sessions()}
+
+    listed = [agent for row in repo.sessions() if not row.parent for agent in repo.agents(row.session)]
+
+    assert {agent.session: agent.messages for agent in listed if agent.session} == rows
 
 
 def test_a_list_says_which_model_each_agent_speaks_with(repo: Any, take_in: Import, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from harken.agents import load_session
 from harken.context import SessionSettings, SessionTracker
 from harken.errors import BadRequest
 from harken.events import Prompt
+from harken.events.figures import Figures
 from harken.formats.session_log import events_of
 from harken.log import Session
 from harken.repo import Repo
@@ -55,6 +56,10 @@ def tips(repo: Repo) -> dict[str, SessionRow]:
     return {row.agent or "agent_001": row for row in repo.sessions()}
 
 
+def messages(figures: Figures) -> int:
+    return figures.prompts.human + figures.prompts.injected + figures.responses
+
+
 def everything(repo: Repo) -> dict[str, list[str]]:
     """Every chain, commit by commit."""
     return {row.session: [commit.id + commit.seal for commit in repo.history(row.tip)] for row in repo.sessions()}
@@ -81,6 +86,22 @@ class TestAgentsThatTalk:
         found = {agent.agent: agent.tip for agent in repo.agents(session.session_id)}
         assert found == {agent: repo.commit(f"{session.session_id}/{agent}").id for agent in found}
         assert 4 == len(found)
+
+    def test_every_agent_is_counted_apart_live_and_imported(self, repo: Repo, tmp_path: Path) -> None:
+        with repo.session(tmp_path / "cafe.jsonl") as session:
+            play(session, "And then?")
+        live = {row.session: row.messages for row in repo.sessions()}
+        with harken.open("memory:") as other:
+            list(other.import_sessions([tmp_path / "cafe.jsonl"]))
+            read = sorted(row.messages for row in other.sessions())
+
+        (told,) = repo.stats([session.session_id])
+        listed = {agent.session: agent.messages for agent in repo.agents(session.session_id)}
+
+        assert live == listed == {each.session: messages(each.figures) for each in (told, *told.agents)}
+        assert sorted(live.values()) == read
+        assert told.with_agents is not None
+        assert sum(live.values()) == messages(told.with_agents)
 
     def test_a_transcript_that_was_folded_is_folded_in_the_chain(self, repo: Repo, tmp_path: Path) -> None:
         with repo.session(tmp_path / "cafe.jsonl") as session:

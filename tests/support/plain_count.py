@@ -164,9 +164,14 @@ AROUND = (
 """Elements that may stand before what a person wrote."""
 
 
-def count_claude(data: bytes) -> Count:
+def count_claude(data: bytes, *, own: bool = False) -> Count:
+    """All of a file or, where it is a session's, its own agent alone: sub-agents may stand between."""
     count = Count()
-    for record in objects(data):
+    records = list(objects(data))
+    talk = [record.get("isSidechain") for record in records if record.get("type") in ("user", "assistant")]
+    for record in records:
+        if own and record.get("isSidechain") is True and not all(side is True for side in talk):
+            continue
         kind, name = record.get("type"), record.get("uuid") or ""
         if kind == "assistant":
             count.answers.append(name)
@@ -435,12 +440,12 @@ def _codex_step(used: list[int | None]) -> Usage:
     return {"input": fresh, "output": output, "cache_read": read, "cache_write": written}
 
 
-def count_file(path: Path) -> Count:
-    """The count of a file of either program; Codex's records have a payload, or no uuid."""
+def count_file(path: Path, *, own: bool = False) -> Count:
+    """The count of a file of either program; Codex's records have a payload, or no uuid, and a file for each agent."""
     data = path.read_bytes()
     first = [record for record, _ in zip(objects(data), range(20), strict=False)]
     claude = any("sessionId" in record or "leafUuid" in record or "parentUuid" in record for record in first)
-    return count_claude(data) if claude else count_codex(data)
+    return count_claude(data, own=own) if claude else count_codex(data)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """When something last happened in it: its newest record, or Harken's writing it to continue a conversation."""
     messages: int
     """Prompts and responses of the session as it stands: not those of older tips (`SESSION~1`), nor of a conversation
-    that it was handed down. `stats` counts what was said in every version, each record once."""
+    that it was handed down, nor of agents inside its file, which have rows of their own. `stats` counts what was said
+    in every version, each record once."""
     parent: str | None
     """The session that spawned it, for a sub-agent."""
     agent: str | None

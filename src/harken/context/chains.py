@@ -194,6 +194,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Where the chain ended before the source was rewritten, the newest first."""
     title: str = ""
     messages: int = 0
+    """Of its own agent: those of agents inside it are counted in their own rows."""
     records: int = 0
     opaque: int = 0
     tally: Tally = msgspec.field(default_factory=Tally)
@@ -228,7 +229,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             offset=facts.offset,
             scan=facts.state.decode(),
             title=facts.title,
-            messages=facts.messages,
+            messages=facts.messages - facts.inside,
             records=facts.records,
             opaque=facts.opaque,
             tally=msgspec.structs.replace(facts.tally, requests=requests),

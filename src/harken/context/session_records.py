@@ -23,7 +23,7 @@ import msgspec
 
 from harken import formats
 from harken.events import Event, Metric, Prompt, Response, ToolCall, ToolResult
-from harken.events.records import SessionRecord, by_record
+from harken.events.records import SessionRecord, agent_of, by_record
 from harken.formats import Format
 from harken.formats.session_log import FORMAT as LOG
 from harken.store.base import SessionRow, Store
@@ -90,7 +90,8 @@ def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
             if events:
                 known_as = _after(shared, maker) if made_up or not carried else ""
                 events = [_signed(event, maker) for event in events] if maker and not carried else events
-                told.append((SessionRecord(events=events, name=known_as, carried=carried), shared, maker))
+                agent = agent_of(record)
+                told.append((SessionRecord(events=events, name=known_as, carried=carried, agent=agent), shared, maker))
         known |= records
     return told
 
@@ -148,7 +149,7 @@ def file_records(data: bytes, format: Format, path: str) -> Iterator[SessionReco
     """The records of a file that is in no store, each with what its copies in other sessions are called too."""
     shared = _sharing(format, data, path)
     for record in by_record(format.read(data)):
-        yield SessionRecord(events=record, name=shared(record[0].message_id))
+        yield SessionRecord(events=record, name=shared(record[0].message_id), agent=agent_of(record))
 
 
 def find_remembered(store: Store, session: str) -> Remembered | None:

@@ -185,7 +185,7 @@ class SessionTracker:
             source=chain.source,
             started=facts.tally.started,
             ended=facts.tally.ended,
-            messages=facts.tally.messages,
+            messages=facts.tally.messages - facts.inside,
             template=RUNTIME,
             principal=f"{self.principal}/{chain.agent}" if chain.agent else self.principal,
             machine=getattr(self._repo, "machine", ""),

@@ -42,6 +42,8 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Records nobody could read."""
     messages: int = 0
     """Prompts and responses: the sum over the deltas, and what the tally says (`Tally.messages`)."""
+    inside: int = 0
+    """How many of these are of other agents than the file's own, which have chains of their own."""
     tally: Tally = msgspec.field(default_factory=Tally)
     """What is counted: of the whole file so far, but of requests only those that this scan saw."""
     calls: dict[str, str] = {}

@@ -31,7 +31,8 @@ class SessionFigures(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     parent: str = ""
     figures: Figures
-    """Of everything in it. A cost that is of the session and its sub-agents together stands in `with_agents` alone."""
+    """Of everything that its own agent did. A cost that is of the session and its sub-agents together stands in
+    `with_agents` alone."""
     carried: Figures | None = None
     """How much of that it carried over from another session; it is in no total."""
     agents: tuple[SessionFigures, ...] = ()
@@ -126,6 +127,9 @@ class _Counting:
         records = self._read(top)
         if records is None:
             return None
+        # What other agents did inside a session's file is told in their own chains.
+        elsewhere = {agent.agent for agent in agents} - {"", top.agent if isinstance(top, SessionRow) else ""}
+        records = [record for record in records if record.agent not in elsewhere]
         pays = tells_process_cost(records)
         if pays and not self._with_agents and self._is_any_paid_for(agents):
             records = without_cost(records, of_process=True)  # a cost that is of others, too, is not its own

@@ -195,8 +195,8 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     total_opaque: int = 0
     total_bytes: int = 0
     figures: Figures = Figures()
-    """What the session's own records say, all versions of it together; so says `stats`, which gives a cost that
-    sub-agents share to all of them together."""
+    """What the source says, all versions of it together. `stats` says the same, but of agents inside the source in rows
+    of their own, and of a cost that sub-agents share for all of them together."""
     forked_from: str = ""
     error: str = ""
     """Why it failed, or why it was passed over."""

@@ -68,6 +68,8 @@ class ClaudeCounts(msgspec.Struct):
     """Boundaries whose summary has been taken from a `summary` record; one of its own may still follow."""
     side: bool = False
     """Whether a conversation record on a side chain has been seen."""
+    inside: int = 0
+    """Messages on side chains."""
     uuids: list[str] = []
     """The names of the first records."""
     agents: list[str] = []
@@ -138,6 +140,7 @@ class _ClaudeScanner:
             records=total.records,
             opaque=total.opaque,
             messages=self.tally.messages,
+            inside=total.inside if self.splitter.main else 0,
             tally=self.tally,
             calls=self.calls,
             asks=self.asks,
@@ -191,7 +194,7 @@ class _ClaudeScanner:
             now.session_id = line.sessionId
         if line.agentId is not None and line.agentId and line.agentId not in now.agents:
             now.agents.append(line.agentId)
-        kind, boundary, now.boundary = line.type, now.boundary, ""
+        kind, boundary, now.boundary, before = line.type, now.boundary, "", self.tally.messages
         if kind == "assistant":
             self._note_assistant(line, text)
         elif kind == "user":
@@ -215,10 +218,11 @@ class _ClaudeScanner:
         ):
             # Seldom enough to have the reader say what it is.
             self.tally.record(list(RECORDS[kind](_load(text), b"")))
+        if line.isSidechain is True:
+            now.side = now.side or kind in CONVERSATION
+            now.inside += self.tally.messages - before if line.agentId or line.uuid else 0
 
     def _note_assistant(self, line: ClaudeRecord, text: bytes) -> None:
-        if line.isSidechain is True:
-            self.counts.side = True
         body, tally = line.message, self.tally
         if body is None or body.content is None:
             return
@@ -241,8 +245,6 @@ class _ClaudeScanner:
         count_usage(tally, line)
 
     def _note_user(self, line: ClaudeRecord, text: bytes) -> None:
-        if line.isSidechain is True:
-            self.counts.side = True
         if line.isCompactSummary is True and line.parentUuid in self.counts.summarized:
             # The boundary has a summary of its own after all; what stood behind it was a title.
             self.counts.summarized.remove(line.parentUuid)
@@ -350,7 +352,6 @@ SURE = 95
 _OTHERS = ("provenance", "systemPayload", "usageMetadata", "projectHash")
 """Fields of relatives that Claude Code never writes."""
 _HOME = "/.claude/projects/"
-
 
 CLAIMED_BY = ("parentUuid", "uuid", "sessionId", "leafUuid", "messageId")
 """A record without any of these keys is no reason to claim a file."""

@@ -20,7 +20,7 @@ import msgspec
 import orjson
 
 from harken import ids
-from harken.events import Event, Output
+from harken.events import Output
 from harken.events.base import clean, excerpt
 from harken.events.tally import Tally
 from harken.formats.base import Delta
@@ -57,6 +57,8 @@ class LogState(msgspec.Struct, omit_defaults=True):
     """Agent to the call that made it."""
     makers: dict[str, str] = {}
     """Agent to the agent that made it, where that is not the main one."""
+    inside: int = 0
+    """Messages of agents other than the main one."""
     tally: Tally = msgspec.field(default_factory=Tally)
 
     def copy(self) -> LogState:
@@ -116,13 +118,16 @@ class LogScanner:
         now.records += 1
         self._records += 1
         events = events_of(data, record.raw) if data is not None else []
+        before = now.tally.messages
         now.tally.record(events)
         now.opaque += data is None or any(isinstance(event, Output) and event.why for event in events)
         if data is None:
             return
         if (instant := instant_of(data.get("timestamp"))) is not None:
             self._time = instant
-        self._note(data, events)
+        self._note(data)
+        if now.main is not None and agent_of(data) not in ("", now.main) and is_told(data):
+            now.inside += now.tally.messages - before
         if whole is not None and not self._waiting:
             self._cut_behind(whole, start)
 
@@ -163,7 +168,7 @@ class LogScanner:
 
     # -- what is remembered ---
 
-    def _note(self, line: LogLine, events: list[Event]) -> None:
+    def _note(self, line: LogLine) -> None:
         now = self.now
         kind, agent = line.get("event_type"), agent_of(line)
         now.main = main_agent(line) if now.main is None else now.main
@@ -248,6 +253,7 @@ class LogScanner:
             records=total.records,
             opaque=total.opaque,
             messages=total.tally.messages,
+            inside=total.inside,
             tally=total.tally,
             calls=total.calls,
             makers=total.makers,
