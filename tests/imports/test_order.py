@@ -226,16 +226,23 @@ def test_any_order_and_any_steps_give_the_same_sessions(
 
 @pytest.mark.parametrize("session", ["ddd", "eee"])
 @pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("others", [(), ("other",), ("agent",), ("other", "agent")])
 def test_a_session_that_begins_with_an_agents_records_is_no_agent_of_itself(
-    tmp_path: Path, session: str, verify: bool
+    tmp_path: Path, session: str, verify: bool, others: tuple[str, ...]
 ) -> None:
-    """Grown line by line it is what it is when it is imported at once; only the principal of the first commits stays
-    that of the agent, as a commit that is there is not written again."""
+    """Whether or not other files of the session, or of the agent, are there already. Grown line by line it is what it
+    is when it is imported at once; only the principal of the first commits stays that of the agent, as a commit that is
+    there is not written again."""
     data = claude_files_that_begin_inside()[f"{session}.jsonl"]
     lines = data.splitlines(keepends=True)
+    inside = ClaudeSession(session, agent=f"{session}1", salt="agent", start=20)
+    inside.prompt("once more")
+    files = {"other": conversation(session, 1, salt="other").data, "agent": inside.data}
     kept = []
     for counts in (range(1, len(lines) + 1), [len(lines)]):
-        with harken.open("memory:") as repo:
+        with harken.open(tmp_path / f"{len(counts)}.db") as repo:
+            for other in others:
+                bring_in(repo, [write(tmp_path / str(len(counts)), f"{other}.jsonl", files[other])])
             for count in counts:
                 path = write(tmp_path / str(len(counts)), f"{session}.jsonl", b"".join(lines[:count]))
                 bring_in(repo, [path], verify=verify)

@@ -236,26 +236,26 @@ class PartKeeper:
         """The session's row as it is now, under the name it has to have: the id that its records give. Where several
         runtimes have a session of one id, the one whose name comes first has the id and the others have their own
         behind it, whichever came first."""
-        identity, runtime = item.identity, item.runtime.name
-        if identity.parent and self._is_foreign(self._find(identity.parent, rows), runtime):
-            parent = f"{identity.parent}-{runtime}"
-            name = f"{parent}/{identity.agent}" if identity.agent else identity.name
-        else:
-            parent, name = identity.parent, identity.name
-        other = self._find(name, rows)
-        if other is not None and self._is_foreign(other, runtime):
+        identity, runtime, parent, name = item.identity, item.runtime.name, item.identity.parent, item.identity.name
+        if parent and self._is_foreign(self._find(parent, rows), runtime):
+            parent = f"{parent}-{runtime}"
+            name = f"{parent}/{identity.agent}" if identity.agent else name
+        if (other := self._find(name, rows)) is not None and self._is_foreign(other, runtime):
             if runtime < other.runtime:
                 self._make_way(writer, other, rows)
             else:
                 name = f"{name}-{runtime}"
         own = self._find(item.name, rows) if item.saved is not None else None
         if own is not None and item.path in chains.recall_stamps(own) and own.session != name:
-            if self._find(name, rows) is None:
+            taken, was_agents = self._find(name, rows), bool(own.agent and not identity.agent)
+            if was_agents and len(chains.recall_stamps(own)) > 1:  # the agent has other files, and stays
+                taken = taken or SessionRow(session=name, runtime=runtime)
+            if taken is None:
                 self._rename(writer, own, name, rows)
-                if own.agent and not identity.agent:
-                    rows[name] = memory.without_agent(self._store, writer, rows[name], item.path, item.now)
-            else:
+            elif not was_agents:
                 name = own.session  # it has come to a name that is taken, and stays what it was
+            if was_agents:
+                rows |= memory.without_agent(self._store, writer, own, taken or rows[name], item.path, item.now)
         item.name = name
         if name != identity.name:
             item.now = msgspec.structs.replace(item.now, session=identity.session)

@@ -162,14 +162,23 @@ def told_origin(identity: Identity, facts: FileFacts) -> dict[str, Any] | None:
     return {"session": facts.forked_from or identity.session, "call_id": "", **base}
 
 
-def without_agent(store: Store, writer: Writer, row: SessionRow, path: str, now: SourceMemory) -> SessionRow:
-    """The row of what was taken for a sub-agent's file, and is a session's that begins with records of one."""
-    sources = recall(row)
-    known = sources[path] = sources[path].with_links(now)
+def without_agent(
+    store: Store, writer: Writer, agent: SessionRow, row: SessionRow, path: str, now: SourceMemory
+) -> dict[str, SessionRow]:
+    """The rows of what was taken for a sub-agent's file, and is a session's that begins with records of one. `row` is
+    the session's: the agent's under another name, or one with other files, to which this one then comes."""
+    sources, left = recall(row), recall(agent)
+    is_other = path not in sources
+    known = sources[path] = left.pop(path).with_links(now)
     if known.chain.tip:
         root = store.walk(known.chain.tip)[-1].id
         writer.link(root, spawned_from=known.spawned_from, forked_from=known.forked_from)
-    return msgspec.structs.replace(row, parent="", agent="", state=remember(sources))
+    found = {row.session: msgspec.structs.replace(row, parent="", agent="", state=remember(sources))}
+    if is_other:
+        # What stands inside the file is the agent's; its chain is made anew, of those lines alone.
+        empty = SessionRow(session=agent.session, runtime=agent.runtime, parent=agent.parent, agent=agent.agent)
+        found[agent.session] = writer.save_session(row_of(agent, left) if left else empty)
+    return found
 
 
 # -- what became of a source -----------------------------------------------------------------------------------------
