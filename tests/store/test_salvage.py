@@ -15,7 +15,7 @@ import pytest
 
 import harken
 from harken.cli import main
-from harken.errors import Corrupt, HarkenError
+from harken.errors import BadRequest, Corrupt, HarkenError
 from harken.store import Draft, SessionRow, backup, fsck, open_store
 from harken.store.pages import TABLE_LEAF, Pages
 from harken.testing.repo import grow as grow_repo
@@ -130,6 +130,30 @@ def test_a_store_without_its_first_page_is_not_lost(store_of_everything):
         assert fsck(store, repair=True).ok
     with contextlib.closing(open_store(path)) as store:
         assert answers == answers_of(store, asked)
+
+
+def test_a_store_without_its_first_page_is_known_by_its_rows(store_of_everything):
+    """A copy of a store has no lock file beside it, which would say whose it was."""
+    path, data, asked, answers = store_of_everything
+    clear(path)
+    path.write_bytes(zeroed(data, 1))
+    with pytest.raises(Corrupt):
+        open_store(path)
+    with contextlib.closing(open_store(path, damaged=True)) as store:
+        assert answers == answers_of(store, asked)
+        assert fsck(store, repair=True).ok
+    with contextlib.closing(open_store(path)) as store:
+        assert answers == answers_of(store, asked)
+
+
+@pytest.mark.parametrize("content", [bytes(3 * PAGE), b"\r" * 3 * PAGE, bytes(PAGE) + b"\x0d\0\0\xff\xff" * PAGE])
+def test_what_has_no_row_of_ours_was_no_store(path, content):
+    path.write_bytes(content)
+
+    with pytest.raises(BadRequest, match="is not a store"):
+        open_store(path, damaged=True)
+
+    assert (content, [path.name]) == (path.read_bytes(), os.listdir(path.parent))
 
 
 @pytest.mark.faults

@@ -160,9 +160,9 @@ def _refuse_strangers(path: Path, newest: int) -> None:
     except OSError:
         return  # not there yet, or not readable, which opening it will say better
     if head and not _SQLITE.startswith(head[: len(_SQLITE)]) and not _was_a_store(path):
-        raise BadRequest(
-            f"{path} is not a store of Harken's", hint="it has not been touched; if it was one, a backup restores it"
-        )
+        from .read_only import refuse_without_rows  # few ever need it
+
+        refuse_without_rows(path)
     if len(head) < _HEADER and (head or _was_a_store(path)):  # SQLite would take it for a new file
         raise Corrupt(f"{path} is cut off: {len(head)} bytes are left of it", hint=sql.PUT_BACK)
     if not head.startswith(_SQLITE):

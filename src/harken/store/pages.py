@@ -75,14 +75,15 @@ class Pages:
         kind = self.page(number - at)[5 * (at - 1)] if at else _FREE  # a page of the map holds no rows
         return kind == _FREE or (kind == 0 and number in self._unused)
 
-    def cells(self) -> Iterator[tuple[int, Cell]]:
-        """The kind of page and the place of every row there may be."""
-        for number in range(2, self.count + 1):  # the first page holds the schema
+    def cells(self, most: int | None = None) -> Iterator[tuple[int, Cell]]:
+        """The kind of page and the place of every row there may be; on so many pages at most."""
+        last = self.count if most is None else min(self.count, most)
+        for number in range(2, last + 1):  # the first page holds the schema
             page = self.page(number)
             if page[0] in (TABLE_LEAF, INDEX_LEAF, INDEX_INTERIOR) and not self._is_free(number):
                 array = 12 if page[0] == INDEX_INTERIOR else 8
-                most = min(int.from_bytes(page[3:5], "big"), (PAGE - array) // 2)
-                for at in range(array, array + 2 * most, 2):
+                rows = min(int.from_bytes(page[3:5], "big"), (PAGE - array) // 2)
+                for at in range(array, array + 2 * rows, 2):
                     yield page[0], Cell(number, int.from_bytes(page[at : at + 2], "big"))
 
     def record(self, kind: int, cell: Cell, *, flipped: int | None = None) -> StoredRow:
@@ -115,7 +116,7 @@ class Pages:
         most = PAGE - 35 if kind == TABLE_LEAF else (PAGE - 12) * 64 // 255 - 23
         if size <= most:
             return _exactly(page[at : at + size], size)
-        if size > _LARGEST:
+        if size > min(_LARGEST, self.count * PAGE):  # else a page that names itself as the next would go on and on
             raise ValueError("no row is that large")
         least = (PAGE - 12) * 32 // 255 - 23
         here = least + (size - least) % (PAGE - 4)

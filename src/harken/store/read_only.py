@@ -40,6 +40,16 @@ def refuse_unknown(path: Path, newest: int) -> None:
         raise newer(str(path), version, newest)
 
 
+def refuse_without_rows(path: Path) -> None:
+    """Leave alone what does not begin like a SQLite file, unless it was a store: then its other pages have our rows."""
+    from .salvage import has_rows
+
+    if not has_rows(path):
+        raise BadRequest(
+            f"{path} is not a store of Harken's", hint="it has not been touched; if it was one, a backup restores it"
+        )
+
+
 def newer(path: str, version: int, newest: int) -> BadRequest:
     """The refusal of a store whose schema we do not know yet."""
     return BadRequest(

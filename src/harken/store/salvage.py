@@ -25,6 +25,8 @@ from .wal import Log
 _WITHOUT_NUMBER = {"facts", "parts"}
 _WITH_DATA = {"frames", "loose"}
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "TEXT": (str, bytes), "BLOB": (bytes,), "": (int, str, bytes)}
+_LOOKED_AT = 64
+"""Pages that tell whether a file was a store: each table and index has one of the first."""
 _MENDED = 64
 """Rows that are tried bit by bit at most: that takes up to half a second each."""
 
@@ -104,6 +106,13 @@ class Salvage:
                     self._add(table, row)
                 return True
         return False
+
+    def is_ours(self, kind: int, cell: Cell) -> bool:
+        """Whether there is a row of one of our tables, as it was written."""
+        record = self._read(kind, cell)
+        return record is not None and any(
+            table != "quarantine" and self._is_true(table, _row(kind, record)) for table in self._tables(kind, record)
+        )
 
     def _tables(self, kind: int, record: StoredRow) -> list[str]:
         """The tables that have rows of this shape."""
@@ -188,21 +197,34 @@ def _words(table: str, row: Row) -> str:
     return f"{kind} {row[0]}: its row is damaged"
 
 
+def has_rows(path: Path) -> bool:
+    """Whether a file whose first page says nothing has a row of ours on one of the next: those hold the beginnings of
+    our tables, and a sum that agrees is no accident."""
+    with contextlib.ExitStack() as opened:
+        pages = _pages(path, opened)
+        connection = opened.enter_context(contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)))
+        _make_tables(connection)
+        found = Salvage(pages, connection, 0)
+        return any(found.is_ours(kind, cell) for kind, cell in pages.cells(_LOOKED_AT))
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in (said for _, _, statements in sql.STEPS for said in statements):
+        connection.execute(statement)
+
+
 def salvage(damaged: Path, new: Path, now: int) -> Salvage:
     """Make a new file of what is true in a damaged one and its log, which nobody writes to; what was found on the
     way."""
     os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     with contextlib.ExitStack() as opened:
-        file = _open(damaged, opened)
-        beside = Path(f"{damaged}-wal")
-        log = Log(_open(beside, opened), PAGE) if beside.is_file() else None
+        pages = _pages(damaged, opened)
         with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection:
             for pragma in (*sql.NEW_FILE, "PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY"):
                 connection.execute(pragma).fetchall()
             connection.execute("BEGIN")
-            for statement in (said for _, _, statements in sql.STEPS for said in statements):
-                connection.execute(statement)
-            found = Salvage(Pages(file, log), connection, now)
+            _make_tables(connection)
+            found = Salvage(pages, connection, now)
             found.run()
             for version, name, _ in sql.STEPS:
                 row = (version, name, now)
@@ -214,6 +236,12 @@ def salvage(damaged: Path, new: Path, now: int) -> Salvage:
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
         return found
+
+
+def _pages(path: Path, opened: contextlib.ExitStack) -> Pages:
+    """The pages of a file and of its log, which are closed with the stack."""
+    beside = Path(f"{path}-wal")
+    return Pages(_open(path, opened), Log(_open(beside, opened), PAGE) if beside.is_file() else None)
 
 
 def _open(path: Path, opened: contextlib.ExitStack) -> int:
