@@ -9,6 +9,7 @@ import sqlite3
 
 import pytest
 
+import harken
 from harken.cli import main
 from harken.errors import Corrupt
 from harken.store import fsck, open_store
@@ -191,3 +192,34 @@ def test_all_commits_but_the_newest_are_brought_back(run, tmp_path, source):
     assert before == run("materialize {} --stop root")
     with contextlib.closing(open_store(tmp_path / "store.db")) as store:
         assert length == len(store.chain(tip))
+
+
+@pytest.mark.parametrize("places", [(-1,), (-2, -1), (0, 1), (1, 2)])
+def test_a_session_of_ones_own_is_made_whole_when_its_log_goes_on(tmp_path, places):
+    """Its log has every line, and is read from the first on; an import is not needed."""
+    log, path = tmp_path / "log", tmp_path / "store.db"
+    with harken.open(path) as repo, repo.session(log, session_id="s") as session:
+        talk(session, range(4))
+    lose(path, "s", *places)
+    with harken.open(path) as repo, pytest.raises(Corrupt, match="lost in part"):
+        repo.materialize("s")
+
+    with harken.open(path) as repo, repo.session(log, session_id="s") as session:
+        talk(session, range(4, 5))
+
+    with harken.open(path) as repo:
+        assert log.read_bytes() == repo.materialize("s", stop="root").bytes
+        shown = {commit.id for commit in repo.family().commits}
+        assert {link.id for link in repo.store.walk(repo.store.find_session("s").tip)} <= shown
+
+
+def talk(session, turns):
+    for turn in turns:
+        session.log_transcript_entry("a1", {"role": "user", "content": f"question {turn}"})
+        session.log_transcript_entry("a1", {"role": "assistant", "content": f"answer {turn}"})
+
+
+def test_a_wrong_name_is_not_found_while_a_commit_is_lost(run, tmp_path):
+    lose(tmp_path / "store.db", SESSION, 2)
+
+    assert 3 == run("materialize nothing-of-that-name")[0]

@@ -380,7 +380,9 @@ def _hint(store: Store, ref: str) -> str:
     known = [name.name for name in store.names() if not is_own(name)] + [
         row.session for row in readable_sessions(store)
     ]
-    commits = [commit.short for commit in store.commits(limit=200)]
+    commits = list[str]()
+    with contextlib.suppress(Corrupt):  # as long as one stands on what a repair did not find
+        commits = [commit.short for commit in store.commits(limit=200)]
     digits = ref.removeprefix(ids.COMMIT_PREFIX)
     if (len(digits) < FEWEST_CHARACTERS and ids.is_hex(digits.lower())) or _is_short_beginning(store, ref):
         return TOO_SHORT

@@ -191,6 +191,7 @@ class SessionTracker:
             machine=getattr(self._repo, "machine", ""),
             cost_usd_micros=facts.tally.cost_usd_micros,
             state=remember({**chain.others, chain.source: memory}),
+            lost=False,
         )
 
 
@@ -221,6 +222,9 @@ class LogChain:
     def meet(self, store: Store, row: SessionRow | None) -> bool:
         """Take note of what others have made of the row; False while they have kept more of the log than is here."""
         if row is None or (row.version == self._met and self._theirs == b""):
+            return True
+        if row.lost:  # what a repair left is the beginning of what is made here again, from the log's first line on
+            self.row, self._met, self._theirs = row, row.version, b""
             return True
         if row.version != self._met:
             self.row, self._met, self._theirs = row, row.version, self._above(store, row.tip)
