@@ -270,6 +270,20 @@ class TestDatabases:
         writer.rollback()
         writer.close()
 
+    def test_a_session_that_is_too_large_fails_alone(
+        self, repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("harken.runtimes.documents.DOCUMENT_LIMIT", 4000)
+        table = Table(tmp_path)
+        for name in ("s1", "s2", "s4", "s5"):
+            table.write([message(1), message(2, name)], name)
+        table.write([message(1), message(2, "x" * 5000)], "s3")
+
+        results = [*Importer(repo.store, [TABLES]).run([table.path])]
+
+        assert ["s1", "s2", "s4", "s5"] == sorted(row.session for row in repo.store.sessions())
+        assert {f"{table.path}#s3"} == {result.source for result in results if result.status == "failed"}
+
     def test_a_file_that_is_no_database_after_all_is_a_failure_of_its_own(self, repo: Any, tmp_path: Path) -> None:
         path = tmp_path / "x.db"
         path.write_bytes(b"SQLite format 3\0" + b"nonsense" * 1000)

@@ -238,3 +238,44 @@ class TestTheStoredPrefix:
         (again,) = take(repo.store, path, read=read)
 
         assert "unchanged" == again.status
+
+
+class TestGone:
+    """A file that goes away while it is imported fails alone."""
+
+    def run(self, repo: Any, folder: Path, gone: Path, then: Callable[[Path], object]) -> dict[str, str]:
+        for name in ("bbb", "ccc"):
+            (folder / f"{name}.jsonl").write_bytes(conversation(name, 4).data)
+
+        def read(path: Path, since: Resumption | None) -> Reading:
+            try:
+                yield from read_source(path, [CLAUDE], since)
+            finally:
+                if path == gone:
+                    then(path)
+
+        results = Importer(repo.store, [CLAUDE], read=read).run(sorted(folder.glob("*.jsonl*")))
+        return {Path(result.source).name: result.status for result in results}
+
+    def test_between_being_read_and_being_kept(
+        self, repo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An overlong line is read again when it is kept."""
+        monkeypatch.setattr("harken.runtimes.sources.LINE_LIMIT", 3000)
+        monkeypatch.setattr("harken.formats.kit.jsonl.MAX_LINE", 2999)
+        monkeypatch.setattr("harken.runtimes.files.CHUNK", 700)
+        gone = tmp_path / "aaa.jsonl"
+        gone.write_bytes(conversation("aaa", 4).data + b'{"type":"x","t":"' + b"a" * 9000 + b'"}\n')
+
+        found = self.run(repo, tmp_path, gone, Path.unlink)
+
+        assert {"aaa.jsonl": "failed", "bbb.jsonl": "new", "ccc.jsonl": "new"} == found
+
+    def test_after_it_could_not_be_read(self, repo: Any, tmp_path: Path) -> None:
+        """Failures of archives are remembered, by what `stat` says of them."""
+        gone = tmp_path / "aaa.jsonl.zst"
+        gone.write_bytes(b"(\xb5/\xfd no zstd")
+
+        found = self.run(repo, tmp_path, gone, Path.unlink)
+
+        assert {"aaa.jsonl.zst": "failed", "bbb.jsonl": "new", "ccc.jsonl": "new"} == found

@@ -9,18 +9,17 @@ import msgspec
 
 from harken import clock, ids
 from harken.context.chains import FileStamp
-from harken.errors import HarkenError
 from harken.formats.facts import Scan
 
 from .base import Runtime
 from .files import OpenFile, Unfit, database_stamp, open_snapshot
-from .sources import Part, SourceStream
+from .sources import Part, Refused, SourceStream
 
 DOCUMENT_LIMIT = 64 << 20
 """A document is read as a whole, so it must not be larger than this."""
 
 
-def read_parts(file: OpenFile, runtime: Runtime, now: clock.Clock = clock.now) -> Iterator[Part]:
+def read_parts(file: OpenFile, runtime: Runtime, now: clock.Clock = clock.now) -> Iterator[Part | Refused]:
     """What there is of a document or of a database."""
     if runtime.source == "document":
         yield read_document(file, runtime.read.scan, now)
@@ -55,14 +54,15 @@ def read_document(file: OpenFile, scan: Scan, now: clock.Clock = clock.now) -> P
     return whole_part(stream.content()[0][0][1], scan, file.stamp)
 
 
-def read_database(path: Path, runtime: Runtime) -> Iterator[Part]:
+def read_database(path: Path, runtime: Runtime) -> Iterator[Part | Refused]:
     """Every session of a database, in one snapshot."""
     stamp = database_stamp(path)
     with open_snapshot(path) as connection:
         for session, data in runtime.read.sessions(connection):
             if len(data) > DOCUMENT_LIMIT:
-                raise HarkenError(
-                    f"{path}: the rows of {session} are more than {DOCUMENT_LIMIT >> 20} MiB",
-                    hint="it is too large to be one conversation; the others are imported",
+                why = f"{path}: the rows of {session} are more than {DOCUMENT_LIMIT >> 20} MiB"
+                yield Refused(
+                    key=session, why=why, hint="it is too large to be one conversation; the others are imported"
                 )
+                continue
             yield msgspec.structs.replace(whole_part(data, runtime.read.scan, stamp), key=session)

@@ -142,12 +142,20 @@ def session_files(
         yield from walk(point, suffixes, passed)
 
 
+class SourceUnreadable(HarkenError):
+    """A source that cannot be read: gone since it was found, or not allowed. It says nothing of the store."""
+
+
+def _unreadable(path: Path | str, problem: OSError) -> SourceUnreadable:
+    return SourceUnreadable(f"{path}: {problem.strerror}", hint="look at the path and the permissions")
+
+
 def stamp_of(path: Path | str) -> FileStamp:
-    """One `stat`; `HarkenError` for what is not a regular file, since a pipe would hold us for ever."""
+    """One `stat`; a `HarkenError` for what is not a regular file, since a pipe would hold us for ever."""
     try:
         return _stamp(os.stat(path), path)  # noqa: PTH116  a Path is five times as slow
     except OSError as problem:
-        raise HarkenError(f"{path}: {problem.strerror}", hint="look at the path and the permissions") from None
+        raise _unreadable(path, problem) from None
 
 
 def _stamp(info: os.stat_result, path: Path | str) -> FileStamp:
@@ -172,7 +180,7 @@ class OpenFile:
             # Without O_NONBLOCK, opening a FIFO that took the file's place since the stat would never return.
             self._handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as problem:
-            raise HarkenError(f"{path}: {problem.strerror}", hint="look at the path and the permissions") from None
+            raise _unreadable(path, problem) from None
         try:
             self.stamp = _stamp(os.fstat(self._handle), path)
         except HarkenError:
@@ -221,9 +229,7 @@ class OpenFile:
             try:
                 chunk = os.pread(self._handle, min(CHUNK, end - start), start)
             except OSError as problem:
-                raise HarkenError(
-                    f"{self.path}: {problem.strerror}", hint="look at the path and the permissions"
-                ) from None
+                raise _unreadable(self.path, problem) from None
             if not chunk:
                 return
             yield chunk
@@ -294,12 +300,12 @@ def _copy_database(path: Path, copy: Path) -> Path:
         for ending in ("", "-wal"):
             try:
                 shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
-            except FileNotFoundError:
+            except FileNotFoundError as problem:
                 if not ending:
-                    raise HarkenError(f"{path}: No such file or directory", hint="look at the path") from None
+                    raise _unreadable(path, problem) from None
                 Path(f"{copy}{ending}").unlink(missing_ok=True)
             except OSError as problem:
-                raise HarkenError(f"{path}: {problem.strerror}", hint="look at the path and the permissions") from None
+                raise _unreadable(path, problem) from None
         # A journal beside it is a transaction under way, or one that was cut off and is not ours to undo.
         if before == database_stamp(path) and not Path(f"{path}-journal").exists():
             return copy

@@ -29,7 +29,7 @@ from .base import Identity, Runtime
 from .files import Unfit, Unreadable, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
 from .memory import ImportResult
-from .sources import Claimed, NotClaimed, Part, Reading, Restarted, Resumption, SourceChanged, read_source
+from .sources import Claimed, NotClaimed, Part, Reading, Refused, Restarted, Resumption, SourceChanged, read_source
 
 if TYPE_CHECKING:
     from .linking import Linker
@@ -203,9 +203,9 @@ class Importer:
         for said in self._reading(path, self._since(known)):
             if isinstance(said, NotClaimed):
                 self._not_claimed[file] = said.stamp
-                self._done.append(
-                    memory.failed(file, f"{path}: {said.why}", said.hint) if named else memory.skipped(file, said.why)
-                )
+                self._done.append(memory.not_claimed(file, said, named=named))
+            elif isinstance(said, Refused):
+                self._done.append(memory.failed(ids.source_within(file, said.key), said.why, said.hint))
             elif isinstance(said, Claimed):
                 runtime = self.runtimes[said.runtime]
             elif isinstance(said, Restarted):

@@ -14,7 +14,7 @@ import errno
 import sqlite3
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -28,7 +28,10 @@ from harken.formats.facts import FileFacts
 from harken.store import SessionRow, Store, Writer
 
 from .base import Identity, Runtime
-from .files import OpenFile, stamp_of
+from .files import OpenFile, SourceUnreadable, stamp_of
+
+if TYPE_CHECKING:
+    from .sources import NotClaimed
 
 LARGE = 64 << 20
 """A file that is smaller, and no archive, is quickly tried again."""
@@ -233,6 +236,8 @@ def is_the_stores(problem: Exception) -> bool:
     a smaller one may fit. A row that is not what was written, or cannot be beside another, concerns only what has to do
     with it."""
     causes = (problem, problem.__context__)
+    if isinstance(problem, SourceUnreadable):
+        return False
     if any(_is_lack_of_room(cause) or isinstance(cause, sqlite3.IntegrityError) for cause in causes):
         return False
     return isinstance(problem, (Closed, Locked, OSError)) or isinstance(causes[1], (sqlite3.Error, OSError))
@@ -262,9 +267,10 @@ class FailureMemory:
         return None if found is None else msgspec.json.decode(found, type=ImportResult)
 
     def note(self, path: Path, result: ImportResult, now: int) -> None:
-        """Remember a failure, unless the file may be changing within a tick of its clock."""
-        if not (stamp := stamp_of(path)).is_recent(now):
-            self._store.cache(self._key(path, stamp), msgspec.json.encode(result))
+        """Remember a failure, unless the file may be changing within a tick of its clock, or is gone."""
+        with contextlib.suppress(SourceUnreadable):
+            if not (stamp := stamp_of(path)).is_recent(now):
+                self._store.cache(self._key(path, stamp), msgspec.json.encode(result))
 
     def _key(self, path: Path, stamp: FileStamp) -> str:
         return f"{self._of}/{stamp.size}-{stamp.modified}-{stamp.inode}{path}"
@@ -273,6 +279,11 @@ class FailureMemory:
 def skipped(source: str, why: str) -> ImportResult:
     """The file is no session."""
     return ImportResult(session="", runtime="", source=source, status="skipped", error=why)
+
+
+def not_claimed(source: str, said: NotClaimed, *, named: bool) -> ImportResult:
+    """The file is no session; a failure where it was asked for by name."""
+    return failed(source, f"{source}: {said.why}", said.hint) if named else skipped(source, said.why)
 
 
 def figures_of(store: Store, row: SessionRow, known: SourceMemory) -> Figures:
