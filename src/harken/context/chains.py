@@ -10,8 +10,9 @@ again as far as the two agree, and leaves the old chain there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import zstandard
@@ -23,6 +24,7 @@ from harken.formats.facts import FileFacts
 from harken.store.base import Annotation, Content, Draft, SessionRow, Store, Writer
 from harken.store.blobs import compress
 
+T = TypeVar("T")
 SUPERSEDED_BY = "superseded_by"
 """The annotation of a tail that is on no chain any more. Its value is the full name of the new chain's tip, or empty
 once the tail came back: a source was put back, or a cut fell where it ended after all. The newest one counts."""
@@ -297,14 +299,32 @@ def remember(sources: Sources) -> bytes:
     """The memory as a session's row holds it: a line of JSON with the stamps, and behind it the rest, compressed where
     it is long. An import with nothing to do reads the line alone."""
     known = {path: SourceStamp(k.stamp, k.read_at, k.first, k.copies, k.session) for path, k in sources.items()}
-    rest = msgspec.json.encode(sources)
-    return msgspec.json.encode(StampsLine(VERSION, known)) + b"\n" + (rest if len(rest) < LONG else compress(rest))
+    rest = _encode(sources)
+    return _encode(StampsLine(VERSION, known)) + b"\n" + (rest if len(rest) < LONG else compress(rest))
+
+
+def _encode(value: object) -> bytes:
+    """JSON. The path of a file may hold any byte: what is no UTF-8 in it stands as half a surrogate pair, which only an
+    escape can say."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
+
+
+def _decode(data: bytes, kind: type[T], decode: Callable[[bytes], T]) -> T:
+    try:
+        return decode(data)
+    except msgspec.DecodeError:
+        if b"\\ud" not in data:
+            raise
+        return msgspec.convert(json.loads(data), kind)
 
 
 def recall_stamps(row: SessionRow) -> dict[str, SourceStamp]:
     """What the first line says of every source of the session, by path."""
     try:
-        known = _decode_stamps(row.state[: row.state.index(b"\n")])
+        known = _decode(row.state[: row.state.index(b"\n")], StampsLine, _decode_stamps)
         return known.sources if known.version == VERSION else {}
     except (msgspec.MsgspecError, ValueError):
         return {}  # no import left it, or one of another version: reading the source again makes a new one
@@ -318,6 +338,6 @@ def recall(row: SessionRow | None) -> Sources:
     try:
         if rest.startswith(zstandard.FRAME_HEADER):
             rest = zstandard.ZstdDecompressor().decompress(rest, max_output_size=LARGEST)
-        return _decode_sources(rest)
-    except (msgspec.MsgspecError, zstandard.ZstdError, MemoryError):
+        return _decode(rest, Sources, _decode_sources)
+    except (msgspec.MsgspecError, zstandard.ZstdError, MemoryError, ValueError):
         return {}

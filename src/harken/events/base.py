@@ -173,6 +173,12 @@ def clean(text: str) -> str:
     return text
 
 
+def named(text: str) -> str:
+    """An id as a name; empty where it was no text, since all such ids look alike once they are `clean`."""
+    text = clean(text)
+    return "" if "\N{REPLACEMENT CHARACTER}" in text else text
+
+
 def excerpt(text: str, limit: int = 100) -> str:
     """The beginning of a text on one line, with an ellipsis where something is missing."""
     # The cut comes first: a text may be very long, and only its beginning matters.

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from harken.events import Event, Output, Prompt, Response, ToolCall, ToolResult
-from harken.events.base import clean
+from harken.events.base import clean, named
 from harken.events.tally import Tally
 from harken.formats import Delta
 from harken.formats.facts import FileFacts, Scan
@@ -59,7 +59,7 @@ def document_scan(runtime: str, read: ReadRecord, take_apart: Callable[[bytes], 
 
     def scan(data: bytes, state: bytes) -> FileFacts:
         parts = take_apart(data)
-        now = SessionCounts(session=clean(parts.session))
+        now = SessionCounts(session=named(parts.session))
         deltas: list[Delta] = []
         for message in parts.closed:
             deltas.append(_document_delta(now, deltas, [list(read(message))], message))
@@ -185,7 +185,7 @@ class _LineScan:
             self._cut(closed=True)
             self._closed = self._before
         if line.strip():
-            self._now.session = self._now.session or clean(self._session_of(parse(line)))
+            self._now.session = self._now.session or named(self._session_of(parse(line)))
             self._time = self._now.add(events) or self._time
 
     def _begins_turn(self, events: Sequence[Event], offset: int) -> bool:

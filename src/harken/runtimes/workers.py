@@ -22,6 +22,7 @@ from typing import IO
 import msgspec
 
 from harken.errors import HarkenError
+from harken.ids import is_text
 from harken.store import PackedFrame
 from harken.store.blobs import FRAME_SIZE
 
@@ -216,7 +217,9 @@ class WorkerPool:
                 self.drop(path)
 
     def submit(self, path: Path, since: Resumption | None) -> None:
-        """Have a file read; `read` gives what was found."""
+        """Have a file read; `read` gives what was found. One whose name is no UTF-8 cannot be told to a worker."""
+        if not is_text(str(path)):
+            return
         pending = _Pending(ReadTask(str(path), since))
         self._pending[str(path)] = pending
         self._tasks.put(pending)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from harken.clock import parse_instant
-from harken.events.base import clean
+from harken.events.base import clean, named
 from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts, prompt_name
@@ -191,7 +191,7 @@ class _ClaudeScanner:
         if line.uuid is not None and len(now.uuids) < FINGERPRINT:
             now.uuids.append(line.uuid)
         if not now.session_id and line.sessionId:
-            now.session_id = line.sessionId
+            now.session_id = named(line.sessionId)
         if line.agentId is not None and line.agentId and line.agentId not in now.agents:
             now.agents.append(line.agentId)
         kind, boundary, now.boundary, before = line.type, now.boundary, "", self.tally.messages

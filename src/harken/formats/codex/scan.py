@@ -10,6 +10,7 @@ from harken import ids
 from harken.clock import parse_instant
 from harken.errors import BadRequest
 from harken.events import Tokens
+from harken.events.base import named
 from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
@@ -279,7 +280,7 @@ class _RolloutScanner:
         now = self.now
         if now.session:
             return
-        now.session = text_of(meta.get("id"))
+        now.session = named(text_of(meta.get("id")))
         now.begun, now.spawned = text_of(meta.get("timestamp")), is_spawned(meta)
         now.parent = _parent(meta)
         now.agent = text_of(meta.get("agent_path")) or text_of(meta.get("agent_nickname"))
