@@ -60,6 +60,10 @@ def talk(**more: Any) -> list[Record]:
     ]
 
 
+def figures(line: Record) -> Record:
+    return {key: line[key] for key in FIGURES}
+
+
 def damage(repo: Repo, statement: str) -> None:
     """Change a row behind the store's back."""
     with contextlib.closing(sqlite3.connect(str(repo.store.location))) as connection:
@@ -148,6 +152,31 @@ def test_sub_agents_inside_a_file_stand_beneath_their_session_too(lay: Lay, run:
     assert (50, 2) == (line["with_agents"]["usage"]["output"], line["with_agents"]["prompts"]["injected"])
     assert [4, 2] == [row["messages"] for row in run("sessions", "--json").json]
     assert [4, 2] == [row["messages"] for row in run("agents", "one", "--json").json]
+
+
+@pytest.mark.parametrize("place", ["one/subagents/agent-x1.jsonl", "agent-x1.jsonl", "one.jsonl"])
+def test_a_file_has_the_sub_agents_of_its_session(
+    lay: Lay, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
+) -> None:
+    """Beside it or inside it; the agents of another session that lie there are none of its own."""
+    side = {"isSidechain": True, "agentId": "x1"}
+    agent = [asked("s1", "count", **side), said("s2", "msg_s", 3, text("3"), **side)]
+    path = lay("one.jsonl", "one", [*talk(), *(agent if place == "one.jsonl" else [])])
+    if place != "one.jsonl":
+        lay(place, "one", agent)
+    lay("agent-x9.jsonl", "two", [asked("s9", "one", isSidechain=True, agentId="x9")])
+    (stored,), stored_agents = run("stats", "one", "--json").json, run("agents", "one", "--json").json
+
+    (read,), agents = run("stats", str(path), "--json").json, run("agents", str(path), "--json").json
+    monkeypatch.setenv("HARKEN_STORE", str(tmp_path / "none.db"))
+    unknown = run("agents", str(path), "--json").json
+
+    assert [figures(stored), *map(figures, stored["agents"])] == [figures(read), *map(figures, read["agents"])]
+    assert stored["with_agents"] == read["with_agents"]
+    assert [(read["session"], 47), 3] == [(str(path), read["usage"]["output"]), read["agents"][0]["usage"]["output"]]
+    assert stored_agents == agents
+    assert ["claude-code", "x1"] == [each["agent"] for each in agents]
+    assert [each | {"session": None, "tip": None} for each in agents] == unknown
 
 
 class TestACostOfSeveral:

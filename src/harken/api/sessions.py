@@ -164,7 +164,7 @@ def _ordered(rows: Sequence[SessionRow], active: Mapping[str, int]) -> list[Sess
 
 
 class AgentsRequest(OneSessionRequest, frozen=True, kw_only=True):
-    """Whose agents to list: those of a session in the store, or of a log file."""
+    """Whose agents to list: those of a session in the store, or of its file."""
 
 
 class AgentAnswer(ApiAnswer, frozen=True, kw_only=True):

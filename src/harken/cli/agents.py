@@ -24,7 +24,7 @@ TITLE = 60
 def agents_command(repo: Repo, session: str, as_json: bool) -> None:
     """List the agents of a session
 
-    A SESSION is a log file, or the id of a session in the store or a unique beginning of one, at least four
+    A SESSION is the file of a session, or the id of one in the store or a unique beginning of it, at least four
     characters. For example:
 
         harken agents cafe.jsonl

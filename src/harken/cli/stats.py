@@ -34,9 +34,10 @@ def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_jso
     """Count tokens, prompts and tools, each once
 
     A SESSION is the id of a session in the store, or a unique beginning of one, at least four characters, or the
-    file of a session; without one, all sessions in the store are counted, newest first. A session's figures are its
-    own, of every version of it, each record once; those with its sub-agents stand beside them. Of several sessions
-    there is a total, in which what a fork copied counts once. For example:
+    file of a session (sub-agents whose files lie beside it are counted along); without one, all sessions in the store
+    are counted, newest first. A session's figures are its own, of every version of it, each record once; those with
+    its sub-agents stand beside them. Of several sessions there is a total, in which what a fork copied counts once.
+    For example:
 
         harken stats 5b6258c8
         harken stats --json

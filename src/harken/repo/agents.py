@@ -10,9 +10,10 @@ import msgspec
 
 from harken import ids
 from harken.context import TELLING, agent_name, agents_below, get_session, maker_name
+from harken.context.chains import readable_sessions
 from harken.store import SessionRow, Store
 
-from .looking import view_of
+from .looking import in_store_of_its_own, view_of
 
 if TYPE_CHECKING:
     from harken.views.agents import AgentRow
@@ -84,8 +85,24 @@ def _session_agent(agent: AgentRow, chain: SessionRow) -> SessionAgent:
 
 
 def agents_of(store: Store, session: str | os.PathLike[str]) -> list[SessionAgent]:
-    """The agents of a session in the store, or of a log file."""
-    return agents_in_store(store, session) if isinstance(session, str) else agents_in_log(store, Path(session))
+    """The agents of a session in the store, or of a file, with those whose files lie beside it."""
+    if isinstance(session, str):
+        return agents_in_store(store, session)
+    path = Path(session)
+    if not path.is_file():
+        return agents_in_log(store, path)  # which says what is wrong
+    with in_store_of_its_own(path) as found:
+        if found is None or found[0].get_commit(found[1].stand).format in TELLING:
+            return agents_in_log(store, path)
+        own, row = found
+        sources = {each.session: each.source for each in own.sessions()}
+        listed = agents_in_store(own, row.session)
+    chains = {each.source: each for each in readable_sessions(store)}
+    kept = [chains.get(sources.get(each.session, ""), NO_CHAIN) for each in listed]
+    return [
+        msgspec.structs.replace(each, session=chain.session, tip=chain.stand)
+        for each, chain in zip(listed, kept, strict=True)
+    ]
 
 
 def agents_in_log(store: Store, path: Path) -> list[SessionAgent]:

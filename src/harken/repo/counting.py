@@ -10,7 +10,7 @@ import msgspec
 
 from harken import ids
 from harken.analytics import SessionTotals, count_records, tells_process_cost, without_cost
-from harken.context import below, file_records, find_remembered, get_session, session_records
+from harken.context import agents_below, below, file_records, find_remembered, get_session, session_records
 from harken.errors import Corrupt, PartlyCorrupt
 from harken.events import Metric
 from harken.events.figures import Figures
@@ -19,7 +19,7 @@ from harken.events.runs import SO_FAR
 from harken.events.tally import MICROS
 from harken.store import SessionRow, Store
 
-from .looking import open_file
+from .looking import has_agents, in_store_of_its_own, open_file
 
 
 class SessionFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +65,8 @@ def count_sessions(
     first = [_is_resumed(store, top) for top, _ in chosen]
     early = {place: counting.family(*chosen[place]) for place, early in enumerate(first) if early}
     sessions = agents = unknown = 0
-    for place, (top, agents_below) in enumerate(chosen):
-        found = early[place] if place in early else counting.family(top, agents_below)
+    for place, (top, agents_of) in enumerate(chosen):
+        found = early[place] if place in early else counting.family(top, agents_of)
         if found is not None:
             sessions += 1
             agents += len(found.agents)
@@ -124,14 +124,24 @@ class _Counting:
 
     def family(self, top: SessionRow | Path, agents: Sequence[SessionRow]) -> SessionFigures | None:
         """A session and its sub-agents, counted into the total as well; None where the session cannot be read."""
-        records = self._read(top)
+        if isinstance(top, SessionRow) or not has_agents(top):
+            return self._family(self._store, top, agents)
+        with in_store_of_its_own(top) as found:
+            if found is None:
+                return self._family(self._store, top, ())
+            store, row = found
+            counted = self._family(store, row, agents_below(store, row))
+        return _of_file(top, counted) if counted is not None else None
+
+    def _family(self, store: Store, top: SessionRow | Path, agents: Sequence[SessionRow]) -> SessionFigures | None:
+        records = self._read(store, top)
         if records is None:
             return None
         # What other agents did inside a session's file is told in their own chains.
         elsewhere = {agent.agent for agent in agents} - {"", top.agent if isinstance(top, SessionRow) else ""}
         records = [record for record in records if record.agent not in elsewhere]
         pays = tells_process_cost(records)
-        if pays and not self._with_agents and self._is_any_paid_for(agents):
+        if pays and not self._with_agents and self._is_any_paid_for(store, agents):
             records = without_cost(records, of_process=True)  # a cost that is of others, too, is not its own
         own = _figures(top, records)
         if not agents or not self._with_agents:
@@ -144,7 +154,7 @@ class _Counting:
         counted: list[SessionFigures] = []
         paid_for = False
         for agent in agents:
-            if (found := self._read(agent)) is not None:
+            if (found := self._read(store, agent)) is not None:
                 counted.append(_figures(agent, found))
                 if pays and not tells_process_cost(found):
                     paid_for, found = True, without_cost(found, of_process=False)
@@ -159,13 +169,14 @@ class _Counting:
         self.total.add(records)
         together.add(records)
 
-    def _is_any_paid_for(self, agents: Iterable[SessionRow]) -> bool:
+    def _is_any_paid_for(self, store: Store, agents: Iterable[SessionRow]) -> bool:
         """Whether what the process of their session cost is what one of them cost, too."""
-        return any(found is not None and not tells_process_cost(found) for found in map(self._read, agents))
+        read = (self._read(store, agent) for agent in agents)
+        return any(found is not None and not tells_process_cost(found) for found in read)
 
-    def _read(self, what: SessionRow | Path) -> list[SessionRecord] | None:
+    def _read(self, store: Store, what: SessionRow | Path) -> list[SessionRecord] | None:
         try:
-            return _records(self._store, what)
+            return _records(store, what)
         except Corrupt as problem:
             self._note(problem)
             return None
@@ -198,6 +209,17 @@ def _records(store: Store, what: SessionRow | Path) -> list[SessionRecord]:
     # Only a run told what the session cost, and its file does not say it again.
     told = Metric(cost_usd=what.cost_usd_micros / MICROS, scope=SO_FAR)
     return [*records, SessionRecord(events=[told])]
+
+
+def _of_file(path: Path, found: SessionFigures) -> SessionFigures:
+    """The figures of a file that need not be in the store: what it and its agents are called is where they lie."""
+    agents = tuple(
+        msgspec.structs.replace(agent, session=agent.source, parent=str(path), runtime="") for agent in found.agents
+    )
+    name = str(path)
+    return msgspec.structs.replace(
+        found, session=name, source=name, runtime="", title="", parent="", carried=None, agents=agents
+    )
 
 
 def _figures(what: SessionRow | Path, records: Sequence[SessionRecord]) -> SessionFigures:

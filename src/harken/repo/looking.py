@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken import formats
 from harken.context import get_session, session_bytes, session_events
+from harken.context.chains import readable_sessions
 from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events import Event
 from harken.formats.session_log import FORMAT
-from harken.store import Store
+from harken.store import SessionRow, Store
 
 if TYPE_CHECKING:
     from harken.views import SessionViewer
@@ -47,6 +50,36 @@ def _view_file(path: Path) -> SessionViewer:
     except (OSError, ValueError) as problem:
         raise HarkenError(f"cannot read {path}: {problem}", hint="is it a file that you may read?") from problem
     return viewer
+
+
+@contextlib.contextmanager
+def in_store_of_its_own(path: Path) -> Iterator[tuple[Store, SessionRow] | None]:
+    """The session of a file as an import has it, with the sub-agents whose files lie beside it; None where no runtime
+    knows it for one of its own."""
+    from harken import runtimes
+    from harken.runtimes.importer import Importer
+    from harken.store.memory import MemoryStore
+
+    known = {name: runtimes.get(name) for name in runtimes.names()}
+    with contextlib.closing(MemoryStore()) as store:
+        importer = Importer(store, known.values())
+        told = list(importer.run([path]))
+        rows = [row for row in readable_sessions(store) if row.source == told[0].source] if told else []
+        if len(rows) != 1 or told[0].status == "failed":
+            yield None
+            return
+        for _ in importer.run(known[rows[0].runtime].read.agent_files(path)):
+            pass
+        yield store, get_session(store, rows[0].session)
+
+
+def has_agents(path: Path) -> bool:
+    """Whether a session's file has sub-agents inside it or beside it: an import takes longer than a look."""
+    from harken import runtimes
+
+    data, format = open_file(path)
+    readers = [known.read for name in runtimes.names() if (known := runtimes.get(name)).format == format.name]
+    return any(reader.side_chains(data) or any(reader.agent_files(path)) for reader in readers)
 
 
 def events_of(store: Store, session: str | os.PathLike[str]) -> list[Event]:

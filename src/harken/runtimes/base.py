@@ -101,6 +101,8 @@ class SessionReader(msgspec.Struct, frozen=True, kw_only=True):
     bytes for a document; the connection is a snapshot that may only be read."""
     side_files: Callable[[Path], Iterable[Path]] = no_side_files
     """The files beside a session's own that belong to it and are no transcripts."""
+    agent_files: Callable[[Path], Iterable[Path]] = no_side_files
+    """The files beside a session's own that may be those of its sub-agents: what they say decides."""
     side_chains: Callable[[bytes], Mapping[str, bytes]] = no_side_chains
     """The agents inside the file: the lines of each, verbatim."""
     record_names: Callable[[bytes], Iterable[str]] = no_record_names

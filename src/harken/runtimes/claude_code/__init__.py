@@ -11,6 +11,7 @@ session is continued by `claude --resume ID`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import unicodedata
@@ -103,6 +104,18 @@ def _side_files(path: Path) -> Iterator[Path]:
             yield Path(folder, name)
 
 
+def _agent_files(path: Path) -> Iterator[Path]:
+    """The files of sub-agents: in the session's own folder, or beside it, where those of other sessions lie too."""
+    if path.name.startswith("agent-"):
+        return
+    yield from sorted(path.with_suffix("").glob("subagents/**/agent-*.jsonl"))
+    named = b'"' + path.stem.encode("utf-8", "replace") + b'"'
+    for beside in sorted(path.parent.glob("agent-*.jsonl")):
+        with contextlib.suppress(HarkenError), OpenFile(beside) as file:
+            if named in file.read(0, META_LIMIT):
+                yield beside
+
+
 def _record_names(data: bytes) -> list[str]:
     return [found.decode("utf-8", "replace") for found in _UUID.findall(data)]
 
@@ -177,6 +190,7 @@ RUNTIME = Runtime(
         scan=claude_code.scan,
         identify=_identify,
         side_files=_side_files,
+        agent_files=_agent_files,
         side_chains=claude_code.side_chains,
         record_names=_record_names,
     ),
