@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,9 +130,45 @@ class TestGoingBack:
             (counted,) = stats(repo, StatsRequest(sessions=(PARENT,)))
             assert isinstance(counted, StatsAnswer)
 
-            assert 2 == row.messages, "what the newest file says"
+            assert (4, "one") == (row.messages, row.title), "what the newest file goes on from, and what it says"
             said = counted.prompts.human + counted.prompts.injected + counted.responses
             assert 6 == said, "one and two of the first file, three of the second"
+
+    def test_twice_leaves_the_title_and_every_message_that_still_stands(self, tmp_path: Path) -> None:
+        paths = self.make(tmp_path / "files")
+        end = paths["b"].stat().st_size
+        third = Rollout(bare=True)
+        third.lines = [b""] * 80
+        position = {"thread_id": PARENT, "end_ordinal_exclusive": 14, "end_byte_offset": end}
+        third.meta(id=PARENT, history_base=position).turn("four")
+        (paths["b"].parent / f"rollout-2026-01-02T00-00-09-{PARENT}.jsonl").write_bytes(
+            b"\n".join(third.lines[80:]) + b"\n"
+        )
+        with harken.open(tmp_path / "store.db") as repo:
+            import_all(repo, tmp_path / "files")
+            (row,) = sessions(repo, SessionsRequest())
+            heard = texts_of(codex.request_items(repo.materialize(PARENT).bytes))
+
+        assert (len(heard), "one") == (row.messages, row.title)
+        assert 6 == len(heard)
+
+    def test_keeps_a_name_that_was_given_behind_it(self, tmp_path: Path) -> None:
+        paths = self.make(tmp_path / "files")
+        named = Rollout(bare=True).event("thread_name_updated", thread_id=PARENT, thread_name="The plan")
+        paths["b"].write_bytes(paths["b"].read_bytes() + named.data)
+        with harken.open(tmp_path / "store.db") as repo:
+            import_all(repo, tmp_path / "files")
+
+            assert ["The plan"] == [row.title for row in repo.sessions()]
+
+    def test_to_before_the_first_prompt_leaves_nothing_of_it(self, tmp_path: Path) -> None:
+        paths = self.make(tmp_path / "files")
+        data = paths["b"].read_bytes()
+        paths["b"].write_bytes(re.sub(rb'"end_byte_offset": \d+', b'"end_byte_offset": 0', data))
+        with harken.open(tmp_path / "store.db") as repo:
+            import_all(repo, tmp_path / "files")
+
+            assert [("three", 2)] == [(row.title, row.messages) for row in repo.sessions()]
 
     def test_the_rows_are_the_same_in_any_order(self, tmp_path: Path) -> None:
         paths = self.make(tmp_path / "files")

@@ -195,6 +195,8 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     old_tips: tuple[str, ...] = ()
     """Where the chain ended before the source was rewritten, the newest first."""
     title: str = ""
+    named: bool = False
+    """Whether somebody chose the title."""
     messages: int = 0
     """Of its own agent: those of agents inside it are counted in their own rows."""
     records: int = 0
@@ -231,6 +233,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             offset=facts.offset,
             scan=facts.state.decode(),
             title=facts.title,
+            named=facts.named,
             messages=facts.messages - facts.inside,
             records=facts.records,
             opaque=facts.opaque,

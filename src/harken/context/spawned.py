@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harken.events import ToolCall
@@ -60,6 +60,17 @@ def commit_at(store: Store, row: SessionRow, offset: int) -> str:
     """The commit of a session's chain that holds the last of the first `offset` bytes; empty where it is shorter."""
     steps = [step for step in reversed(store.walk(row.tip)) if step.commit_type == walk.DELTA]
     return _reaching(store, steps, offset)
+
+
+def messages_before(store: Store, tips: Sequence[str], offset: int) -> tuple[int, int]:
+    """Which of these chains first holds the `offset` bytes that another goes on from, and how many messages it has up
+    to there; -1 where none does."""
+    for place, tip in enumerate(tips):
+        steps = [step for step in reversed(store.walk(tip)) if step.commit_type == walk.DELTA] if tip else []
+        if offset and (last := _reaching(store, steps, offset)):
+            until = next(at for at, step in enumerate(steps) if step.id == last)
+            return place, sum(step.message_count or 0 for link in steps[: until + 1])
+    return -1, 0
 
 
 def _reaching(store: Store, chain: Iterable[WalkStep], offset: int) -> str:

@@ -37,6 +37,8 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     fork_base: int | None = None
     """How many bytes of that session's file come before this one's, where the file says so instead of copying them."""
     title: str = ""
+    named: bool = False
+    """Whether somebody chose the title, as far as the format tells."""
     records: int = 0
     opaque: int = 0
     """Records nobody could read."""

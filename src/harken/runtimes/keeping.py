@@ -221,7 +221,7 @@ class PartKeeper:
             )
         item.saved = item.now
         # Nobody else can write now, so the version is the one that was read; it is compared all the same.
-        changed = memory.row_of(row, {**sources, item.path: item.now})
+        changed = memory.row_of(self._store, row, {**sources, item.path: item.now})
         if part.last:
             recorded = self._store.find_name(LIVE_BRANCH + row.session) is not None
             # The file holds all of it again, whatever a repair did not find.

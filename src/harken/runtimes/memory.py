@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +21,7 @@ import msgspec
 from harken import __version__, ids
 from harken.context import session_records
 from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, recall_stamps, remember
+from harken.context.spawned import messages_before
 from harken.errors import Closed, HarkenError, Locked
 from harken.events.figures import Figures
 from harken.events.tally import Tally
@@ -52,10 +53,11 @@ def _rank(path: str, known: SourceMemory) -> tuple[int, int, int, str, str]:
     return known.tally.ended or 0, known.tally.started or 0, known.size, known.chain.tip, path
 
 
-def row_of(row: SessionRow, sources: Sources) -> SessionRow:
+def row_of(store: Store, row: SessionRow, sources: Sources) -> SessionRow:
     """The session's row as its sources make it; what a run said of itself stays."""
     ranked = sorted(sources, key=lambda path: _rank(path, sources[path]), reverse=True)
     newest = sources[ranked[0]]
+    title, messages = _from_beginning(store, row, [sources[path] for path in ranked])
     tips = [sources[path].chain.tip for path in ranked[1:]]
     tips += [tip for path in ranked for tip in sources[path].old_tips]
     started = [known.tally.started for known in sources.values() if known.tally.started is not None]
@@ -63,14 +65,30 @@ def row_of(row: SessionRow, sources: Sources) -> SessionRow:
         row,
         tip=newest.chain.tip,
         older=tuple(dict.fromkeys(tip for tip in tips if tip and tip != newest.chain.tip)),
-        title=next((sources[path].title for path in ranked if sources[path].title), row.title),
+        title=title or next((sources[path].title for path in ranked if sources[path].title), row.title),
         source=ranked[0],
         started=min(started, default=row.started),
         ended=newest.tally.ended,
         cost_usd_micros=row.cost_usd_micros if newest.tally.cost_usd_micros is None else newest.tally.cost_usd_micros,
-        messages=newest.messages,
+        messages=messages,
         state=remember(sources),
     )
+
+
+def _from_beginning(store: Store, row: SessionRow, ranked: Sequence[SourceMemory]) -> tuple[str, int]:
+    """The title of the newest source and its messages, with those that it goes on from in the session's older ones: a
+    conversation that went back to an earlier point lies in a file for each time. Whoever chose a title later wins."""
+    known, *older = ranked
+    title, named, messages = known.title, known.named, known.messages
+    while (origin := known.spawned_from) and origin.get("session") == (known.session or row.session):
+        place, before = messages_before(store, [each.chain.tip for each in older], int(origin.get("offset") or 0))
+        if place < 0:
+            break
+        known, *older = older[place:]
+        messages += before
+        if before and not named:
+            title, named = known.title or title, known.named
+    return title, messages
 
 
 def moved(source: str, first: str, sources: Sources) -> str:

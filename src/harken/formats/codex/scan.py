@@ -315,6 +315,7 @@ class _RolloutScanner:
             forked_from=now.forked_from if now.forked_from != now.session else "",
             fork_base=now.fork_base,
             title=now.title,
+            named=now.named,
             records=now.records,
             opaque=now.opaque,
             messages=now.messages,
