@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from harken.events import Prompt, Response
 from harken.formats import codex
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
+from support.recordings import FOLDER
 from support.rollouts import Rollout, texts_of
 
 PARENT, CHILD, FORK = (f"019b88e5-a2e4-7b90-8953-00000000000{n}" for n in (1, 2, 3))
@@ -313,3 +315,73 @@ def test_the_sub_agents_of_a_thread_are_among_its_agents_and_in_its_views(tmp_pa
         assert {1} == {len(one) for one in owners.values()}, "no two agents have a record of one name"
         tree = {agent["agent_id"]: agent["parent"] for agent in repo.view(PARENT).agent_tree()}
         assert {"codex": None, CHILD: "codex", nested: CHILD} == tree
+
+
+class TestANameGivenInCodex:
+    """Codex keeps a list of the names that people gave to threads beside the folder of its sessions."""
+
+    def make(self, home: Path, *names: str, folder: str = "sessions/2026/01/02") -> Path:
+        path = home / folder / f"rollout-2026-01-02T00-00-00-{PARENT}.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(Rollout(id=PARENT).turn("one").data)
+        lines = [{"id": PARENT, "thread_name": name, "updated_at": "2026-01-02T00:00:00Z"} for name in names]
+        other = {"id": FORK, "thread_name": "Another", "updated_at": "2026-01-02T00:00:00Z"}
+        text = "".join(json.dumps(line) + "\n" for line in (*lines, other))
+        (home / "session_index.jsonl").write_text(f"no line of it\n{text}")
+        return path
+
+    def titles(self, folder: Path, home: Path) -> list[str]:
+        with harken.open(folder / "store.db") as repo:
+            import_all(repo, home)
+            return [row.title for row in repo.sessions()]
+
+    @pytest.mark.parametrize("folder", ["sessions/2026/01/02", "archived_sessions"])
+    def test_is_the_title_and_the_last_one_counts(self, tmp_path: Path, folder: str) -> None:
+        self.make(tmp_path / "codex", "A plan", "The\nplan", folder=folder)
+
+        assert ["The plan"] == self.titles(tmp_path, tmp_path / "codex")
+
+    def test_of_another_thread_is_none_of_its_business(self, tmp_path: Path) -> None:
+        self.make(tmp_path / "codex")
+
+        assert ["one"] == self.titles(tmp_path, tmp_path / "codex")
+
+    def test_is_seen_when_the_file_grows(self, tmp_path: Path) -> None:
+        path = self.make(tmp_path / "codex")
+        self.titles(tmp_path, tmp_path / "codex")
+        with (tmp_path / "codex" / "session_index.jsonl").open("a") as index:
+            index.write(json.dumps({"id": PARENT, "thread_name": "The plan"}) + "\n")
+        path.write_bytes(Rollout(id=PARENT).turn("one").turn("two").data)
+
+        assert ["The plan"] == self.titles(tmp_path, tmp_path / "codex")
+
+    @pytest.mark.parametrize("damage", [b"\xff\xfe\n", b'{"id": 7, "thread_name": []}\n', b"[" * 5000 + b"\n", b""])
+    def test_in_a_list_that_is_damaged_costs_no_session(self, tmp_path: Path, damage: bytes) -> None:
+        self.make(tmp_path / "codex")
+        (tmp_path / "codex" / "session_index.jsonl").write_bytes(damage)
+
+        assert ["one"] == self.titles(tmp_path, tmp_path / "codex")
+
+
+@pytest.mark.parametrize("source", ["codex-0.166.0", "claude-code-2.1.325"])
+def test_a_compacted_session_that_is_resumed_in_codex_keeps_its_title(tmp_path: Path, source: str) -> None:
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([str(FOLDER / source / "compacted")]))
+        (row,) = repo.sessions()
+        done = repo.resume(row.session, "codex", cwd=str(tmp_path), home=str(tmp_path / "home"))
+        list(repo.import_sessions([str(tmp_path / "home")]))
+
+        assert {row.title} == {each.title for each in repo.sessions()}
+        assert done.session in {each.session for each in repo.sessions()}
+
+
+def test_every_file_of_a_thread_belongs_to_a_run_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "2026" / "01" / "02"
+    folder.mkdir(parents=True)
+    names = [f"rollout-2026-01-02T00-00-0{n}-{PARENT}{end}.jsonl" for n, end in enumerate(("", f"_{FORK}"))]
+    for name in (*names, f"rollout-2026-01-02T00-00-09-{FORK}.jsonl"):
+        (folder / name).touch()
+    launch = runtimes.get("codex").launch
+
+    assert launch is not None
+    assert [folder / name for name in names] == list(launch.session_files(tmp_path, PARENT))

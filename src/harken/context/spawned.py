@@ -10,6 +10,7 @@ from harken.formats import find as find_format
 from harken.store.base import Commit, SessionRow, Store, WalkStep
 
 from . import refs, walk
+from .chains import SourceMemory
 
 
 def spawn_points(store: Store, firsts: Iterable[Commit]) -> dict[str, str]:
@@ -62,14 +63,30 @@ def commit_at(store: Store, row: SessionRow, offset: int) -> str:
     return _reaching(store, steps, offset)
 
 
-def messages_before(store: Store, tips: Sequence[str], offset: int) -> tuple[int, int]:
+def from_beginning(store: Store, session: str, ranked: Sequence[SourceMemory]) -> tuple[str, int]:
+    """The title and the messages of a session whose newest source goes on from older ones, the newest of them first: a
+    conversation that went back to an earlier point lies in a file for each time. The title chosen last wins."""
+    known, *older = ranked
+    title, named, messages = known.title, known.named, known.messages
+    while (origin := known.spawned_from) and origin.get("session") == (known.session or session):
+        place, before = _messages_before(store, [each.chain.tip for each in older], int(origin.get("offset") or 0))
+        if place < 0:
+            break
+        known, *older = older[place:]
+        messages += before
+        if before and not named:
+            title, named = known.title or title, known.named
+    return title, messages
+
+
+def _messages_before(store: Store, tips: Sequence[str], offset: int) -> tuple[int, int]:
     """Which of these chains first holds the `offset` bytes that another goes on from, and how many messages it has up
     to there; -1 where none does."""
     for place, tip in enumerate(tips):
         steps = [step for step in reversed(store.walk(tip)) if step.commit_type == walk.DELTA] if tip else []
         if offset and (last := _reaching(store, steps, offset)):
             until = next(at for at, step in enumerate(steps) if step.id == last)
-            return place, sum(step.message_count or 0 for link in steps[: until + 1])
+            return place, sum(step.message_count or 0 for step in steps[: until + 1])
     return -1, 0
 
 

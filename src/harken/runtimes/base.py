@@ -52,6 +52,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """The session that spawned it, for a sub-agent."""
     call_id: str = ""
     """The call that did so, where a side file tells."""
+    title: str = ""
+    """The name that somebody gave it, where a side file tells."""
 
     @property
     def name(self) -> str:

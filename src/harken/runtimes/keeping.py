@@ -96,11 +96,12 @@ class SourceImport:
         elif self.now.unnamed and facts.session:
             self.identity = self.runtime.read.identify(path, facts)
 
-    def learn_call(self, facts: FileFacts) -> None:
-        """Look again which call started a sub-agent: the side file that says so may come late."""
-        if self.identity.agent and not self.is_inside:
-            told = self.runtime.read.identify(Path(self.path), facts).call_id
-            self.now = msgspec.structs.replace(self.now, call_id=told or self.now.call_id)
+    def look_beside(self, facts: FileFacts) -> None:
+        """Look again at what side files say, which may come late: the call that started an agent, a session's name."""
+        if not self.is_inside:
+            told = self.runtime.read.identify(Path(self.path), facts)
+            now = msgspec.structs.replace(self.now, call_id=told.call_id or self.now.call_id)
+            self.now = msgspec.structs.replace(now, title=told.title, named=True) if told.title else now
 
     def start_over(self) -> None:
         """All of the source is read again. Equal bytes give equal commits, so the chain leaves the old one where they
@@ -198,16 +199,15 @@ class PartKeeper:
         item.now = item.now.with_facts(part.facts)
         if part.last:
             self._compare(writer, item, sources)
-            item.learn_call(part.facts)
+            item.look_beside(part.facts)
+            beside = {} if item.is_inside else memory.keep_side_files(writer, item.runtime, item.path, item.before)
             item.now = msgspec.structs.replace(
                 item.now,
                 stamp=part.stamp if whole else chains.UNREAD,
                 read_at=self._now(),
                 size=part.size if whole else item.now.offset,
                 digest=part.digest if whole else part.closed_digest,
-                side_files={}
-                if item.is_inside
-                else memory.keep_side_files(writer, item.runtime, item.path, item.before),
+                side_files=beside,
             )
             if not whole and item.before is not None and item.before.chain == item.now.chain:
                 # The old tail is still what the session stands at, and is compared with the file next time.

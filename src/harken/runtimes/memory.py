@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +21,7 @@ import msgspec
 from harken import __version__, ids
 from harken.context import session_records
 from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, recall_stamps, remember
-from harken.context.spawned import messages_before
+from harken.context.spawned import from_beginning
 from harken.errors import Closed, HarkenError, Locked
 from harken.events.figures import Figures
 from harken.events.tally import Tally
@@ -57,7 +57,9 @@ def row_of(store: Store, row: SessionRow, sources: Sources) -> SessionRow:
     """The session's row as its sources make it; what a run said of itself stays."""
     ranked = sorted(sources, key=lambda path: _rank(path, sources[path]), reverse=True)
     newest = sources[ranked[0]]
-    title, messages = _from_beginning(store, row, [sources[path] for path in ranked])
+    title, messages = newest.title, newest.messages
+    if (newest.spawned_from or {}).get("session") == (newest.session or row.session):
+        title, messages = from_beginning(store, row.session, [sources[path] for path in ranked])
     tips = [sources[path].chain.tip for path in ranked[1:]]
     tips += [tip for path in ranked for tip in sources[path].old_tips]
     started = [known.tally.started for known in sources.values() if known.tally.started is not None]
@@ -73,22 +75,6 @@ def row_of(store: Store, row: SessionRow, sources: Sources) -> SessionRow:
         messages=messages,
         state=remember(sources),
     )
-
-
-def _from_beginning(store: Store, row: SessionRow, ranked: Sequence[SourceMemory]) -> tuple[str, int]:
-    """The title of the newest source and its messages, with those that it goes on from in the session's older ones: a
-    conversation that went back to an earlier point lies in a file for each time. Whoever chose a title later wins."""
-    known, *older = ranked
-    title, named, messages = known.title, known.named, known.messages
-    while (origin := known.spawned_from) and origin.get("session") == (known.session or row.session):
-        place, before = messages_before(store, [each.chain.tip for each in older], int(origin.get("offset") or 0))
-        if place < 0:
-            break
-        known, *older = older[place:]
-        messages += before
-        if before and not named:
-            title, named = known.title or title, known.named
-    return title, messages
 
 
 def moved(source: str, first: str, sources: Sources) -> str:
@@ -198,7 +184,7 @@ def without_agent(
     if is_other:
         # What stands inside the file is the agent's; its chain is made anew, of those lines alone.
         empty = SessionRow(session=agent.session, runtime=agent.runtime, parent=agent.parent, agent=agent.agent)
-        found[agent.session] = writer.save_session(row_of(agent, left) if left else empty)
+        found[agent.session] = writer.save_session(row_of(store, agent, left) if left else empty)
     return found
 
 

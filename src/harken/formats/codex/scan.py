@@ -172,6 +172,7 @@ class _RolloutScanner:
             now.tally.prompt("agent")
         elif act == BOUNDARY:
             now.tally.compactions += 1
+            self._entitle_after(payload.get("replacement_history"))
 
     def _note_time(self, stamp: object) -> None:
         if isinstance(stamp, str) and len(stamp) == 24 and stamp[10] == "T" and stamp[-1] == "Z":
@@ -274,6 +275,14 @@ class _RolloutScanner:
     def _entitle(self, text: str) -> None:
         if not self.now.title and not self.now.named:
             self.now.title = " ".join(text[:100_000].rpartition(_REQUEST)[2].split())[:_TITLE]
+
+    def _entitle_after(self, replacement: object) -> None:
+        """A session that begins with its compaction is called after the first request that outlived it."""
+        if not self.now.title and not self.now.spawned and isinstance(replacement, list):
+            asked = [item for item in replacement if isinstance(item, dict) and item.get("role") == "user"]
+            for item in asked:
+                if speaks(item)[0] != "injected":
+                    self._entitle(text_in(item.get("content")))
 
     def _note_meta(self, meta: Record) -> None:
         self.meter.meet(meta)

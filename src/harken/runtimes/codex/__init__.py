@@ -8,6 +8,7 @@ thread is continued by `codex resume ID`; its id is a version-7 UUID.
 
 from __future__ import annotations
 
+import functools
 import os
 import uuid
 from collections.abc import Sequence
@@ -20,9 +21,17 @@ from harken.events import Event
 from harken.formats import Written, codex
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
+from harken.formats.kit.jsonl import lines, parse
+from harken.formats.kit.openai import text_of
 from harken.runtimes.base import UUID, Environment, Identity, Place, ResumeWriter, Runtime, SessionReader, user_home
 
 from .launch import LAUNCH
+
+INDEX = "session_index.jsonl"
+"""The list of the names that people gave to threads; the last line of a thread counts."""
+INDEX_LIMIT = 16 << 20
+NAME = 200
+"""Characters of a name that are kept."""
 
 
 def _home(environ: Environment) -> Path:
@@ -37,7 +46,36 @@ def _identify(path: Path, facts: FileFacts) -> Identity:
     stem = path.name.removesuffix(".zst").removesuffix(".jsonl")
     thread = UUID.search(stem)
     session = facts.session or (thread[0] if thread else stem)
-    return Identity(session=session, parent=facts.parent if facts.parent != session else "")
+    parent = facts.parent if facts.parent != session else ""
+    return Identity(session=session, parent=parent, title=_given_name(path, session))
+
+
+def _given_name(path: Path, session: str) -> str:
+    """The name that somebody gave a thread: the last one in the list that Codex keeps beside its sessions."""
+    for folder in path.parents[:5]:
+        if folder.name in ("sessions", "archived_sessions"):
+            return _names(folder.with_name(INDEX)).get(session, "")
+    return ""
+
+
+def _names(index: Path) -> dict[str, str]:
+    try:
+        found = index.stat()
+    except OSError:
+        return {}
+    return _read_names(index, found.st_size, found.st_mtime_ns) if found.st_size <= INDEX_LIMIT else {}
+
+
+@functools.lru_cache(maxsize=4)
+def _read_names(index: Path, size: int, modified: int) -> dict[str, str]:
+    """Thread to name, as the list of that size and time has it."""
+    try:
+        data = index.read_bytes()
+    except OSError:
+        return {}
+    records = filter(None, (parse(data[start:end]) for start, end in lines(data)))
+    names = {text_of(record.get("id")): text_of(record.get("thread_name")) for record in records}
+    return {thread: " ".join(name.split())[:NAME] for thread, name in names.items()}
 
 
 # -- resume ----------------------------------------------------------------------------------------------------------
@@ -103,7 +141,7 @@ def _translated(events: Sequence[Event], place: Place) -> Written:
 def _name(place: Place, title: str) -> tuple[Path, bytes]:
     """Codex has a list of the names people gave, beside the sessions."""
     line = {"id": place.session, "thread_name": title, "updated_at": clock.format_instant(place.time)}
-    return place.path.parents[4] / "session_index.jsonl", msgspec.json.encode(line) + b"\n"
+    return place.path.parents[4] / INDEX, msgspec.json.encode(line) + b"\n"
 
 
 RUNTIME = Runtime(

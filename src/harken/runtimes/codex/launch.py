@@ -94,8 +94,10 @@ def _shown(line: bytes, found: dict[str, Any], show: str) -> ShownLine:
 
 
 def _session_files(home: Path, session: str) -> list[Path]:
-    """The rollout of a thread; a sub-agent is a thread of its own, and its items are not on the stream."""
-    return sorted((home / "sessions").glob(f"*/*/*/rollout-*-{session}.jsonl"))
+    """The rollouts of a thread, one for each time that it went back; a sub-agent is a thread of its own, and its items
+    are not on the stream."""
+    found = ((home / "sessions").glob(f"*/*/*/rollout-*-{session}{end}") for end in (".jsonl", "_*.jsonl"))
+    return sorted(path for paths in found for path in paths)
 
 
 def _full_prompt(prompt: str, piped: str) -> str:
