@@ -230,6 +230,33 @@ class TestASession:
 
         assert agent.id == repo.commit("winter-evening/jill").id == repo.commit("winter-ev/jill").id
 
+    @pytest.mark.parametrize("ref", ["winter-evening", "winter", "winter-evening@m1a", "winter-evening~0"])
+    @pytest.mark.parametrize("find", [Repo.commit, Repo.agents, Repo.events, Repo.materialize])
+    def test_of_which_only_a_sub_agent_is_there_is_not_that_sub_agent(
+        self, repo: Repo, find: Callable[..., Any], ref: str
+    ) -> None:
+        """The file of a sub-agent was imported alone, or a repair lost the session's row."""
+        agent = keep(repo, turn(1), session_id="winter-evening/jill")
+        with repo.store.write() as writer:
+            name, parent = "winter-evening/jill", "winter-evening"
+            row = SessionRow(session=name, runtime="r", parent=parent, agent="jill", tip=agent.id, version=1)
+            writer.save_session(row)
+
+        with pytest.raises(NotFound) as caught:
+            find(repo, ref)
+
+        assert "winter-evening/jill" in str(caught.value.hint)
+        assert agent.id == repo.commit("winter-evening/j").id
+
+    def test_of_which_only_sub_agents_are_there_names_them(self, repo: Repo) -> None:
+        for name in ("winter-evening/jack", "winter-evening/jill"):
+            keep(repo, turn(1), session_id=name)
+
+        with pytest.raises(NotFound, match="of session 'winter-evening' only sub-agents are in the store") as caught:
+            repo.commit("winter-evening")
+
+        assert "they are: winter-evening/jack, winter-evening/jill" == caught.value.hint
+
     def test_whose_tip_is_not_there_is_damaged_and_not_unknown(self, repo: Repo) -> None:
         """#16"""
         keep(repo, turn(1), session_id="s")

@@ -1,7 +1,7 @@
 """What a REF names, in this order: `ctx-…` or a unique prefix of one; an exact branch or tag; a session (where it
 stands), `SESSION~1` (an older tip), `SESSION@MESSAGE`, `SESSION~1@MESSAGE`, `SESSION/AGENT`; a unique prefix of a
 commit's hex digits; a unique prefix of a session's id; else an error that lists what comes close. A prefix has at
-least four characters; an exact id may be shorter.
+least four characters; an exact id may be shorter. A prefix ends before a `/`: SESSION never names SESSION/AGENT.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def find(store: Store, ref: Ref) -> Found:
         return Found(commit=store.get_commit(name.target), branch=name if name.kind == "branch" else None)
     commit = _by_session(store, ref) or _by_prefix(store, ref, ref) or _by_session(store, ref, exact=False)
     if commit is None:
+        _refuse_agents_alone(store, ref)
         raise NotFound(f"there is no commit, branch, tag or session {ref!r}", hint=_hint(store, ref))
     return Found(commit=commit)
 
@@ -92,6 +93,7 @@ def get_session(store: Store, text: str) -> SessionRow:
     it is of."""
     if (row := _session(store, text, exact=False)) is not None or (row := _session_at(store, text)) is not None:
         return row
+    _refuse_agents_alone(store, text)
     close = difflib.get_close_matches(text, [row.session for row in readable_sessions(store)], n=CANDIDATES, cutoff=0.5)
     hint = "close to it: " + ", ".join(close) if close else "`harken sessions` lists them"
     raise NotFound(f"there is no session {text!r}", hint=TOO_SHORT if _is_short_beginning(store, text) else hint)
@@ -133,9 +135,7 @@ def _session_of(store: Store, text: str, commit: Commit) -> SessionRow:
     for row in ends or near or rows:
         if ends or any(link.id == commit.id for tip in (row.stand, *row.older) for link in store.walk(tip)):
             return row
-    raise NotFound(
-        f"{text!r} names a commit that is of no session", hint=f"`harken materialize {text}` gives what it stands for"
-    )
+    raise NotFound(f"{text!r} names a commit that is of no session", hint=f"`harken materialize {text}` gives it")
 
 
 # -- the kinds of REF ------------------------------------------------------------------------------------------------
@@ -157,11 +157,10 @@ def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
     """The session of this id or, unless it has to be exact, the only one whose id begins like this."""
     if exact or len(text) < FEWEST_CHARACTERS:
         return find_session(store, text) if text else None
-    rows = store.sessions(prefix=text)
-    for row in rows:
-        if row.session == text:
-            return row
-    # A sub-agent's id begins with its parent's; whoever types the beginning means the parent.
+    rows = [row for row in store.sessions(prefix=text) if "/" not in row.session[len(text) :]]
+    if whole := [row for row in rows if row.session == text]:
+        return whole[0]
+    # A sub-agent may have an id that begins like its parent's; whoever types the beginning means the parent.
     tops = [row for row in rows if not row.parent] or rows
     if len(tops) > 1:
         raise Ambiguous(f"several sessions begin with {text!r}", hint=_listing([row.session for row in tops]))
@@ -350,9 +349,16 @@ def _holds(format: str, data: bytes, message: str, *, as_stored: bool) -> bool:
 # -- what to say when it names nothing -------------------------------------------------------------------------------
 
 
-def _listing(names: list[str]) -> str:
-    more = ", …" if len(names) > CANDIDATES else ""
-    return "it could be: " + ", ".join(names[:CANDIDATES]) + more
+def _listing(names: list[str], before: str = "it could be: ") -> str:
+    return before + ", ".join(names[:CANDIDATES]) + (", …" if len(names) > CANDIDATES else "")
+
+
+def _refuse_agents_alone(store: Store, text: str) -> None:
+    """Say it where all that is here of a session are sub-agents: none of them is the session."""
+    begin = text if len(text) >= FEWEST_CHARACTERS else f"{text}/"
+    agents = [row.session for row in readable_sessions(store, begin) if "/" in row.session[len(text) :]]
+    if text and agents:
+        raise NotFound(f"of session {text!r} only sub-agents are in the store", hint=_listing(agents, "they are: "))
 
 
 def _agents_named(store: Store, ref: str) -> str:
@@ -360,8 +366,7 @@ def _agents_named(store: Store, ref: str) -> str:
     session, slash, _ = ref.rpartition("/")
     row = _session(store, session, exact=False) if slash else None
     below = agents_below(store, row) if row is not None else []
-    more = ", …" if len(below) > CANDIDATES else ""
-    return "its agents are: " + ", ".join(one.session for one in below[:CANDIDATES]) + more if below else ""
+    return _listing([one.session for one in below], "its agents are: ") if below else ""
 
 
 def whole_principal(store: Store, principal: str) -> str:
@@ -377,9 +382,8 @@ def _is_short_beginning(store: Store, text: str) -> bool:
 
 
 def _hint(store: Store, ref: str) -> str:
-    known = [name.name for name in store.names() if not is_own(name)] + [
-        row.session for row in readable_sessions(store)
-    ]
+    known = [name.name for name in store.names() if not is_own(name)]
+    known += [row.session for row in readable_sessions(store)]
     commits = list[str]()
     with contextlib.suppress(Corrupt):  # as long as one stands on what a repair did not find
         commits = [commit.short for commit in store.commits(limit=200)]
