@@ -261,7 +261,7 @@ class TestTrouble:
             def make_room() -> None:
                 nonlocal pages
                 pages = 100_000
-                for connection in repo.store.db._connections:
+                for connection in repo.store.db._free:
                     connection.execute(f"PRAGMA max_page_count={pages}")
 
             hours.then = {300.0: make_room}

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -264,4 +265,31 @@ def test_what_others_write_while_one_looks_is_seen_and_called_no_damage(folder, 
         assert before[0] + 40 == len(reader.sessions())
         assert 3 == len(reader.history("later-39"))
         assert reader.fsck().ok
+        reader.close()
+
+
+def test_a_thread_that_looked_before_leaves_no_old_answer_to_others(folder, path):
+    """It had a connection from before others wrote, and gave it back when another thread had seen the change."""
+    inside, go = threading.Event(), threading.Event()
+    with as_a_user():
+        reader = harken.open(path)
+        before = len(reader.sessions())
+
+        def look_for_long() -> None:
+            with reader.store.db.snapshot():
+                reader.last_change()
+                inside.set()
+                go.wait(60)
+
+        thread = threading.Thread(target=look_for_long)
+        thread.start()
+        inside.wait(60)
+    path.chmod(0o644)
+    with harken.open(path) as owner:
+        grow(owner, 3, session_id="later")
+    with as_a_user():
+        assert before + 1 == len(reader.sessions())
+        go.set()
+        thread.join(60)
+        assert before + 1 == len(reader.sessions())
         reader.close()

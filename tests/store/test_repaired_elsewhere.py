@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 import harken
 from harken import Prompt
 from harken.api.feed import ChangesRequest, changes
+from harken.errors import NotFound
+from harken.store import Draft, Store, open_store
 
 REPAIR = "import sys, harken; repo = harken.open(sys.argv[1]); repo.fsck(repair=True); repo.close()"
 
@@ -71,3 +74,44 @@ def test_whoever_waits_is_woken_by_a_repair(path: Path) -> None:
         waiting.join(60)
 
         assert [True] == answers
+
+
+def test_what_a_repair_took_away_is_no_longer_known_to_whoever_had_the_store_open(path: Path) -> None:
+    """A commit on one that was lost was acknowledged, and nobody could read it."""
+    with harken.open(path) as repo:
+        first = repo.checkpoint([Prompt(content="first")], session_id="s9")
+        lost = repo.checkpoint([Prompt(content="second")], session_id="s9", parent=first)
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE commits SET messages = 99 WHERE n = (SELECT max(n) FROM commits)")
+        connection.close()
+        subprocess.run([sys.executable, "-c", REPAIR, path], check=True, timeout=60)
+
+        with pytest.raises(NotFound):
+            repo.checkpoint([Prompt(content="third")], session_id="s9", parent=lost)
+        with pytest.raises(NotFound):
+            repo.store.annotations(lost.id)
+        with pytest.raises(NotFound):
+            repo.store.walk(lost.id)
+        third = repo.checkpoint([Prompt(content="third")], session_id="s9", parent=first)
+        assert ["first", "third"] == [event.content for event in repo.conversation(third)]
+        assert repo.fsck(read_data=True).ok
+
+
+def test_numbers_of_repeated_text_do_not_outlive_a_repair(path: Path) -> None:
+    def commit(store: Store, data: bytes) -> str:
+        with store.write() as writer:
+            return writer.commit(
+                Draft(artifact=writer.put(data), format="blob-v1", time=1, template="t", session_id="only here")
+            ).id
+
+    with contextlib.closing(open_store(path)) as store:
+        commit(store, b"old")
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE origins SET template = 'other' WHERE n = (SELECT max(n) FROM origins)")
+        connection.close()
+        subprocess.run([sys.executable, "-c", REPAIR, path], check=True, timeout=60)
+
+        made = commit(store, b"new")
+
+        with contextlib.closing(open_store(path)) as fresh:
+            assert "only here" == fresh.get_commit(made).session_id

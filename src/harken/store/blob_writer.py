@@ -24,8 +24,8 @@ from .values import CHANGES, SessionRow
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-    from .commits import SavedSessions
     from .db import Database
+    from .kept import SavedSessions
     from .sqlite import SqliteStore
 
 LOOSE_LIMIT = 64 << 10
@@ -113,9 +113,11 @@ class SqliteBlobWriter:
         """Begin the transaction, with the first change or for one who must look before changing anything."""
         if not self._begun:
             left = self._db.begin()
-            if left is not None:  # nobody has written since the writer before: what it knew last is still so
-                self._next, self._changes.last, self.session_rows = left
             self._begun = True
+            if left is None:
+                self._db.run(self._store.look)
+            else:  # nobody has written since the writer before: what it knew last is still so
+                self._next, self._changes.last, self.session_rows = left
 
     def _draw(self, what: str) -> int:
         """The next free number of a kind; nobody else can draw while we hold the lock."""
@@ -133,10 +135,10 @@ class SqliteBlobWriter:
             self._changes.write()
             if len(self.session_rows) > _SESSIONS_LEFT:
                 self.session_rows = {}
-            numbers = {what: self._next[what] for what in _LEFT if what in self._next}
+            numbers, kept = {what: self._next[what] for what in _LEFT if what in self._next}, self._store.kept_rows
             self._db.commit((numbers, self._changes.last, self.session_rows))
             self._begun = False
-            self._store.remember(self._known, self._interned, self.session_rows)
+            self._store.remember(kept, self._known, self._interned, self.session_rows)
 
     def end(self) -> None:
         """Take back what was not finished."""

@@ -2,14 +2,12 @@
 
 Commits lie in *chains*: a commit whose parent is the last of a chain goes on with it, any other begins a new one. The
 row number is chain * 2**32 + place, so a walk is one range scan for each chain it passes.
-
-What is kept in memory between calls is committed and never changes; inside a transaction nothing is kept, since it may
-be taken back.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -20,29 +18,22 @@ from harken.errors import Corrupt, NotFound
 
 from . import sql, values
 from .blobs import SqliteBlobs, readable, span
+from .connections import PooledConnection
 from .db import FSCK, Row, all_checked, checked
+from .kept import KeptRows, SavedSessions
 from .values import Commit, SessionRow, WalkStep, text, untext
 
 T = TypeVar("T")
 _KEPT, _SESSIONS_KEPT = 200_000, 64
 _STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
 _ASKED = 400  # names in one query
-SESSION_WORDS = ("parent", "agent", "title", "source", "template", "principal", "machine", "ticket_id", "thread_id")
-"""Texts of a session's row, in the order of its columns."""
 Names = dict[int | None, str]
 """The full names of commits by their row numbers; None is no commit."""
-SavedSessions = dict[str | bytes, tuple[Row, SessionRow]]
-"""Sessions by their ids: the row as it was written, its sum included, and what it says."""
 
 
 def full_name(id: bytes, seal: bytes, twin: int) -> str:
     """A commit's name as callers know it."""
     return id.hex() + seal.hex() if twin else id.hex()
-
-
-def first_of_chain(number: int) -> int:
-    """The row number of the first commit of the chain a commit lies in."""
-    return number >> 32 << 32
 
 
 def parent_of(number: int, fork: int | None) -> int | None:
@@ -111,7 +102,7 @@ def session_of(row: Row, names: Names, older: tuple[str, ...]) -> SessionRow:
         tip=names[row[4]],
         live=names[row[5]],
         older=older,
-        **dict(zip(SESSION_WORDS, words(row[7:16]), strict=True)),
+        **dict(zip(sql.SESSION_WORDS, words(row[7:16]), strict=True)),
         started=row[16],
         ended=row[17],
         messages=row[18],
@@ -144,12 +135,24 @@ class SqliteCommits(SqliteBlobs):
 
     def __init__(self) -> None:
         super().__init__()
-        self._numbers: dict[str, tuple[int, str]] = {}
-        self._names_kept: dict[int, str] = {}
-        self.interned: dict[tuple[str, ...], int] = {}
-        self._origins: dict[int, Row] = {}
-        self._principals: dict[int, Row] = {}
-        self._sessions_kept: SavedSessions = {}
+        self.kept_rows, self._renewing = KeptRows(), threading.Lock()
+
+    def _kept_now(self) -> KeptRows:
+        """What is kept of the store's present epoch; a transaction has looked which that is when it began."""
+        if not self.db.holding:
+            self.db.run(self.look)
+        return self.kept_rows
+
+    def look(self, connection: PooledConnection) -> None:
+        """Begin to keep anew where the store has another epoch."""
+        (changes,) = connection.execute("PRAGMA data_version").fetchone()
+        if changes != connection.looked_at:  # else nobody has written since this connection looked
+            with self._renewing:
+                epoch = connection.execute(sql.FACT, ("epoch",)).fetchone()
+                if epoch != self.kept_rows.epoch:
+                    self.forget_all()
+                    self.kept_rows.epoch = epoch
+            connection.looked_at = changes
 
     # -- commits -----------------------------------------------------------------------------------------------
 
@@ -192,33 +195,29 @@ class SqliteCommits(SqliteBlobs):
 
     def number_and_seal(self, commit: str) -> tuple[int, str]:
         """The row number of a commit, and its seal."""
-        known = self._numbers.get(commit)
+        kept = self._kept_now().numbers
+        known = kept.get(commit)
         if known is None:
             row = self._rows_of([commit])[commit]
             known = (row[0], row[2].hex())
-            self._keep(self._numbers, {full_name(*row[1:4]): known})
+            self._keep(kept, {full_name(*row[1:4]): known})
         return known
 
     def _located(self, commits: Sequence[str]) -> dict[str, tuple[int, str]]:
         """The row number and the full name of each commit, by the names they were asked by."""
-        found = {name: (known[0], name) for name in commits if (known := self._numbers.get(name))}
+        kept = self._kept_now().numbers
+        found = {name: (kept[name][0], name) for name in commits if name in kept}
         if rest := [name for name in commits if name not in found]:
             found |= {name: (row[0], full_name(*row[1:4])) for name, row in self._rows_of(rest).items()}
         return found
 
     def names_of(self, numbers: Iterable[int | None]) -> Names:
         """The full names of commits by their row numbers."""
-        names: Names = {None: ""}
-        asked = set()
-        for number in numbers:
-            if number is not None:
-                name = self._names_kept.get(number)
-                if name is None:
-                    asked.add(number)
-                else:
-                    names[number] = name
-        fresh = {row[0]: full_name(*row[1:4]) for row in self.rows_at("commits", sql.COMMITS_AT, asked)}
-        self._keep(self._names_kept, fresh)
+        kept, wanted = self._kept_now().names, {number for number in numbers if number is not None}
+        names: Names = {None: "", **{number: name for number in wanted if (name := kept.get(number))}}
+        rows = self.rows_at("commits", sql.COMMITS_AT, wanted - names.keys())
+        fresh = {row[0]: full_name(*row[1:4]) for row in rows}
+        self._keep(kept, fresh)
         return names | fresh
 
     def rows_at(self, table: str, statement: str, numbers: Iterable[int], *, gone: int = 0) -> list[Row]:
@@ -252,18 +251,18 @@ class SqliteCommits(SqliteBlobs):
     def _commits(self, rows: Sequence[Row]) -> list[Commit]:
         """Checked rows as commits, with everything they name looked up at once."""
         names: Names = {row[0]: full_name(*row[1:4]) for row in rows}
-        names[None] = ""
+        names[None], kept = "", self.kept_rows.numbers
         names |= self.names_of({parent_of(row[0], row[5]) for row in rows} - names.keys())
         origins = self.interned_rows("origins", {row[8] for row in rows})
         who = self.interned_rows("principals", {row[9] for row in rows})
         with readable():
             made = [commit_of(row, names, origins[row[8]], who[row[9]]) for row in rows]
-        self._keep(self._numbers, {commit.id: (row[0], commit.seal) for commit, row in zip(made, rows, strict=True)})
+        self._keep(kept, {commit.id: (row[0], commit.seal) for commit, row in zip(made, rows, strict=True)})
         return made
 
     def interned_rows(self, table: str, numbers: set[int]) -> dict[int, Row]:
         """Rows of `origins` or `principals`, without their numbers."""
-        kept = self._origins if table == "origins" else self._principals
+        kept = self.kept_rows.origins if table == "origins" else self.kept_rows.principals
         statement = sql.ORIGINS_AT if table == "origins" else sql.PRINCIPALS_AT
         missing = numbers - kept.keys()
         if not missing:
@@ -317,7 +316,7 @@ class SqliteCommits(SqliteBlobs):
         left = limit if limit is not None else sys.maxsize
         step = _STEP
         while number is not None and left > 0:
-            first = first_of_chain(number)
+            first = number >> 32 << 32
             rows = self.db.all(sql.CHAIN, (first, number, min(step, left)))
             fork = next((at for at, row in enumerate(rows, 1) if row[5] is not None), None)
             rows = rows[:fork]
@@ -337,21 +336,22 @@ class SqliteCommits(SqliteBlobs):
         number = self.number(commit)
         return self._commits([checked("commits", row) for row in self.db.all(sql.CHILDREN, (number + 1, number))])
 
-    # -- what the writer keeps between transactions ------------------------------------------------------------
+    # -- what is kept between calls ----------------------------------------------------------------------------
 
-    def remember(self, commits: dict[str, tuple[int, str]], interned: dict[Row, int], sessions: SavedSessions) -> None:
-        """Where these commits lie, which are likely parents of the next, the numbers of repeated text, and sessions
-        as they were saved, which are likely to go on."""
-        _renew(self._numbers, commits)
-        _renew(self._names_kept, {number: name for name, (number, _) in commits.items()})
-        _renew(self.interned, interned)
-        _renew(self._sessions_kept, sessions, _SESSIONS_KEPT)
+    def remember(
+        self, kept: KeptRows, commits: dict[str, tuple[int, str]], interned: dict[Row, int], saved: SavedSessions
+    ) -> None:
+        """Keep what a transaction wrote, with what was kept when it did: its commits are likely parents of the next."""
+        _renew(kept.numbers, commits)
+        _renew(kept.names, {number: name for name, (number, _) in commits.items()})
+        _renew(kept.interned, interned)
+        _renew(kept.sessions, saved, _SESSIONS_KEPT)
 
     def forget_all(self) -> None:
         """After a repair: what was read before may be gone."""
-        commits = (self._numbers, self._names_kept, self.interned, self._origins, self._principals)
-        for kept in (*commits, self._sessions_kept, self._places, self._frames):
-            kept.clear()
+        self.kept_rows = KeptRows()
+        self._places.clear()
+        self._frames.clear()
 
     def forget_places(self) -> None:
         """After a transaction: slices may have moved."""
@@ -385,7 +385,7 @@ class SqliteCommits(SqliteBlobs):
         if found is not None or (row := self.db.one(sql.SESSION, (key,))) is None:
             return found
         # A row that is to the last byte what was saved here needs neither its sum nor its names looked at again.
-        kept, found = self._sessions_kept.get(key, ((), None))
+        kept, found = self.kept_rows.sessions.get(key, ((), None))
         if row != kept:
             found = self.read_sessions([checked("sessions", row)])[0]
         if writer is not None and found is not None:

@@ -18,9 +18,10 @@ from harken import clock, ids
 from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Locked
 
 from . import sql
+from .connections import POOLED, REFUSED, PooledConnection
 from .explaining import ERRORS, explain, is_busy, is_no_text, lenient
 from .opening import FairLock, FairTurns, Steps, delist, enlist, upgrade
-from .waiting import SLICE, patiently
+from .waiting import patiently
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -79,15 +80,11 @@ class Database:
 
     def __init__(self, path: Path, *, steps: Steps = sql.STEPS, timeout: float = 60.0) -> None:
         self.path, self.timeout = str(path), timeout
-        self.forked = False  # set where this process is forked off
-        self.local = _Held()
-        self.closed, self._users = False, 0
+        self.forked, self.local = False, _Held()  # `forked` is set where this process is forked off
+        self.closed, self._users, self._file = False, 0, (0, 0)
         self._counting = threading.Lock()
         self._out = threading.Condition(self._counting)
-        self.turns = FairTurns(_CONNECTIONS)
-        self._free: list[sqlite3.Connection] = []
-        self._connections: set[sqlite3.Connection] = set()
-        self._file = (0, 0)
+        self.turns, self._free = FairTurns(_CONNECTIONS), list[PooledConnection]()
         self._left: tuple[Any, int, Any] | None = None  # a connection, its count of changes, and what was left
         try:
             self._file = enlist(path, self, make=self.writable, newest=steps[-1][0])
@@ -129,7 +126,7 @@ class Database:
         """Whether threads other than this one are inside."""
         return self._users > self.holding
 
-    def _take(self) -> sqlite3.Connection:
+    def _take(self) -> PooledConnection:
         """A connection for one who has entered; who came first goes first, so that readers cannot starve a writer."""
         if not self.turns.acquire(self.timeout):
             raise Locked(f"no connection to {self.path} came free", hint="try again when others are done")
@@ -142,7 +139,7 @@ class Database:
             self.turns.release()
             raise
 
-    def _give(self, connection: sqlite3.Connection) -> None:
+    def _give(self, connection: PooledConnection) -> None:
         if len(self._free) < _IDLE:
             self._free.append(connection)
         else:
@@ -150,13 +147,12 @@ class Database:
         self.turns.release()
 
     def _shut(self, connection: sqlite3.Connection) -> None:
-        self._connections.discard(connection)
         with contextlib.suppress(sqlite3.Error):
             connection.close()
 
-    def acquire(self) -> sqlite3.Connection:
+    def acquire(self) -> PooledConnection:
         """The connection this thread holds, or one from the pool; `release` gives it back."""
-        held: sqlite3.Connection | None = self.local.connection
+        held: PooledConnection | None = self.local.connection
         if held is not None and not self.forked:
             return held
         self._enter()
@@ -166,7 +162,7 @@ class Database:
             self._leave()
             raise
 
-    def release(self, connection: sqlite3.Connection) -> None:
+    def release(self, connection: PooledConnection) -> None:
         """Give back what `acquire` gave."""
         if connection is not self.local.connection:
             self._give(connection)
@@ -177,17 +173,21 @@ class Database:
         """Whether this thread is inside a transaction or a snapshot."""
         return self.local.connection is not None
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> PooledConnection:
+        refused = REFUSED.setdefault(self._file, [])
+        connection = refused.pop() if refused else None
         try:
-            connection = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False, timeout=SLICE, cached_statements=256
-            )
+            connection = connection or sqlite3.connect(self.path, **POOLED)
             new = not Path(self.path).stat().st_size
-            self._connections.add(connection)
             for pragma in (*(sql.NEW_FILE if new else ()), *sql.EACH_CONNECTION):
                 self._patiently(connection, pragma)
-        except ERRORS as error:
-            raise explain(error, self.path) from error
+        except BaseException as error:
+            problem = explain(error, self.path) if isinstance(error, ERRORS) else None
+            if connection is not None:
+                refused.append(connection) if isinstance(problem, Corrupt) else self._shut(connection)
+            if problem is not None:
+                raise problem from error
+            raise
         return connection
 
     def _patiently(self, connection: sqlite3.Connection, statement: str) -> None:
@@ -236,7 +236,8 @@ class Database:
 
     # -- statements --------------------------------------------------------------------------------------------
 
-    def _run(self, answer: Callable[[sqlite3.Connection], T]) -> T:
+    def run(self, answer: Callable[[PooledConnection], T]) -> T:
+        """What is answered with a connection: the one this thread holds, or one of the pool."""
         held = self.local.connection
         connection = held if held is not None and not self.forked else self.acquire()
         try:
@@ -257,7 +258,7 @@ class Database:
 
     def all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Every row of the answer."""
-        return self._run(lambda connection: connection.execute(statement, values).fetchall())
+        return self.run(lambda connection: connection.execute(statement, values).fetchall())
 
     def one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         """The first row, or None."""
@@ -267,19 +268,18 @@ class Database:
         """Change something."""
         if self.local.connection is None:
             self._left = None  # outside a transaction, a writer's notes do not know of it
-        self._run(lambda connection: connection.execute(statement, values).close())
+        self.run(lambda connection: connection.execute(statement, values).close())
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """The same change for many rows, inside a transaction: rows can be read once only."""
-        self._run(lambda connection: connection.executemany(statement, rows).close())
+        self.run(lambda connection: connection.executemany(statement, rows).close())
 
     def inside(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """A statement of the transaction that this thread is inside of, with the least ado."""
         if self.forked:
             self.check_open()
         try:
-            found: sqlite3.Cursor = self.local.connection.execute(statement, values)
-            return found
+            return self.local.connection.execute(statement, values)  # type: ignore[no-any-return]
         except ERRORS as error:
             raise explain(error, self.path) from error
 
@@ -330,7 +330,7 @@ class Database:
 
     def _unhold(self) -> None:
         """Let this thread's connection go back to the pool, or away if it is still inside a transaction."""
-        connection: sqlite3.Connection = self.local.connection
+        connection: PooledConnection = self.local.connection
         self.local.connection = None
         try:
             if connection.in_transaction:
@@ -397,4 +397,4 @@ class Database:
             finally:
                 self.lock.release()
 
-        self._run(run)
+        self.run(run)

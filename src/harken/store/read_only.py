@@ -15,9 +15,9 @@ from pathlib import Path
 from harken.errors import BadRequest, HarkenError
 
 from . import sql
+from .connections import POOLED, PooledConnection
 from .db import Database
 from .explaining import explain
-from .waiting import SLICE
 
 _AS_IT_LIES = "mode=ro&immutable=1"
 _NOT_FOR_READING = ("PRAGMA journal_mode", "PRAGMA synchronous", "PRAGMA wal_autocheckpoint")
@@ -64,24 +64,18 @@ class ReadOnlyDatabase(Database):
     writable = False
     why: HarkenError | None = None
     """Why it cannot be written to, where that is neither the permissions nor the medium."""
-    _seen: tuple[object, ...] = ()
 
-    def _take(self) -> sqlite3.Connection:
-        """A connection to the files as they are now."""
-        present = self._stamp()
-        if present != self._seen:
-            while self._free:
-                self._shut(self._free.pop())
-            self._seen, self.how_to_read = present, Database.how_to_read
-        return super()._take()
-
-    def _give(self, connection: sqlite3.Connection) -> None:
-        """Keep it only while the files are what they were: it would not see what came later."""
-        if self._stamp() == self._seen:
-            super()._give(connection)
-        else:
-            self._shut(connection)
+    def _take(self) -> PooledConnection:
+        """A connection to the files as they are now: one that was made before would not see what came later."""
+        connection = super()._take()
+        if connection.files == self._stamp():
+            return connection
+        self._shut(connection)
+        try:
+            return self._connect()
+        except BaseException:
             self.turns.release()
+            raise
 
     def _stamp(self) -> tuple[object, ...]:
         """What changes whenever somebody writes."""
@@ -91,10 +85,9 @@ class ReadOnlyDatabase(Database):
             return ()
         return facts.st_ino, facts.st_size, facts.st_mtime_ns, Path(f"{self.path}-wal").exists()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> PooledConnection:
         log = Path(f"{self.path}-wal")
-        if not log.exists():
-            self.how_to_read = _AS_IT_LIES
+        self.how_to_read = Database.how_to_read if log.exists() else _AS_IT_LIES
         try:
             return self._reading()
         except sqlite3.Error as error:
@@ -109,15 +102,12 @@ class ReadOnlyDatabase(Database):
         except sqlite3.Error as error:
             raise explain(error, self.path) from error
 
-    def _reading(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{Path(self.path).as_uri()}?{self.how_to_read}",
-            uri=True,
-            isolation_level=None,
-            check_same_thread=False,
-            timeout=SLICE,
-            cached_statements=256,
+    def _reading(self) -> PooledConnection:
+        files = self._stamp()
+        connection: PooledConnection = sqlite3.connect(
+            f"{Path(self.path).as_uri()}?{self.how_to_read}", uri=True, **POOLED
         )
+        connection.files = files
         try:
             for pragma in sql.EACH_CONNECTION:
                 if not pragma.startswith(_NOT_FOR_READING):
@@ -126,7 +116,6 @@ class ReadOnlyDatabase(Database):
         except sqlite3.Error:
             connection.close()
             raise
-        self._connections.add(connection)
         return connection
 
     def begin(self) -> None:

@@ -89,7 +89,7 @@ QUARANTINE = "INSERT INTO quarantine (time, what, why, row, data) VALUES (?, ?, 
 VERSIONS = "SELECT version, name, time, sum FROM migrations ORDER BY version"
 ADD_VERSION = "INSERT INTO migrations (version, name, time, sum) VALUES (?, ?, ?, ?)"
 
-# Every row has a sum, which is its last column here (`data` comes after it); `rows.checked` compares the two.
+# Every row has a sum, which is its last column here (`data` comes after it); `db.checked` compares the two.
 
 FACT = "SELECT key, value, sum FROM facts WHERE key = ?"
 SET_FACT = "INSERT OR REPLACE INTO facts (key, value, sum) VALUES (?, ?, ?)"
@@ -233,6 +233,8 @@ SESSION_COLUMNS = (
     "n, session, version, runtime, tip, live, older, parent, agent, title, source, template, principal, machine, "
     "ticket_id, thread_id, started, ended, messages, cost_usd_micros, state, lost, sum"
 )
+SESSION_WORDS = ("parent", "agent", "title", "source", "template", "principal", "machine", "ticket_id", "thread_id")
+"""The texts of a session's row, in the order of its columns."""
 SESSIONS = f"SELECT {SESSION_COLUMNS} FROM sessions"
 SESSION = f"{SESSIONS} WHERE session = ?"
 SESSIONS_BETWEEN = f"{SESSIONS} WHERE session >= ? AND session < ?"

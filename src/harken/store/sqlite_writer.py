@@ -15,7 +15,7 @@ from .arguments import STORE, checks_arguments
 from .base import Content, Writer
 from .blob_writer import add_frame
 from .blobs import FRAME_SIZE, Frame
-from .commits import SESSION_WORDS, full_name
+from .commits import full_name
 from .db import Row, checked
 from .evicting import SqliteEvictor
 from .packed import PackedFrame
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .lost import LostPlaces
     from .sqlite import SqliteStore
 
-_session_words = attrgetter(*SESSION_WORDS)
+_session_words = attrgetter(*sql.SESSION_WORDS)
 _TOGETHER = 128  # artifacts or commits that are looked for and written at once
 
 
@@ -252,7 +252,7 @@ class SqliteWriter(SqliteEvictor):
 
     def _intern(self, table: str, find: str, add: str, values: tuple[str, ...]) -> int:
         """The number of a row of repeated text, added if it is new."""
-        number = self._store.interned.get(values) or self._interned.get(values)
+        number = self._store.kept_rows.interned.get(values) or self._interned.get(values)
         if number is None:
             kept = _texts(values)
             known = self._db.one(find, kept)
