@@ -16,13 +16,15 @@ import msgspec
 import pytest
 
 import harken
-from harken.errors import Locked
+from harken.errors import Conflict, HarkenError, Locked
 from harken.events import Event, Prompt, Response, System, ToolCall, ToolResult
+from harken.repo import upkeep
 from harken.runtimes import spooled
 from harken.runtimes.live import RunFacts
 from harken.runtimes.process import CHUNK
 from harken.runtimes.spool import SpoolFile, new_header, taken
 from harken.runtimes.spooled import store_spools
+from harken.store import Store
 from harken.store.sqlite import SqliteStore
 from support.stream_lines import SESSION, THREAD, answers, calls, init, item, result, says, thread, turn_completed
 
@@ -307,6 +309,54 @@ class TestASpool:
             repo.backup(bench.folder / "copy.db")
 
         assert data == (bench.folder / "copy.db-spool-000000000000").read_bytes()
+
+    def test_that_is_stored_while_the_store_is_copied_is_in_the_copy(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It was copied behind the store, and so it was in neither."""
+        with harken.open(bench.store) as repo:
+            write_spool(repo, results=1, size=10)
+            real = upkeep.backup
+
+            def slow(store: Store, path: Path) -> int:
+                size = real(store, path)
+                assert [(SESSION,)] == [stored.sessions for stored in repo.store_spools()]
+                return size
+
+            monkeypatch.setattr(upkeep, "backup", slow)
+            repo.backup(bench.folder / "copy.db")
+
+        with harken.open(bench.folder / "copy.db") as copy:
+            [stored] = copy.store_spools()
+            assert ("", (SESSION,)) == (stored.problem, stored.sessions)
+
+    def test_takes_the_place_of_a_copy_that_an_earlier_backup_left(self, bench: Bench) -> None:
+        spool, copy = (bench.folder / f"{name}.db-spool-000000000000" for name in ("store", "copy"))
+        spool.write_bytes(b"some")
+        with harken.open(bench.store) as repo:
+            repo.backup(bench.folder / "copy.db")
+            (bench.folder / "copy.db").unlink()
+            spool.write_bytes(b"some more")
+            repo.backup(bench.folder / "copy.db")
+            assert b"some more" == copy.read_bytes()
+
+            spool.write_bytes(b"some more of it")
+            with pytest.raises(Conflict):  # the backup is there
+                repo.backup(bench.folder / "copy.db")
+            assert b"some more" == copy.read_bytes()
+
+    def test_is_not_left_where_the_store_could_not_be_copied(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> int:
+            raise HarkenError("no room")
+
+        (bench.folder / "store.db-spool-000000000000").write_bytes(b"some")
+        monkeypatch.setattr(upkeep, "backup", fail)
+        with harken.open(bench.store) as repo, pytest.raises(HarkenError, match="no room"):
+            repo.backup(bench.folder / "copy.db")
+
+        assert [] == list(bench.folder.glob("copy.db*"))
 
     def test_takes_no_more_memory_to_store_the_larger_it_is(self, bench: Bench) -> None:
         peaks = []

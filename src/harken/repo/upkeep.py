@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harken import clock as clocks
 from harken.context.materialize import keeping_recipes
-from harken.runtimes.spool import copy_spools, spools, waiting_spools
+from harken.runtimes.spool import copied_spools, spools, waiting_spools
 from harken.store import Change, GcReport, Report, Store, backup, fsck, gc
 
 if TYPE_CHECKING:
@@ -57,9 +57,8 @@ class Upkeep:
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy the store into a new file while others use it, and the spools beside it; the answer is the size of the
         file in bytes."""
-        size = backup(self.store, path)
-        copy_spools(self.store, Path(path).absolute())
-        return size
+        with copied_spools(self.store, Path(path).absolute()):
+            return backup(self.store, path)
 
     def waiting_spools(self) -> list[Path]:
         """The spools of runs that are over, beside the store: what they hold is not all in the store."""

@@ -18,7 +18,7 @@ from typing import Literal
 
 import msgspec
 
-from harken.errors import BadRecord
+from harken.errors import BadRecord, HarkenError
 from harken.events import Error, Event, Prompt, System
 from harken.files import SPOOL, UNREAD, find_beside, name_beside, sync_folder, write_whole
 from harken.store import Store
@@ -172,12 +172,31 @@ def _waits(path: Path) -> bool:
         return True
 
 
-def copy_spools(store: Store, target: Path) -> None:
-    """Put copies of the spools beside a copy of the store."""
-    for path in spools(store):
-        copy = name_beside(target, SPOOL, _unique(store, path))
+@contextlib.contextmanager
+def copied_spools(store: Store, target: Path) -> Iterator[None]:
+    """A block that copies the store. The spools are copied before it: of one that is stored meanwhile both have what it
+    holds, and storing it again adds nothing; copied behind it, neither would."""
+    copies: list[Path] = []
+    try:
+        if not target.exists():  # else the block says so, and what lies beside it is another store's
+            for path in spools(store):
+                copies.append(name_beside(target, SPOOL, _unique(store, path)))
+                _copy(path, copies[-1])
+        yield
+    except BaseException:
+        if not target.exists():
+            for copy in copies:
+                copy.unlink(missing_ok=True)
+        raise
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a spool, in the place of what an earlier copy of the store left there: a spool only grows."""
+    try:
         with contextlib.suppress(FileNotFoundError):  # its run has stored it meanwhile
-            write_whole(copy, _pieces(path))
+            write_whole(copy, _pieces(path), replace=True)
+    except OSError as error:
+        raise HarkenError(f"{copy} could not be written: {error.strerror}", hint="look at the disk") from error
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
