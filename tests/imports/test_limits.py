@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -15,10 +16,11 @@ import pytest
 import zstandard
 
 from harken import runtimes
+from harken.runtimes import linking
 from harken.runtimes.files import OpenFile
 from harken.runtimes.importer import Importer
 from harken.store.explaining import explain
-from support.sessions import conversation, rollout
+from support.sessions import ClaudeSession, conversation, rollout
 
 from .conftest import Import, age
 
@@ -239,6 +241,7 @@ def bomb(size: int) -> bytes:
 MEASURED = """
 import re, sys
 from pathlib import Path
+from types import FrameType
 from harken.cli import main
 try:
     main()
@@ -339,3 +342,41 @@ class TestWhatFailedBefore:
             assert (["aaa"] if change == "content" else [str(path)]) == list(found)
 
         assert len(opened) > 1
+
+
+class TestLargeFamilies:
+    """What a line of one sub-agent costs does not grow with the square of how many others there are."""
+
+    def _steps_of_a_line(self, take_in: Import, folder: Path, agents: int) -> int:
+        """How often a function of the linking is called when one of the agents says one thing more."""
+        main, sides = ClaudeSession(folder.name), []
+        for number in range(agents):
+            main.call("Task", "done", prompt=f"do {number}")
+            side = ClaudeSession(folder.name, agent=f"a{number}", salt=f"{folder.name} {number}", start=number)
+            side.prompt(f"do {number}")
+            sides.append(side)
+        beside = folder / folder.name / "subagents"
+        beside.mkdir(parents=True)
+        (folder / f"{folder.name}.jsonl").write_bytes(main.data)
+        for side in sides:
+            (beside / f"agent-{side.agent}.jsonl").write_bytes(side.data)
+        take_in(folder)
+        sides[1].answer("more")
+        (beside / "agent-a1.jsonl").write_bytes(sides[1].data)
+        steps = 0
+
+        def count(frame: FrameType, event: str, _: object) -> None:
+            nonlocal steps
+            steps += event == "call" and frame.f_code.co_filename == linking.__file__
+
+        sys.setprofile(count)
+        try:
+            take_in(folder)
+        finally:
+            sys.setprofile(None)
+        return steps
+
+    def test_one_of_twice_as_many_sub_agents_costs_about_twice_as_much(self, take_in: Import, tmp_path: Path) -> None:
+        few, many = (self._steps_of_a_line(take_in, tmp_path / name, agents) for name, agents in (("f", 20), ("m", 40)))
+
+        assert 0 < many < 2.5 * few

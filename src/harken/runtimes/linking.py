@@ -7,6 +7,7 @@ whom it may concern are looked at again, in the same transaction. Links are outs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -54,7 +55,7 @@ class Linker:
     def relink(self, writer: Writer, rows: Rows, told: Iterable[str]) -> None:
         """Look again at every session that those in `told` may concern. `rows` are those of this transaction."""
         concerned: Rows = {}
-        families: dict[str, dict[str, Sources]] = {}
+        families: dict[str, _Family] = {}
         for name in told:
             if (row := self._find(name, rows)) is not None:
                 concerned.update((each.session, each) for each in self._concerned(row, rows, families))
@@ -75,14 +76,15 @@ class Linker:
     def _find(self, name: str, rows: Rows) -> SessionRow | None:
         return rows.get(name) or self._store.find_session(name)
 
-    def _concerned(self, row: SessionRow, rows: Rows, families: dict[str, dict[str, Sources]]) -> Iterator[SessionRow]:
+    def _concerned(self, row: SessionRow, rows: Rows, families: dict[str, _Family]) -> Iterator[SessionRow]:
         """The session itself, the agents of its family, the threads it says it started, and its copies."""
         yield row
         top = memory.top_of(row)
         if top not in families:
             above = self._find(top, rows)
             family = [rows.get(each.session, each) for each in chains.readable_sessions(self._store, f"{top}/")]
-            families[top] = {each.session: chains.recall(each) for each in (above, *family) if each is not None}
+            members = {each.session: chains.recall(each) for each in (above, *family) if each is not None}
+            families[top] = _Family(top, members)
             yield from (each for each in family if each.agent)
         threads = (thread for known in chains.recall(row).values() for thread in known.calls)
         found = (self._find(thread, rows) for thread in threads)
@@ -94,12 +96,12 @@ class Linker:
         found = (self._find(name, rows) for name in self._beginnings.relatives(row))
         return [each for each in found if each is not None and each.runtime == row.runtime and not each.parent]
 
-    def _link(self, writer: Writer, row: SessionRow, rows: Rows, families: dict[str, dict[str, Sources]]) -> None:
+    def _link(self, writer: Writer, row: SessionRow, rows: Rows, families: dict[str, _Family]) -> None:
         sources, parent = chains.recall(row), row.parent
         linked = dict(sources)
         for path, known in sources.items():
             if row.agent:
-                parent, call = _teller(row, known, families[memory.top_of(row)])
+                parent, call = families[memory.top_of(row)].teller(row, known)
                 spawned: dict[str, Any] | None = {"session": parent, "call_id": call, "inherits": False}
             elif parent:
                 call = self._call_of(known.session or row.session, self._find(parent, rows))
@@ -205,29 +207,66 @@ class Linker:
         return self._named[step.artifact]
 
 
-def _teller(row: SessionRow, known: SourceMemory, family: dict[str, Sources]) -> tuple[str, str]:
-    """The session that started a sub-agent, and the call: as a result says in which the agent is named, as its side
-    file says, or as exactly one call says that gave the agent's first prompt and started nobody else."""
-    top = memory.top_of(row)
-    others = sorted(name for name in family if name not in (top, row.session) and _is_before(family[name], known))
-    tellers = [(name, each) for name in (top, *others) for each in family.get(name, {}).values()]
-    for name, each in tellers:
-        if row.agent in each.calls:
-            maker = each.makers.get(row.agent)
-            return f"{top}/{maker}" if maker else name, each.calls[row.agent]
-    if known.call_id:
-        return next((name for name, each in tellers if known.call_id in each.asks), top), known.call_id
-    given = {call for sources in family.values() for each in sources.values() for call in each.calls.values()}
-    asked = {
-        (name, call)
-        for name, each in tellers
-        for call, told in each.asks.items()
-        if told == known.told and known.told and call not in given
-    }
-    return asked.pop() if len(asked) == 1 else (top, "")
+class _Family:
+    """The sessions of one family and what they tell of each other, found by name: each of many agents asks for its own
+    part of it."""
+
+    def __init__(self, top: str, members: dict[str, Sources]) -> None:
+        self._top = top
+        self._started = {name: _first_start(sources) for name, sources in members.items()}
+        self._named: dict[str, list[tuple[str, SourceMemory]]] = {}
+        """Agent to those who name the call that started it, the top first."""
+        self._asked: dict[str, list[str]] = {}
+        """Call to those who made it, the top first."""
+        self._told: dict[str, list[tuple[str, str]]] = {}
+        """Name of a prompt to those who gave it and their calls that started nobody else, the earliest first."""
+        tellers = [
+            (name, each)
+            for name in sorted(members, key=lambda name: (name != top, name))
+            for each in members[name].values()
+        ]
+        given = {call for _, each in tellers for call in each.calls.values()}
+        for name, each in tellers:
+            for agent in each.calls:
+                self._named.setdefault(agent, []).append((name, each))
+            for call, prompt in each.asks.items():
+                self._asked.setdefault(call, []).append(name)
+                if call not in given:
+                    self._told.setdefault(prompt, []).append((name, call))
+        for found in self._told.values():
+            found.sort(key=lambda teller: self._start_of(teller[0]))
+
+    def teller(self, row: SessionRow, known: SourceMemory) -> tuple[str, str]:
+        """The session that started a sub-agent, and the call: as a result says in which the agent is named, as its side
+        file says, or as exactly one call says that gave the agent's first prompt and started nobody else."""
+        for name, each in self._named.get(row.agent, ()):
+            if self._may_start(name, row, known):
+                maker = each.makers.get(row.agent)
+                return f"{self._top}/{maker}" if maker else name, each.calls[row.agent]
+        if known.call_id:
+            askers = self._asked.get(known.call_id, ())
+            return next((name for name in askers if self._may_start(name, row, known)), self._top), known.call_id
+        asked: set[tuple[str, str]] = set()
+        for name, call in self._told.get(known.told, ()) if known.told else ():
+            if self._may_start(name, row, known):
+                asked.add((name, call))
+            elif name != row.session:
+                break  # nor do the others, which began later
+            if len(asked) > 1:
+                break
+        return asked.pop() if len(asked) == 1 else (self._top, "")
+
+    def _may_start(self, name: str, row: SessionRow, known: SourceMemory) -> bool:
+        """Whether a session began before an agent: only then can it have started it, so nobody is above himself."""
+        if name == self._top:
+            return True
+        return name != row.session and known.tally.started is not None and self._start_of(name) < known.tally.started
+
+    def _start_of(self, name: str) -> float:
+        """When a session began: the top before all others, one that does not say so after them."""
+        started = self._started[name]
+        return -math.inf if name == self._top else math.inf if started is None else started
 
 
-def _is_before(sources: Sources, known: SourceMemory) -> bool:
-    """Whether an agent began before another: only then can it have started it, so nobody is above himself."""
-    started = [each.tally.started for each in sources.values() if each.tally.started is not None]
-    return bool(started) and known.tally.started is not None and min(started) < known.tally.started
+def _first_start(sources: Sources) -> int | None:
+    return min((each.tally.started for each in sources.values() if each.tally.started is not None), default=None)
