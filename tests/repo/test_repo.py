@@ -12,10 +12,10 @@ import pytest
 
 import harken
 from harken.context.materialize import RECIPES, Recipe, bytes_key, find_recipe, note_recipe
-from harken.errors import BadRecord, BadRequest, Conflict, NotFound
+from harken.errors import BadRecord, BadRequest, Conflict, Locked, NotFound
 from harken.events import Metric, Prompt, Response
 from harken.events.cbor import encode_events
-from harken.repo import Repo, default_location
+from harken.repo import Repo, default_location, upkeep
 from support.contexts import SECOND, START, Ticking, chain, flat, heard, keep, memory_repo, turn
 
 
@@ -79,6 +79,20 @@ class TestTheNameOfAnAnswer:
 
         assert len(made.bytes) > 8 << 20
         assert made.bytes == repo.store.cached(bytes_key(made.artifact))
+
+    def test_stays_good_where_a_gc_fails(self, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = repo.materialize(chain(repo, range(3)), format="bureau-agent-v1")
+        real = upkeep.gc
+
+        def busy(*args: Any, **what: Any) -> None:
+            real(*args, **what)
+            raise Locked("another program writes")
+
+        monkeypatch.setattr(upkeep, "gc", busy)
+        with pytest.raises(Locked):
+            repo.gc()
+
+        assert made.bytes == repo.get(made.artifact)
 
     def test_that_nobody_was_given_is_not_found(self, repo: Repo) -> None:
         with pytest.raises(NotFound):
@@ -269,6 +283,15 @@ class TestArtifacts:
         name = repo.put(b"hello world")
 
         assert {b"hello world"} == {repo.get(ref) for ref in (name, f"art-{name[:12]}", name[:6])}
+
+    @pytest.mark.parametrize("prefix", ["", "art-"])
+    def test_are_not_found_by_fewer_than_four_digits(self, repo: Repo, prefix: str) -> None:
+        name = repo.put(b"hello world")
+
+        with pytest.raises(NotFound) as caught:
+            repo.get(prefix + name[:3])
+        assert "at least 4 characters" in str(caught.value.hint)
+        assert b"hello world" == repo.get(prefix + name[:4])
 
     @pytest.mark.parametrize("ref", ["art-000000000000", "nonsense", "", "0" * 64])
     def test_that_are_not_there_are_not_found(self, repo: Repo, ref: str) -> None:

@@ -35,6 +35,28 @@ def test_a_damaged_cache_is_only_an_empty_cache(path, store):
     assert b"again" == store.cached("k")
 
 
+def test_a_cache_that_others_write_to_is_read_and_kept(path, store):
+    store.cache("k", b"x" * 1000)
+    store.cache("other", b"y")
+    with contextlib.closing(sqlite3.connect(f"{path}-cache", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert b"x" * 1000 == store.cached("k")
+        store.cache("k", b"newer")  # not now
+        other.execute("ROLLBACK")
+    assert (b"x" * 1000, b"y") == (store.cached("k"), store.cached("other"))
+
+
+def test_a_cache_that_nobody_may_read_now_is_kept(path, store):
+    store.cache("k", b"x")
+    store.derived.close()
+    with contextlib.closing(sqlite3.connect(f"{path}-cache", isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE").fetchall()
+        other.execute("BEGIN EXCLUSIVE")
+        assert store.cached("k") is None
+        other.execute("ROLLBACK")
+    assert b"x" == store.cached("k")
+
+
 def test_a_finished_thread_leaves_no_connection_behind(path, store):
     grow(store, 3)
     before = open_below(path)

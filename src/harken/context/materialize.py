@@ -224,10 +224,12 @@ def keeping_recipes(store: Store) -> Iterator[None]:
     """A block that may empty the cache. A name that was given out stays good: its recipe cannot be made again."""
     keys = [_recipes_key(f"{n:02x}") for n in range(256)]
     kept = {key: data for key in keys if (data := store.cached(key)) is not None}
-    yield
-    for key, data in kept.items():
-        with suppress(HarkenError):
-            store.cache(key, data)
+    try:
+        yield
+    finally:
+        for key, data in kept.items():
+            with suppress(HarkenError):
+                store.cache(key, data)
 
 
 def _recipes_key(digits: str) -> str:

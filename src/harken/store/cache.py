@@ -16,6 +16,7 @@ from harken.errors import Corrupt
 
 from . import forking
 from .blobs import FRAME_SIZE, Frame, open_frame, seal_frame
+from .explaining import explain
 
 LIMIT = 256 << 20
 """Bytes on disk that the cache keeps, more or less."""
@@ -58,10 +59,11 @@ class Cache:
                 data = b"".join(open_frame(Frame(*row), name="a cached piece") for row in rows)
                 if entry is None or entry[0] != len(data):
                     return None
-                connection.execute("UPDATE entries SET used = ? WHERE key = ?", (clock.now(), key))
+                with contextlib.suppress(sqlite3.OperationalError):  # others write: then it counts as not used
+                    connection.execute("UPDATE entries SET used = ? WHERE key = ?", (clock.now(), key))
                 return data
-            except (sqlite3.Error, Corrupt):
-                self._discard()
+            except (sqlite3.Error, Corrupt) as error:
+                self._give_up(error)
         return None
 
     def put(self, key: str, data: bytes) -> None:
@@ -79,10 +81,8 @@ class Cache:
                 connection.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (key, clock.now(), len(data)))
                 self._shrink(connection, self.limit)
                 connection.execute("COMMIT")
-            except sqlite3.OperationalError:
-                self._close()  # busy, or no room: the next one may have more luck
-            except sqlite3.Error:
-                self._discard()
+            except sqlite3.Error as error:
+                self._give_up(error)
 
     def size(self) -> int:
         """Bytes on disk."""
@@ -130,6 +130,14 @@ class Cache:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
+
+    def _give_up(self, error: Exception) -> None:
+        """Delete a damaged file. One that is busy, or has no room, holds what others count on; the next one may have
+        more luck."""
+        if isinstance(error, sqlite3.OperationalError) and not isinstance(explain(error, self.path), Corrupt):
+            self._close()
+        else:
+            self._discard()
 
     def _discard(self) -> None:
         self._close()
