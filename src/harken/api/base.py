@@ -10,6 +10,7 @@ import msgspec
 from harken import clock
 from harken.errors import BadRequest
 from harken.events import Tokens
+from harken.events.base import excerpt as excerpt
 from harken.events.figures import Figures
 
 

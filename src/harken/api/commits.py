@@ -39,7 +39,7 @@ class LogRequest(ApiRequest, frozen=True, kw_only=True):
 
 def log(repo: Repo, request: LogRequest) -> Iterator[ShownCommit]:
     """The chain of commits behind a commit, newest first, past every compaction."""
-    found = repo.log(request.ref or None, limit=_limit(request.limit), superseded=request.superseded)
+    found = repo.log(request.ref or None, limit=request.limit, superseded=request.superseded)
     return (shown_commit(shown) for shown in found)
 
 
@@ -54,7 +54,7 @@ class HistoryRequest(ApiRequest, frozen=True, kw_only=True):
 
 def history(repo: Repo, request: HistoryRequest) -> Iterator[CommitAnswer]:
     """The chain behind a commit without summaries and names, which is quicker than `log`."""
-    return (commit_answer(commit) for commit in repo.history(request.ref, limit=_limit(request.limit)))
+    return (commit_answer(commit) for commit in repo.history(request.ref, limit=request.limit))
 
 
 class GraphRequest(ApiRequest, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class GraphAnswer(ApiAnswer, frozen=True, kw_only=True):
 
 def graph(repo: Repo, request: GraphRequest) -> GraphAnswer:
     """The tree a commit stands in: the branches beside it, and the sub-agents that were spawned in it."""
-    found = repo.family(request.ref or None, limit=_limit(request.limit), superseded=request.superseded)
+    found = repo.family(request.ref or None, limit=request.limit, superseded=request.superseded)
     return GraphAnswer(
         commits=[commit_answer(commit) for commit in found.commits],
         spawned=found.spawned,
@@ -289,9 +289,3 @@ def annotate(repo: Repo, request: AnnotateRequest) -> ShownCommit:
     commit = repo.commit(request.ref)
     repo.annotate(commit, request.text, key=request.key, who=request.who)
     return shown_commit(repo.show(commit))
-
-
-def _limit(limit: int | None) -> int | None:
-    if limit is not None and limit < 0:
-        raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")
-    return limit

@@ -39,9 +39,9 @@ def size_line(messages: int | None, tokens: int | None, *, approximate: bool) ->
 
 def excerpt(text: str, limit: int = SUMMARY) -> str:
     """The beginning of a text with its white space made single, for a line of a list."""
-    # The cut comes first: a text may be very long, and only its beginning matters.
-    short = " ".join(text[: limit * 4].split())
-    return short if len(short) <= limit and len(text) <= limit * 4 else short[: limit - 1].rstrip() + "…"
+    from harken.api.base import excerpt as shortened  # `--help` needs none of it
+
+    return shortened(text, limit)
 
 
 def commit_cells(shown: ShownCommit) -> list[str]:

@@ -44,15 +44,18 @@ def instant(value: Time, now: clock.Clock = clock.now) -> int:
 
 
 def get_artifact(store: Store, ref: str) -> str:
-    """The full name of the artifact that `art-…`, a full name or a unique beginning of one names."""
+    """The full name of the artifact that `art-…`, a full name or a unique beginning of one names. As of a commit's
+    name, that has four digits at least."""
     digits = ref.removeprefix(ids.ARTIFACT_PREFIX).lower()
-    found = store.artifacts(digits, limit=9) if ids.is_hex(digits) else []
+    long = len(digits) >= refs.FEWEST_CHARACTERS
+    found = store.artifacts(digits, limit=9) if long and ids.is_hex(digits) else []
     if len(found) > 1:
         raise Ambiguous(
             f"several artifacts begin with {ref!r}", hint="it could be: " + ", ".join(found[: refs.CANDIDATES])
         )
     if not found:
-        raise NotFound(f"there is no artifact {ref!r}", hint="`harken show REF` names the artifact of a commit")
+        hint = "`harken show REF` names the artifact of a commit" if long else refs.TOO_SHORT
+        raise NotFound(f"there is no artifact {ref!r}", hint=hint)
     return found[0]
 
 

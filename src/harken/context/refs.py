@@ -30,8 +30,8 @@ CANDIDATES = 8
 FEWEST_CHARACTERS = 4
 """With fewer a REF that was typed too short would all too easily name something."""
 TOO_SHORT = (
-    f"the beginning of a commit's name or of a session's id has at least {FEWEST_CHARACTERS} characters; a shorter id "
-    "is given whole"
+    f"the beginning of a name or of a session's id has at least {FEWEST_CHARACTERS} characters; a shorter id is given "
+    "whole"
 )
 _OLDER = re.compile(r"(.+)~([0-9]{1,9})", re.DOTALL)
 

@@ -49,6 +49,11 @@ if TYPE_CHECKING:
 _STOPS = ("compaction", "root")
 
 
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")
+
+
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
 class Repo(Naming, Upkeep):
     """What agents knew, by commit."""
@@ -133,8 +138,7 @@ class Repo(Naming, Upkeep):
 
     def history(self, ref: Ref, limit: int | None = None) -> list[Commit]:
         """The chain behind a commit, newest first, past every compaction, and what it was handed down."""
-        if limit is not None and limit < 0:
-            raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")
+        _check_limit(limit)
         return context.lineage(self.store, self.commit(ref).id, limit)
 
     def describe(self, commits: Iterable[Ref]) -> list[Shown]:
@@ -159,12 +163,14 @@ class Repo(Naming, Upkeep):
     def log(self, ref: Ref | None = None, *, limit: int | None = None, superseded: bool = False) -> Iterator[Shown]:
         """The chain behind a commit (without one, every commit), newest first, with summaries and names. Tails that
         a grown file has superseded are left out unless asked for."""
+        _check_limit(limit)
         if ref is None:
             return listing.newest(self.store, limit=limit, superseded=superseded)
         return listing.chain(self.store, self.commit(ref), limit=limit, superseded=superseded)
 
     def family(self, ref: Ref | None = None, *, limit: int | None = None, superseded: bool = False) -> Family:
         """The tree a commit stands in (without one, all trees), with the sub-agents that were spawned in it."""
+        _check_limit(limit)
         of = self.commit(ref).id if ref is not None else ""
         return family(self.store, of=of, limit=limit, superseded=superseded)
 

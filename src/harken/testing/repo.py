@@ -270,6 +270,9 @@ class RepoContract(RepoSessionsContract):
             lambda: repo.annotate(commit.id, "  "),
             lambda: repo.fork(commit.id, ""),
             lambda: repo.history(commit.id, limit=-1),
+            lambda: repo.log(limit=-1),
+            lambda: repo.log(commit.id, limit=-1),
+            lambda: repo.family(limit=-1),
             lambda: repo.commit(""),
         ):
             with pytest.raises(BadRequest):
