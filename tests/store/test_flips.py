@@ -12,9 +12,10 @@ import sqlite3
 
 import pytest
 
-from harken.errors import HarkenError
+from harken.errors import Corrupt, HarkenError
 from harken.store import fsck, open_store
-from support.damage import rows, store_of_everything
+from harken.testing.store import grow
+from support.damage import PAGE, rows, store_of_everything
 
 TABLES = (
     "migrations",
@@ -33,6 +34,23 @@ TABLES = (
     "sessions",
     "changes",
 )
+INDEXES = (
+    "artifacts_by_id",
+    "sqlite_autoindex_origins_1",
+    "sqlite_autoindex_principals_1",
+    "commits_by_id",
+    "commits_by_fork",
+    "commits_by_principal",
+    "sightings_by_commit",
+    "sightings_by_principal",
+    "annotations_by_commit",
+    "sqlite_autoindex_names_1",
+    "names_by_target",
+    "sqlite_autoindex_sessions_1",
+    "sessions_by_source",
+)
+EVERY = 23
+"""Which of the bits of an index are flipped."""
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +71,60 @@ def ask_all(path, asked, answers, where):
         for suffix in ("-wal", "-shm", "-lock", "-cache"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{path}{suffix}")
+
+
+def is_part(answer, whole, commits):
+    """Whether nothing is in the answer that is not true; a row that an index hides may lack."""
+    if isinstance(whole, dict):
+        return all(is_part(answer[key], whole[key], commits) for key in whole)
+    if isinstance(whole, list):
+        return answer == whole or all(one is None or one in whole or one in commits for one in answer)
+    return answer is None or answer == whole
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_a_flipped_bit_in_an_index_hides_a_row_at_worst(tmp_path, small, index):
+    """#12: an index has no sums; one that leads to another row is found out by the row."""
+    data, asked, answers = small
+    path = tmp_path / "store.db"
+    path.write_bytes(data)
+    with contextlib.closing(sqlite3.connect(path)) as schema:
+        (root,) = schema.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (index,)).fetchone()
+    begin = (root - 1) * PAGE
+    first = begin + int.from_bytes(data[begin + 5 : begin + 7], "big")
+    for offset, bit in [(offset, bit) for offset in range(first, begin + PAGE) for bit in range(8)][::EVERY]:
+        flipped = bytearray(data)
+        flipped[offset] ^= 1 << bit
+        path.write_bytes(flipped)
+        with contextlib.suppress(HarkenError), contextlib.closing(open_store(path)) as store:
+            for n, (ask, expected) in enumerate(zip(asked, answers, strict=True)):
+                with contextlib.suppress(HarkenError):
+                    assert is_part(ask(store), expected, answers[0]), f"question {n} after {offset}, {bit}"
+        for suffix in ("-wal", "-shm", "-lock", "-cache"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{path}{suffix}")
+
+
+def test_an_index_that_leads_to_another_commit_is_damage(tmp_path):
+    """#12: it was a KeyError."""
+    path = tmp_path / "store.db"
+    with contextlib.closing(open_store(path)) as store:
+        first, second, third = grow(store, 3)
+    data = bytearray(path.read_bytes())
+    with contextlib.closing(sqlite3.connect(path)) as schema:
+        (root,) = schema.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'commits_by_id'").fetchone()
+    keys = [bytes.fromhex(commit.id[:16]) for commit in (second, third)]
+    places = [data.index(key, (root - 1) * PAGE, root * PAGE) for key in keys]
+    for place, key in zip(places, reversed(keys), strict=True):
+        data[place : place + 8] = key
+    path.write_bytes(data)
+
+    with contextlib.closing(open_store(path)) as store:
+        assert first.id == store.get_commit(first.id).id
+        with pytest.raises(Corrupt, match="the index commits_by_id is not what was written") as caught:
+            store.get_commit(second.id)
+
+    assert 9 == caught.value.exit_code
 
 
 def flips(tmp_path, small, table, every):

@@ -178,15 +178,14 @@ class SqliteCommits(SqliteBlobs):
             some = asked[at : at + _ASKED]
             for raw in self.db.all(f"{sql.COMMITS_CALLED}({','.join('?' * len(some))})", some):
                 row = checked("commits", raw)
-                both = row[1].hex() + row[2].hex()
+                if row[1][:8] not in starts:  # the index has no sums, and its key is not a column of the row
+                    raise Corrupt("the index commits_by_id is not what was written", hint=FSCK)
                 for name in starts[row[1][:8]]:
-                    if name == both or name == full_name(*row[1:4]):
+                    if name in (row[1].hex() + row[2].hex(), full_name(*row[1:4])):
                         found[name] = row
-        for name in commits:
-            if name not in found:
-                raise NotFound(
-                    f"no commit {ids.commit_ref(name, values.FULL)}", hint="`harken log --all` lists every commit"
-                )
+        if missing := next((name for name in commits if name not in found), ""):
+            name = ids.commit_ref(missing, values.FULL)
+            raise NotFound(f"no commit {name}", hint="`harken log --all` lists every commit")
         return found
 
     def number(self, commit: str) -> int:

@@ -200,7 +200,8 @@ CHAIN = (
     "WHERE c.n BETWEEN ? AND ? ORDER BY c.n DESC LIMIT ?"
 )
 CHILDREN = f"{COMMITS} WHERE (c.n = ? AND c.parent IS NULL) OR c.parent = ? ORDER BY c.n"
-LATEST_COMMIT = "SELECT time, n FROM commits WHERE principal = ? AND time <= ? ORDER BY time DESC, n DESC LIMIT 1"
+# The whole row, since its sum says whether the index told the truth.
+LATEST_COMMIT = f"{COMMITS} WHERE c.principal = ? AND c.time <= ? ORDER BY c.time DESC, c.n DESC LIMIT 1"
 LATEST_SIGHTING = (
     'SELECT n, "commit", principal, time, sum FROM sightings WHERE principal = ? AND time <= ? '
     'ORDER BY time DESC, "commit" DESC LIMIT 1'

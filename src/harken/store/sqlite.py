@@ -113,11 +113,10 @@ class SqliteStore(SqliteCommits):
         best: tuple[int, int] | None = None
         for row in self.db.all(sql.PRINCIPALS_CALLED, (text(principal),)):
             number = checked("principals", row)[0]
-            found = self.db.one(sql.LATEST_COMMIT, (number, time))
-            seen = self.db.one(sql.LATEST_SIGHTING, (number, time))
-            sighting = checked("sightings", seen) if seen else None
-            both = (best, found and found[:2], sighting and (sighting[3], sighting[1]))
-            best = max(filter(None, both), default=None)
+            found = [checked("commits", made)] if (made := self.db.one(sql.LATEST_COMMIT, (number, time))) else []
+            seen = [checked("sightings", row)] if (row := self.db.one(sql.LATEST_SIGHTING, (number, time))) else []
+            both = [(row[7], row[0]) for row in found] + [(row[3], row[1]) for row in seen]
+            best = max([*both, *([best] if best else [])], default=None)
         if best is None:
             return None
         return self._commits(self.rows_at("commits", sql.COMMITS_AT, [best[1]]))[0]
