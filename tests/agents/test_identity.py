@@ -50,6 +50,22 @@ class TestMadeByHand:
             load_session(session, language_model=scripted("new", "new"))
             assert {"new"} == {say(agent, "again") for agent in (root, jack, other)}
 
+    def test_its_parent_is_the_one_it_was_made_below(self, tmp_path: Path) -> None:
+        """Whether or not a cause is given, and whoever the cause belongs to."""
+        root, session = load_session(tmp_path / "log", language_model=scripted("all", "all"))
+        with session:
+            other = root.spawn("Other")
+            jack, jill, joan = (Agent(session, parent=root) for _ in range(3))
+            session.log_agent_created(jack.agent_id, name="Jack")
+            session.log_agent_created(jill.agent_id, cause=other.harken("Make Jill."), name="Jill")
+            session.log_agent_created(joan.agent_id, cause=root.harken("Make Joan."), name="Joan")
+
+            assert ["Other", "Jack", "Jill", "Joan"] == list(root.subagents)
+            assert [root] * 3 == [jack.parent, jill.parent, joan.parent]
+        root, session = load_session(tmp_path / "log")
+        with session:
+            assert ["Other", "Jack", "Jill", "Joan"] == list(root.subagents)
+
     def test_inside_a_batch_too(self, tmp_path: Path) -> None:
         with Session(tmp_path / "log") as session:
             root = Agent(session)

@@ -31,6 +31,10 @@ def by_log_with_parent(root: Agent, name: str) -> None:
     root.session.log_agent_created(root.session.allocate_agent_id(), None, name, parent=root.agent_id)
 
 
+def by_hand_and_log(root: Agent, name: str) -> None:
+    root.session.log_agent_created(Agent(root.session, parent=root).agent_id, name=name)
+
+
 def by_function_hook(root: Agent, name: str) -> None:
     root.add_hook(hook("tool", name=name)(lambda moment: None))
 
@@ -39,7 +43,7 @@ def by_hook_agent(root: Agent, name: str) -> None:
     root.add_hook(HookAgent(name=name, points=("tool",), instructions="look"))
 
 
-WAYS = (by_spawn, by_hand, by_log, by_log_with_parent, by_function_hook, by_hook_agent)
+WAYS = (by_spawn, by_hand, by_log, by_log_with_parent, by_hand_and_log, by_function_hook, by_hook_agent)
 
 
 @pytest.fixture

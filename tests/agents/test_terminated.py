@@ -10,8 +10,10 @@ import pytest
 
 from harken.agents import Agent, Call, Deny, Hook, HookAgent, Moment, hook
 from harken.errors import BadRequest, ModelFailed
+from harken.events import Prompt
 from support.stage import call, contents, lines, open_stage, say
 
+HEARD = {"role": "user", "content": "x"}
 QUIET = Hook(name="Quiet", points=("tool",), function=lambda _: None)
 
 
@@ -74,11 +76,16 @@ CHANGES: dict[str, Callable[[Agent], object]] = {
     "an agent below": lambda agent: Agent(agent.session, name="C", parent=agent).create(),
     "a word to an agent below": lambda agent: Agent(agent.session, name="C", parent=agent).harken("x"),
     "a summary": lambda agent: asyncio.run(agent.compact("what there was", keep=0)),
+    "a line of the log": lambda agent: agent.session.log_transcript_entry(agent.agent_id, HEARD),
+    "a text in the log": lambda agent: agent.session.log_piece_of_text(agent.agent_id, "x", None),
+    "an edit in the log": lambda agent: agent.session.log_transcript_edit(agent.agent_id, "truncate", 0),
+    "an event": lambda agent: agent.session.append([Prompt(agent_id=agent.agent_id, content="x")]),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_nothing_more_is_logged_of_it(tmp_path: Path, change: Callable[[Agent], object]) -> None:
+    """#6"""
     root, session = open_stage(tmp_path / "log", {"J": ["yes"]})
     with session:
         agent = root.spawn("J")
@@ -103,6 +110,8 @@ def test_what_is_below_it_has_left_the_tree_with_it(tmp_path: Path) -> None:
         assert below.is_terminated
         with pytest.raises(BadRequest):
             below.harken("x")
+        with pytest.raises(BadRequest, match="B was terminated"):
+            session.log_transcript_entry(below.agent_id, HEARD)
 
 
 @hook("tool", name="Guard")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from harken.errors import BadRequest
 from harken.events import Event
 from harken.events.base import is_name
 from harken.log import Session, scan
@@ -103,6 +106,14 @@ class Life(RuleBasedStateMachine):
         self.acknowledged: list[str] = []
         self.agent_ids: list[str] = []
 
+    def log(self, agent_id: str, write: Callable[[], str]) -> None:
+        """Whoever was terminated neither hears nor speaks (#6)."""
+        if self.session.has_left(agent_id):
+            with pytest.raises(BadRequest):
+                write()
+        else:
+            self.acknowledged.append(write())
+
     @rule(name=WORDS)
     def create(self, name: str) -> None:
         agent_id = self.session.allocate_agent_id()
@@ -113,22 +124,22 @@ class Life(RuleBasedStateMachine):
 
     @rule(agent_id=AGENTS, content=WORDS, role=st.sampled_from(["user", "assistant", "system"]))
     def say(self, agent_id: str, content: str, role: str) -> None:
-        self.acknowledged.append(self.session.log_transcript_entry(agent_id, {"role": role, "content": content}))
+        self.log(agent_id, lambda: self.session.log_transcript_entry(agent_id, {"role": role, "content": content}))
 
     @rule(agent_id=AGENTS, call_id=st.sampled_from(["c1", "c2"]), name=WORDS)
     def call(self, agent_id: str, call_id: str, name: str) -> None:
         calls = [{"id": call_id, "function": {"name": "task", "arguments": f'{{"name":"{len(name)}"}}'}}]
         message = {"role": "assistant", "tool_calls": calls}
-        self.acknowledged.append(self.session.log_transcript_entry(agent_id, message))
+        self.log(agent_id, lambda: self.session.log_transcript_entry(agent_id, message))
 
     @rule(agent_id=AGENTS, call_id=st.sampled_from(["c1", "c2"]))
     def answer(self, agent_id: str, call_id: str) -> None:
         message = {"role": "tool", "tool_call_id": call_id, "content": "ok"}
-        self.acknowledged.append(self.session.log_transcript_entry(agent_id, message))
+        self.log(agent_id, lambda: self.session.log_transcript_entry(agent_id, message))
 
     @rule(agent_id=AGENTS, n=st.integers(0, 4))
     def truncate(self, agent_id: str, n: int) -> None:
-        self.acknowledged.append(self.session.log_transcript_edit(agent_id, "truncate", n))
+        self.log(agent_id, lambda: self.session.log_transcript_edit(agent_id, "truncate", n))
 
     @rule(agent_id=AGENTS)
     def terminate(self, agent_id: str) -> None:
@@ -138,8 +149,8 @@ class Life(RuleBasedStateMachine):
     @rule(contents=st.lists(WORDS, max_size=3))
     def together(self, contents: list[str]) -> None:
         with self.session.batch():
-            ids = [self.session.log_piece_of_text("agent_001", content, "msg_001") for content in contents]
-        self.acknowledged += ids
+            for content in contents:
+                self.log("agent_001", partial(self.session.log_piece_of_text, "agent_001", content, "msg_001"))
 
     @rule(torn=st.sampled_from([b"", b"{", b'{"message_id":"msg_9', b'{"message_id":"msg_900","event', b"\xff"]))
     def crash(self, torn: bytes) -> None:

@@ -53,7 +53,8 @@ class Agent:
         self.session = session
         self.pool = AgentPool.of(session)
         self._name = name
-        self._parent_id = self.pool.above(parent)
+        self.made_below = self.pool.above(parent)
+        """The id of the agent that it was made below; what the log says comes before it."""
         self._role = role or ("child" if parent else "root")
         self.watchers: list[Watcher] = []
         self.speakers: list[str] | None = None
@@ -71,7 +72,7 @@ class Agent:
             self._transcript = [as_entry(entry) for entry in past]
         else:
             if name is not None and role != "hook":
-                self.pool.check_name(name, below=self._parent_id)
+                self.pool.check_name(name, below=self.made_below)
             self._transcript = opening(session, system_prompt, messages(session, init_prompt))
             self._unlogged = len(self._transcript)
             self.pool.made.add(self.agent_id)
@@ -80,8 +81,8 @@ class Agent:
         self.pool.add(self)
         if language_model is not None:
             self.pool.chosen[self.agent_id] = self.pool.take_model(language_model)
-        elif self._parent_id in self.pool.chosen:
-            self.pool.chosen[self.agent_id] = self.pool.chosen[self._parent_id]
+        elif self.made_below in self.pool.chosen:
+            self.pool.chosen[self.agent_id] = self.pool.chosen[self.made_below]
         if tools is not None:
             self.pool.give_tools(self.agent_id, by_name(tools))
         for hook in distinct(hooks):
@@ -102,7 +103,7 @@ class Agent:
     @property
     def parent_id(self) -> str | None:
         """The id of the agent above."""
-        return self._parent_id if self.info is None else self.info.parent
+        return self.made_below if self.info is None else self.info.parent
 
     @property
     def role(self) -> str:
@@ -114,7 +115,7 @@ class Agent:
     @property
     def is_terminated(self) -> bool:
         """Whether it has left the tree, or one above has; it can then be looked at, and neither hears nor speaks."""
-        return self.pool.has_left(self.agent_id if self.info is not None else self._parent_id)
+        return self.session.has_left(self.agent_id if self.info is not None else self.made_below)
 
     @property
     def transcript(self) -> list[Entry]:
@@ -336,17 +337,8 @@ class Agent:
         """Log that this agent came into being, unless the log knows it; then what it began with."""
         if self.info is None:
             self.refuse_terminated()
-            above = self._parent_id
-            if cause is not None and self.session.registry.messages.get(cause) == above:
-                above = None  # it follows from the cause
             self.session.log_agent_created(
-                self.agent_id,
-                cause,
-                self._name,
-                self.language_model,
-                role=self._role,
-                parent=above,
-                attributes=attributes,
+                self.agent_id, cause, self._name, self.language_model, role=self._role, attributes=attributes
             )
         while self._unlogged:
             place = len(self.transcript) - self._unlogged

@@ -113,7 +113,7 @@ class AgentPool:
         pool = session.extensions.get("agents")
         if not isinstance(pool, cls):
             pool = session.extensions["agents"] = cls(session)
-            session.attributes_of = pool.attributes_of
+            session.made_as = pool.made_as
         return pool
 
     def add(self, agent: Agent) -> None:
@@ -129,11 +129,12 @@ class AgentPool:
         self.tools[agent_id] = tools
         self.offered |= tools
 
-    def attributes_of(self, agent_id: str) -> dict[str, Any]:
-        """What the log keeps of an agent that comes into being, whoever logs it: the tools it was given, unless it is
-        the root, which has those of the program."""
-        own = self.tools.get(agent_id)
-        return {} if own is None or self.session.root is None else {"tools": list(own)}
+    def made_as(self, agent_id: str) -> tuple[str | None, dict[str, Any]]:
+        """What the log keeps of an agent that comes into being, whoever logs it: below whom it was made, and the tools
+        it was given, unless it is the root, which has those of the program."""
+        living, own = self._living.get(agent_id), self.tools.get(agent_id)
+        tools = {} if own is None or self.session.root is None else {"tools": list(own)}
+        return living.made_below if living is not None else None, tools
 
     def tools_of(self, agent_id: str) -> dict[str, Tool] | None:
         """The tools of its own that an agent has, given now or before a load; None: those of its parent."""
@@ -173,14 +174,6 @@ class AgentPool:
                 raise NotFound(f"no agent {agent_id!r} in {self.session.path}", hint="`session.agents` has every agent")
             living = self._revive(agent_id)
         return living
-
-    def has_left(self, agent_id: str | None) -> bool:
-        """Whether an agent, or one above it, was terminated."""
-        while agent_id is not None and (info := self.session.agents.get(agent_id)) is not None:
-            if info.terminated:
-                return True
-            agent_id = info.parent
-        return False
 
     def evict(self, agent_id: str) -> bool:
         """Free the memory an agent's transcript takes; whether there was any. The agent stays the object it is: whoever

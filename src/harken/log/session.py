@@ -12,19 +12,13 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from harken import clock as clocks
 from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Event, Recovery
 from harken.events.base import check_name, is_like_an_id, likeness
-from harken.formats.session_log import (
-    ENTRY,
-    events_of,
-    read_groups,
-    writing,
-)
+from harken.formats.session_log import ENTRY, events_of, read_groups, writing
 from harken.formats.session_log.writing import GivenCause, encode, record_of, runs
 
 from .base import AgentInfo, LogProblem, OpenCall
@@ -32,6 +26,7 @@ from .disk import Ack, LogWriter, read_chunks
 from .registry import Registry
 from .transcripts import GAP, LogReader
 
+_HEARD_OR_SAID = frozenset({ENTRY, "piece_of_text", "transcript_edit"})
 Observer = Callable[[list[Event]], object]
 """Told of events once they are acknowledged; what it raises reaches the caller, and the events stay logged."""
 
@@ -54,10 +49,9 @@ class Session(LogReader):
         self.path = Path(os.path.realpath(path))
         self.observers: list[Observer] = list(observers)
         self.extensions: dict[str, Any] = {}
-        """What other packages keep beside a session while it is open, each under its own name (the living agents under
-        `agents`); the log never looks at it."""
-        self.attributes_of: Callable[[str], dict[str, Any]] = lambda _: {}
-        """What else is to be logged of an agent that comes into being, by whoever keeps the living agents."""
+        """What other packages keep beside an open session, each under its own name; the log never looks at it."""
+        self.made_as: Callable[[str], tuple[str | None, dict[str, Any]]] = lambda _: (None, {})
+        """Below whom an agent was made and what else is to be logged of it, by whoever keeps the living agents."""
         self.registry = Registry()
         self._places: dict[str, array[int]] = {}
         self._seen = 0
@@ -137,6 +131,12 @@ class Session(LogReader):
         info = self.agents.get(agent_id)
         return 0 if info is None else info.entries + info.edits
 
+    def has_left(self, agent_id: str | None) -> bool:
+        """Whether an agent, or one above it, was terminated."""
+        while agent_id is not None and (info := self.agents.get(agent_id)) is not None and not info.terminated:
+            agent_id = info.parent
+        return agent_id in self.agents
+
     # Logging
 
     def allocate_agent_id(self) -> str:
@@ -166,18 +166,20 @@ class Session(LogReader):
         writing.check_text(name=name, language_model=language_model, role=role, parent=parent)
         if (known := self.agents.get(agent_id)) is not None and known.created:
             raise Conflict(f"agent {agent_id!r} exists already", hint="`allocate_agent_id` gives a fresh id")
-        fields = {"name": name, "language_model": language_model, "role": role, "parent": parent}
-        data = {key: value for key, value in fields.items() if value}
-        last = {"attributes": {**self.attributes_of(agent_id), **(attributes or {})} or None}
         with self._lock:
-            causes = [cause] if isinstance(cause, str) else cause or ()
+            above = self.registry.owner([cause] if isinstance(cause, str) else cause or ())
+            below, own = self.made_as(agent_id)
+            parent = parent or (below if below != above else None)  # else it follows from the cause
             if not is_like_an_id(agent_id) and any(
                 known != agent_id and likeness(info.name) == likeness(agent_id) for known, info in self.agents.items()
             ):
                 raise BadRequest(f"{agent_id!r} is the name of an agent and cannot be an id", hint="leave the id out")
             if name:
-                self.check_name(name, below=parent or self.registry.owner(causes), agent_id=agent_id)
-            return self._log("agent_created", agent_id, data, cause=cause, last=last)
+                self.check_name(name, below=parent or above, agent_id=agent_id)
+            fields = {"name": name, "language_model": language_model, "role": role, "parent": parent}
+            data = {key: value for key, value in fields.items() if value}
+            own |= attributes or {}
+            return self._log("agent_created", agent_id, data, cause=cause, last={"attributes": own or None})
 
     def check_name(self, name: str, *, below: str | None, agent_id: str = "") -> None:
         """Refuse what cannot be the name of a new agent or hook: what is no name, is like an agent's id, or is like the
@@ -297,12 +299,15 @@ class Session(LogReader):
         """Put records on disk, then believe them, then tell the observers."""
         if self._writer is None:
             raise BadRequest(f"{self.path} was opened for reading only", hint="open it without readonly=True")
+        for agent_id in {data["agent_id"] for data in records if data["event_type"] in _HEARD_OR_SAID}:
+            if self.has_left(agent_id):
+                label = self.agents[agent_id].name or agent_id
+                raise BadRequest(f"{label} was terminated, and neither hears nor speaks", hint="make another agent")
         if self._batch is not None:
             self._postpone(self._batch, lines, records)
             return
         self._write(lines, records)
-        if self.observers:
-            self._tell(records)
+        self._tell(records)
 
     def _write(self, lines: bytes, records: Sequence[dict[str, Any]], *, believed: bool = False) -> None:
         """Append, then believe. After an interruption nobody knows where the file ends, so that was the last write."""
@@ -341,9 +346,7 @@ class Session(LogReader):
             self._writer.interrupted()
 
     def _tell(self, records: Sequence[dict[str, Any]]) -> None:
-        if not self.observers:
-            return
-        events = [event for data in records for event in events_of(data)]
+        events = [event for data in records for event in events_of(data)] if self.observers else []
         for observer in self.observers:
             observer(events)
 
@@ -390,9 +393,7 @@ class Session(LogReader):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ from .base import Store
 from .blobs import readable
 from .cache import Cache
 from .commits import SqliteCommits, listed
-from .db import FSCK, Database, Row, checked
+from .db import FSCK, Database, Row, all_checked, checked
 from .opening import Steps, is_writable
 from .reports import GcReport, Report
 from .sqlite_writer import SqliteWriter
@@ -113,8 +113,8 @@ class SqliteStore(SqliteCommits):
         best: tuple[int, int] | None = None
         for row in self.db.all(sql.PRINCIPALS_CALLED, (text(principal),)):
             number = checked("principals", row)[0]
-            found = [checked("commits", made)] if (made := self.db.one(sql.LATEST_COMMIT, (number, time))) else []
-            seen = [checked("sightings", row)] if (row := self.db.one(sql.LATEST_SIGHTING, (number, time))) else []
+            found = all_checked("commits", self.db.all(sql.LATEST_COMMIT, (number, time)))
+            seen = all_checked("sightings", self.db.all(sql.LATEST_SIGHTING, (number, time)))
             both = [(row[7], row[0]) for row in found] + [(row[3], row[1]) for row in seen]
             best = max([*both, *([best] if best else [])], default=None)
         if best is None:
