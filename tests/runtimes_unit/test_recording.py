@@ -11,20 +11,24 @@ import orjson
 import pytest
 
 import harken
+from harken.context import Tracker
+from harken.errors import Corrupt
 from harken.events import Event, Prompt, Response, System
 from harken.events.cbor import decode_events
 from harken.runtimes import base, recording, sources
 from harken.runtimes.live import RunFacts, track
-from harken.runtimes.recorder import Recorder
+from harken.runtimes.recorder import Opening, Recorder
 from harken.runtimes.recording import Recording
 from harken.runtimes.run import Ended, RunOutput
 from harken.runtimes.spool import SpoolFile, SpoolNote, new_header
+from harken.store import Store
 from support.sessions import ClaudeSession
-from support.stream_lines import SESSION, init, says
+from support.stream_lines import SESSION, answers, calls, init, result, says
 
 from .conftest import Bench
 
 FACTS = RunFacts(runtime="claude-code")
+open_chain = track
 
 
 class SlowRecorder(Recorder):
@@ -51,7 +55,7 @@ def make(heard: list[str], tmp_path: Path) -> Iterator[Callable[..., tuple[Recor
         repos.append(repo)
         launch = base.get("claude-code").launch
         assert launch is not None
-        recorder = kind(launch, lambda opening: track(repo.store, opening, FACTS, warn=heard.append), heard.append)
+        recorder = kind(launch, lambda opening: open_chain(repo.store, opening, FACTS, warn=heard.append), heard.append)
         spool = SpoolFile(repo.store, new_header("claude-code", FACTS, started=1, session="s"))
         return Recording(recorder, spool, **how), spool
 
@@ -283,28 +287,78 @@ def test_a_run_that_a_real_time_signal_ends_is_recorded(bench: Bench, number: in
     assert [] == list(bench.folder.glob("store.db-spool-*"))
 
 
-class TestARunThatHasToWaitForAnEarlierOne:
-    def test_stays_in_its_spool_where_that_one_could_not_be_stored(self, make: Any, tmp_path: Path) -> None:
-        taken, spool = make(store_earlier=lambda moved: False)
-
-        feed(taken, init(), says("Hello."))
-
-        assert not taken.end()
-        assert (True, True) == (str(spool.path) == taken.spool, spool.path.exists())
-        with harken.open(tmp_path / "store.db") as repo:
-            assert [] == repo.sessions()
-
-    def test_is_recorded_where_it_has_no_spool(self, make: Any) -> None:
-        """A store in memory: out of order is better than lost."""
-        taken, _ = make("memory:", store_earlier=lambda moved: False)
-
-        feed(taken, init(), says("Hello."))
-
-        assert taken.end()
-
-    def test_is_recorded_where_storing_the_earlier_one_fails_in_a_way_nobody_foresaw(self, make: Any) -> None:
+class TestAnEarlierRunThatFailsInAWayNobodyForesaw:
+    def test_does_not_keep_a_run_from_being_recorded(self, make: Any) -> None:
         taken, _ = make(store_earlier=lambda moved: 1 // 0)
 
         feed(taken, init(), says("Hello."))
 
         assert taken.end()
+
+
+class TestAChainThatCannotBeOpened:
+    """What was not stored is stored once, under its own name and in its order, from the spool."""
+
+    @pytest.fixture
+    def refuse(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+        """Have the chain of that name be refused when it is first asked for."""
+
+        def made(name: str) -> None:
+            refused: list[str] = []
+
+            def opened(store: Store, opening: Opening, facts: RunFacts, **how: Any) -> Tracker:
+                if opening.name == name and not refused:
+                    refused.append(name)
+                    raise Corrupt("its row is not what was written", hint="look at it")
+                return track(store, opening, facts, **how)
+
+            monkeypatch.setattr(f"{__name__}.open_chain", opened)
+
+        return made
+
+    def said(self, store: Path, name: str) -> list[str]:
+        with harken.open(store) as repo:
+            events = decode_events(repo.materialize(f"live/{name}", format="events-v1").bytes)
+        return [event.content for event in events if isinstance(event, (Prompt, Response))]
+
+    def test_of_a_session_is_recorded_under_no_other_name(self, make: Any, refuse: Any, tmp_path: Path) -> None:
+        refuse(SESSION)
+        taken, spool = make()
+        taken.note(SpoolNote(prompt="Hi", time=1))
+        feed(taken, init(), says("Hello."), result("Hello."))
+
+        assert not taken.end()
+        with harken.open(tmp_path / "store.db") as repo:
+            assert ([], str(spool.path)) == (repo.sessions(), taken.spool)
+            repo.store_spools()
+            [row] = repo.sessions()
+        assert (SESSION, 2, 500_000) == (row.session, row.messages, row.cost_usd_micros)
+        assert ["Hi", "Hello."] == self.said(tmp_path / "store.db", SESSION)
+
+    def test_of_a_second_session_is_no_part_of_the_first(self, make: Any, refuse: Any, tmp_path: Path) -> None:
+        refuse("second")
+        taken, _ = make()
+        feed(taken, init(), says("One."), init("second"), says("Two.", 2), init("third"), says("Three.", 3))
+
+        assert not taken.end()
+        store = tmp_path / "store.db"
+        assert [["One."], ["Three."]] == [self.said(store, name) for name in (SESSION, "third")]
+        with harken.open(store) as repo:
+            assert [""] == [stored.problem for stored in repo.store_spools()]
+        assert [["One."], ["Two."], ["Three."]] == [self.said(store, name) for name in (SESSION, "second", "third")]
+
+    def test_of_a_sub_agent_is_whole_and_in_order_later(self, make: Any, refuse: Any, tmp_path: Path) -> None:
+        refuse(f"{SESSION}/t1")
+        taken, _ = make()
+        task = calls("Task", "t1", input={"prompt": "look"})
+        words = [says(text, number, parent_tool_use_id="t1") for number, text in ((2, "One."), (3, "Two."))]
+        feed(taken, init(), task, *words, answers("t1", "done"), says("Ready.", 4))
+
+        assert not taken.end()
+        store = tmp_path / "store.db"
+        assert ["Ready."] == self.said(store, SESSION)
+        with harken.open(store) as repo:
+            assert [SESSION] == [row.session for row in repo.store.sessions()]
+            repo.store_spools()
+        assert ["look", "One.", "Two."] == self.said(store, f"{SESSION}/t1")
+        assert ["Ready."] == self.said(store, SESSION)

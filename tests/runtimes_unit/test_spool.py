@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -155,7 +156,7 @@ class TestAStoreThatIsLockedForTheWholeRun:
         done = command(bench, "sessions", "--json")
         [spool] = spools(bench)
         assert (0, "") == (done.returncode, done.stdout)
-        note = f"a run is not stored yet ({spool}); the next command that writes stores it\n"
+        note = f"a run is not stored yet ({spool}); the next command that writes stores it, or says why not\n"
         assert note == done.stderr, "it is mentioned, and not in the data"
 
     def test_is_stored_by_a_command_that_makes_a_name(self, bench: Bench) -> None:
@@ -443,3 +444,75 @@ class TestARunBehindASpool:
         assert (str(first), True) == (failed.path, failed.is_left)
         assert "waited 0 s for another writer" in failed.problem
         assert [first, second] == spools(bench), "the later one is not stored before the earlier one"
+
+
+@pytest.mark.usefixtures("store")
+class TestASpoolThatCannotBeStored:
+    """The session of one run cannot be read: that holds up this session alone, until it is mended."""
+
+    AGAIN = ("claude-code", "--", "-p", "And now?")
+    OTHER = (init("other"), says("Fine.", 7), result("Fine."))
+
+    @pytest.fixture
+    def spool(self, bench: Bench) -> Path:
+        """What is left of a second run, of a session whose row was damaged behind the first."""
+        bench.run(STEPS, *RUN)
+        self.change(bench, "forged")
+        bench.run([init(), says("Goodbye.", 5), result("Goodbye.")], *self.AGAIN)
+        [left] = spools(bench)
+        return left
+
+    def change(self, bench: Bench, title: str) -> None:
+        with closing(sqlite3.connect(bench.store)) as connection:
+            assert connection.execute("UPDATE sessions SET title = ? WHERE session = ?", (title, SESSION)).rowcount
+            connection.commit()
+
+    def sessions(self, bench: Bench) -> dict[str, int | None]:
+        with harken.open(bench.store) as repo:
+            return {row.session: row.cost_usd_micros for row in repo.sessions()}
+
+    def test_is_stored_once_under_its_own_name_when_that_is_mended(self, bench: Bench, spool: Path) -> None:
+        self.change(bench, "")
+
+        done = command(bench, "gc")
+
+        assert (f"stored what a run had left in {spool}\n", []) == (done.stderr.splitlines(True)[0], spools(bench))
+        assert [*FIRST, "And now?", "Goodbye."] == said(bench.events(LIVE))
+        assert {SESSION: 500_000} == self.sessions(bench), "Claude Code reports what a session costs from its beginning"
+
+    def test_does_not_hold_up_other_sessions(self, bench: Bench, spool: Path) -> None:
+        for _ in range(2):
+            done = bench.run(list(self.OTHER), *self.AGAIN)
+            why = f"{spool} could not be stored: row 1 of the table sessions is not what was written; "
+            assert (0, 1) == (done.returncode, done.stderr.count(why)), done.stderr
+            assert "this run" not in done.stderr
+
+        assert [spool] == spools(bench)
+        assert ["And now?", "Fine."] * 2 == said(bench.events("live/other"))
+
+    def test_holds_up_later_runs_of_its_session_which_say_so(self, bench: Bench, spool: Path) -> None:
+        done = bench.run([init(), says("Still here.", 6), ASK, result("Still here.")], *self.AGAIN)
+
+        behind = f"an earlier run of session '{SESSION}' is not stored yet"
+        [_, own] = spools(bench)
+        assert f"not all of this run could be stored: {behind}; what keeps {spool} from being stored" in done.stderr
+        assert f"all of it is in {own}, which the next command that writes tries to store" in done.stderr
+        assert "the store could not be written" not in done.stderr
+        [[_, out, err]] = bench.notes["tools"]
+        assert ("", True) == (out, behind in err)
+        self.change(bench, "")
+        command(bench, "gc")
+        words = ["And now?", "Goodbye.", "And now?", "Still here."]
+        assert ([*FIRST, *words], []) == (said(bench.events(LIVE)), spools(bench))
+
+    def test_holds_up_later_spools_of_its_session_alone(self, bench: Bench, spool: Path) -> None:
+        with locked(bench):
+            bench.run(list(self.OTHER), *self.AGAIN)
+            bench.run([init(), says("Still here.", 6), result("Still here.")], *self.AGAIN)
+        [_, other, own] = spools(bench)
+
+        done = command(bench, "gc")
+
+        assert [spool, own] == spools(bench)
+        assert f"stored what a run had left in {other}" in done.stderr
+        assert ["And now?", "Fine."] == said(bench.events("live/other"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -122,10 +122,11 @@ def _mention_spools(repo: Repo) -> None:
     if not _has_spools(repo) or not (waiting := repo.waiting_spools()):
         return
     if len(waiting) == 1:
-        ui.note(f"a run is not stored yet ({waiting[0]}); the next command that writes stores it")
+        ui.note(f"a run is not stored yet ({waiting[0]}); the next command that writes stores it, or says why not")
     else:
         ui.note(
-            f"{len(waiting)} runs are not stored yet ({waiting[0]} and others); the next command that writes does it"
+            f"{len(waiting)} runs are not stored yet ({waiting[0]} and others); the next command that writes stores "
+            "them, or says why not"
         )
 
 
@@ -141,11 +142,13 @@ def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
     return repo
 
 
-def report_spools(repo: Repo) -> None:
-    """Store what earlier runs could not, and say so; what is wrong with a spool stops nothing."""
+def report_spools(repo: Repo, said: Collection[str] = ()) -> None:
+    """Store what earlier runs could not, and say so, unless it was said; what is wrong with a spool stops nothing."""
     for spool in repo.store_spools() if _has_spools(repo) else ():
         if spool.problem:
-            ui.warn(f"{spool.problem}; {spool.hint}" if spool.hint else spool.problem)
+            why = f"{spool.problem}; {spool.hint}" if spool.hint else spool.problem
+            if why not in said:
+                ui.warn(why)
         else:
             ui.note(f"stored what a run had left in {spool.path}")
 

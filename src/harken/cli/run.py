@@ -86,17 +86,23 @@ def run_command(
         frequency=f"every={every}" if every.isdigit() else every,
         template=template_name,
     )
+    said: list[str] = []
+
+    def warn(text: str) -> None:
+        said.append(text)
+        ui.warn(text)
+
     output = harken.RunOutput(
         show=_show,
         note=ui.note,
-        warn=ui.warn,
+        warn=warn,
         resumed=lambda done: show_losses(done.losses),
         stdin=None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno(),
     )
     ended = run(repo, request, output=output)
     if not ended.is_stored:
         ui.leave_at_once(ended.status)
-    report_spools(repo)
+    report_spools(repo, said)
     sys.exit(ended.status)
 
 

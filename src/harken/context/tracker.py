@@ -57,7 +57,8 @@ class Work(msgspec.Struct, kw_only=True):
     reason: str
     fold: TranscriptEdit | tuple[System, Event] | None = None
     """What the compaction commit is made from: an edit of the transcript, or a runtime's boundary and summary."""
-    failed: bool = False
+    problem: Exception | None = None
+    """Why it could not be made."""
 
 
 class TrackerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,10 +167,10 @@ class Tracker:
             return len(self._pending) + sum(len(work.events) for work in self._queue)
 
     @property
-    def is_behind(self) -> bool:
-        """Whether a commit that was due could not be made, and waits for the next."""
+    def problem(self) -> Exception | None:
+        """Why a commit that was due could not be made and waits for the next; None where none does."""
         with self._lock:
-            return any(work.failed for work in self._queue)
+            return next((work.problem for work in self._queue if work.problem is not None), None)
 
     # -- feeding -----------------------------------------------------------------------------------------------
 
@@ -230,7 +231,7 @@ class Tracker:
             except Exception as problem:  # noqa: BLE001  whatever is wrong with the store, the agent goes on
                 if isinstance(problem, Conflict) and not isinstance(problem, Locked) and self._lets_go(problem):
                     continue
-                work.failed = True
+                work.problem = problem
                 self._warn(f"a checkpoint failed and is made up for by the next: {problem}")
                 return
             self._queue.pop(0)
@@ -245,7 +246,7 @@ class Tracker:
 
     def _merge(self) -> None:
         """What failed before becomes part of the next delta; a compaction keeps its place between two."""
-        while len(self._queue) > 1 and self._queue[0].failed and self._queue[0].fold is None:
+        while len(self._queue) > 1 and self._queue[0].problem is not None and self._queue[0].fold is None:
             missed = self._queue.pop(0)
             self._queue[0].events[:0] = missed.events
 

@@ -97,6 +97,9 @@ class Recorder:
         self._trackers: dict[str, ChainTracker] = {}
         self._all: list[ChainTracker] = []
         """Those of every session of the run."""
+        self._unopened: set[str] = set()
+        """Agents of the session whose chains could not be opened: what they say is left to the spool, or it would be
+        stored a second time, and what comes later before it."""
         self._told: dict[str, str] = {}
         self._calls: dict[str, _PendingCall] = {}
         self._unsettled: dict[str, bool] = {}
@@ -105,12 +108,12 @@ class Recorder:
         self._unkept = 0
         self.session = ""
         self.sessions: list[str] = []
-        """All that were begun, in their order."""
+        """All whose chains were opened, in their order."""
 
     def line(self, line: bytes, found: dict[str, Any]) -> None:
         """Record an output line; `found` is the object on it."""
         with self.never_raising():
-            owner = _trusted(self._launch.owner(found))
+            owner = trusted(self._launch.owner(found))
             if owner.session and owner.session != self.session:
                 self.checkpoint("session_end")
                 self._begin(owner.session)
@@ -132,6 +135,8 @@ class Recorder:
                     self._told[event.id] = told
             elif isinstance(event, ToolResult):
                 self._calls.pop(event.id, None)
+        if agent in self._unopened:
+            return
         if agent not in self._trackers:
             self._waiting += events
         elif events:
@@ -141,7 +146,7 @@ class Recorder:
 
     def _keep_all(self) -> None:
         """So much was printed that it cannot wait: where no session is known it gets one of its own."""
-        if not self._trackers:
+        if not self.session:
             prompts = [event for event in self._waiting if isinstance(event, Prompt)]
             self._begin(self._unnamed)
             # They belong to the session that is still to be named.
@@ -196,7 +201,7 @@ class Recorder:
 
     def end(self) -> None:
         """The run is over: what waited for a session gets one of its own, and the rest is committed."""
-        if not self._trackers and self._waiting:
+        if not self.session and self._waiting:
             self._begin(self._unnamed)
         elif self.session == self._unnamed:
             self._waiting.clear()  # no session was named, so the prompts are where they were kept
@@ -209,27 +214,33 @@ class Recorder:
         return not (self.problem or self._waiting or any(tracker.pending for tracker in self._all))
 
     def _begin(self, session: str) -> None:
+        self.session = session
+        self._trackers, self._unopened = {}, {MAIN}
+        self._unsettled.clear()
+        self._calls.clear()
+        waiting, self._waiting = self._waiting, []
         with self.never_raising():
             tracker = self._open(Opening(session=session))
+            self._unopened.clear()
             self._all.append(tracker)
-            self.session = session
             self.sessions.append(session)
-            self._trackers = {MAIN: tracker}
-            self._unsettled.clear()
-            self._calls.clear()
-            waiting, self._waiting = self._waiting, []
+            self._trackers[MAIN] = tracker
             tracker.feed(waiting, more=True)
 
     def _sub_agent(self, agent: str, call: str, events: Sequence[Event]) -> None:
         # The call that is being worked on is not a tool that could ask anything.
         self._calls.pop(call, None)
+        if not self._unopened.isdisjoint((MAIN, agent)):
+            return
         if agent not in self._trackers and events:
             if len(self._trackers) >= MAX_AGENTS:
                 return
             # The parent's words are committed first: the new chain names the commit it branches off from.
             place = self.checkpoint("tool_call")
             opening = Opening(session=self.session, agent=agent, call_id=call, context_id=place)
+            self._unopened.add(agent)
             self._trackers[agent] = self._open(opening)
+            self._unopened.remove(agent)
             self._all.append(self._trackers[agent])
             told = self._told.pop(call, "")
             if told and not any(isinstance(event, Prompt) for event in events):
@@ -253,7 +264,7 @@ def _last_said(events: Sequence[Event]) -> Event | None:
     return next((event for event in reversed(events) if not isinstance(event, Metric)), None)
 
 
-def _trusted(owner: LineOwner) -> LineOwner:
+def trusted(owner: LineOwner) -> LineOwner:
     """The owner as far as its names can be used as names; what a runtime prints may come from a transcript."""
     call = owner.call if is_safe_name(owner.call) else ""
     agent = owner.agent if is_safe_name(owner.agent) else call

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from harken import clock
-from harken.errors import Conflict
+from harken.errors import Conflict, HarkenError
 
 from .recorder import Recorder
 from .spool import SpoolFile, SpoolNote
@@ -38,10 +38,9 @@ class Recording:
     """What is heard of a run, on its way into the store."""
 
     def __init__(
-        self, recorder: Recorder, spool: SpoolFile, store_earlier: Callable[[Callable[[], None]], bool] = lambda _: True
+        self, recorder: Recorder, spool: SpoolFile, store_earlier: Callable[[Moved], object] = lambda moved: None
     ) -> None:
-        """`store_earlier` stores what has to stand before this run, and says whether that was done; it is given what it
-        has to call whenever it gets on."""
+        """`store_earlier` stores what has to stand before this run."""
         self._recorder = recorder
         self._spool = spool
         self._store_earlier = store_earlier
@@ -156,6 +155,20 @@ class Recording:
         return self._busy_with or "the store cannot be written at the moment"
 
     @property
+    def trouble(self) -> str:
+        """Why not everything is in the store, what can be done about it, and what becomes of the rest."""
+        problem, left = self._recorder.problem, self.spool
+        what, then = "the store could not be written", f"the next command that writes to the store stores {left}"
+        if problem is not None:
+            could_not = "stored" if isinstance(problem, HarkenError) else "read"
+            what = f"not all of this run could be {could_not}: {problem}"
+            then = f"all of it is in {left}, which the next command that writes tries to store"
+        if not left:
+            then = "what was not stored of this run is lost"
+        hint = problem.hint if isinstance(problem, HarkenError) else None
+        return "; ".join(part for part in (what, hint, then) if part)
+
+    @property
     def problem(self) -> str:
         """What else than the store kept something from being recorded; empty where nothing did."""
         return "" if self._recorder.problem is None else str(self._recorder.problem)
@@ -206,21 +219,11 @@ class Recording:
     def _moved(self) -> None:
         self._finished += 1
 
-    def _stays_in_spool(self) -> bool:
-        """Whether an earlier run could not be stored: this one waits behind it then, or it would stand before it."""
-        try:
-            with self.busy_with("what an earlier run has left is being stored"):
-                return not self._store_earlier(self._moved) and self._spool.whole
-        except Exception:  # noqa: BLE001 (a run is recorded, whatever is wrong with another)
-            return False
-
     def _work(self) -> None:
-        if self._stays_in_spool():
-            self._given_up = True
-            while self._tasks.get() is not None:
-                self._finished += 1
-        else:
-            self._record()
+        # A run is recorded, whatever is wrong with another.
+        with suppress(Exception), self.busy_with("what an earlier run has left is being stored"):
+            self._store_earlier(self._moved)
+        self._record()
         self._kept = self._recorder.has_kept_all and not self._given_up
         if self._kept:
             self._spool.discard()

@@ -119,6 +119,10 @@ def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock =
         facts = msgspec.structs.replace(facts, source=resumed.source)
 
     def open_tracker(opening: Opening) -> Tracker:
+        if not opening.agent and spool.path is not None and spool.whole and spools(store) != [spool.path]:
+            from .spooled import wait_for_earlier  # seldom is there one
+
+            wait_for_earlier(store, opening.session, spool.path)
         return track(store, opening, facts, warn=output.warn, now=now)
 
     started, unnamed = now(), str(uuid.uuid4())
@@ -129,18 +133,15 @@ def run(store: Store, request: RunPlan, output: RunOutput, *, now: clock.Clock =
     return _Run(store, request, plan, recording, output, now).go(program)
 
 
-def _store_earlier(store: Store, runtime: Runtime, warn: Callable[[str], None], moved: Callable[[], None]) -> bool:
-    """Store what earlier runs of the runtime have left in spools, since this run may go on with their sessions; the
-    answer is whether none of them is left."""
+def _store_earlier(store: Store, runtime: Runtime, warn: Callable[[str], None], moved: Callable[[], None]) -> None:
+    """Store what earlier runs of the runtime have left in spools, since this run may go on with their sessions."""
     if not spools(store):
-        return True
+        return
     from .spooled import store_spools  # seldom is there one
 
-    stored = store_spools(store, runtime=runtime.name, moved=moved)
-    for one in stored:
+    for one in store_spools(store, runtime=runtime.name, moved=moved):
         if one.problem:
             warn(f"{one.problem}; {one.hint}" if one.hint else one.problem)
-    return not any(one.is_left for one in stored)
 
 
 def _launcher(runtime: Runtime) -> Launcher:
@@ -325,7 +326,7 @@ class _Run:
                     self._drain()
             found = self._recording.ask(answer)
         if found is None:
-            found = self._recording.ask(lambda recorder: ContextAnswer(context_id=recorder.checkpoint(reason)))
+            found = self._recording.ask(lambda recorder: self._commit(recorder, reason, MAIN))
         return found or ContextAnswer(context_id="", reason=self._recording.silence)
 
     def _name_commit(self, recorder: Recorder, caller: Caller, reason: str) -> ContextAnswer | None:
@@ -335,9 +336,13 @@ class _Run:
             if not recorder.is_from_stream(session):
                 return ContextAnswer(context_id=self._read_session(session))
             agent = MAIN if session else recorder.asking(caller)
-            return None if agent is None else ContextAnswer(context_id=recorder.checkpoint(reason, agent))
+            return None if agent is None else self._commit(recorder, reason, agent)
         except HarkenError as problem:
             return ContextAnswer(context_id="", reason=str(problem))
+
+    def _commit(self, recorder: Recorder, reason: str, agent: str) -> ContextAnswer:
+        at = recorder.checkpoint(reason, agent)
+        return ContextAnswer(context_id=at, reason="" if at else self._recording.problem)
 
     def _read_session(self, session: str) -> str:
         """The tip of a sub-agent that has a session of its own, which its file tells and the stream does not."""
@@ -391,10 +396,5 @@ class _Run:
         self._recording.note(SpoolNote(status=status, time=self._now()))
         if self._recording.end(self._read_after):
             return self._tell_unread()
-        problem = self._recording.problem
-        what = f"not all of this run could be read: {problem}" if problem else "the store could not be written"
-        if left := self._recording.spool:
-            self._warn(f"{what}; the next command that writes to the store stores {left}")
-        else:
-            self._warn(f"{what}, and what was not stored of this run is lost")
+        self._warn(self._recording.trouble)
         return False

@@ -13,7 +13,7 @@ import msgspec
 from harken.context import find_session
 from harken.context.live import kept_events, live_rest, recorded_events
 from harken.context.names import LIVE_BRANCH
-from harken.errors import BadRecord, HarkenError
+from harken.errors import BadRecord, Conflict, HarkenError, Locked
 from harken.events import Event
 from harken.events.cbor import encode_event
 from harken.ids import chunk_hash
@@ -22,8 +22,8 @@ from harken.store import Store
 from . import base
 from .display import parse
 from .live import track
-from .recorder import Opening, Recorder
-from .spool import SpoolHeader, SpoolNote, note_events, open_spool, read_spool, set_aside, spools, taken
+from .recorder import Opening, Recorder, trusted
+from .spool import SpoolHeader, SpoolNote, note_events, open_spool, read_spool, set_aside, spools, taken, waiting_spools
 
 
 class SpoolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,19 +41,48 @@ class SpoolResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def store_spools(store: Store, *, runtime: str = "", moved: Callable[[], None] = lambda: None) -> list[SpoolResult]:
     """Store the spools beside the store whose runs are over: those of one runtime, or all. The failure of one is its
-    own, but where it is left for another try, later ones of its runtime stay behind it: they may be of the same
-    session. `moved` is called with every line."""
+    own; where it is left for another try, later ones of a session of it stay behind it. `moved` is called with every
+    line."""
     results: list[SpoolResult] = []
     waiting: set[str] = set()
     for path in spools(store):
-        told = _runtime_of(path)
-        if told in waiting or (runtime and told != runtime):
+        if runtime and _runtime_of(path) != runtime:
             continue
-        if (result := _store_one(store, path, moved)) is not None:
+        if waiting and not waiting.isdisjoint(named := _sessions_of(path, moved)):
+            waiting |= named
+            continue
+        try:
+            result = _store_one(store, path, moved)
+        except Locked as problem:
+            results.append(_left(path, problem))
+            break  # the others would wait as long for it
+        if result is not None:
             results.append(result)
-            if result.is_left and told:
-                waiting.add(told)
+            waiting |= _sessions_of(path, moved) if result.is_left else set()
     return results
+
+
+def wait_for_earlier(store: Store, session: str, own: Path) -> None:
+    """Raise where an earlier run of a session is not stored, behind which the one with this spool has to stand."""
+    for path in waiting_spools(store):
+        if path.name < own.name and session in _sessions_of(path):
+            hint = f"what keeps {path} from being stored has to be mended first"
+            raise Conflict(f"an earlier run of session {session!r} is not stored yet", hint=hint)
+
+
+def _sessions_of(path: Path, moved: Callable[[], None] = lambda: None) -> set[str]:
+    """The sessions that a spool names, and what it is called if it names none; as far as that can be read."""
+    named: set[str] = set()
+    with contextlib.suppress(HarkenError, OSError), open_spool(path) as handle:
+        header, lines = read_spool(handle, path)
+        launch = base.get(header.runtime).launch
+        named.add(header.session)
+        for line in lines:
+            moved()
+            if launch is not None and not isinstance(line, SpoolNote):
+                with contextlib.suppress(Exception):  # what a plug-in cannot read names nothing
+                    named.add(trusted(launch.owner(parse(line))).session)
+    return named - {""}
 
 
 def _runtime_of(path: Path) -> str:
@@ -81,11 +110,17 @@ def _store_one(store: Store, path: Path, moved: Callable[[], None]) -> SpoolResu
             return SpoolResult(path=str(path), sessions=sessions)
     except FileNotFoundError:
         return None  # somebody else was faster
-    except HarkenError as problem:
-        return SpoolResult(path=str(path), problem=str(problem), hint=problem.hint or "", is_left=True)
+    except Locked:
+        raise
     except Exception as problem:  # noqa: BLE001 (whatever is wrong with a file, the others are stored)
-        why = f"{path} could not be stored: {type(problem).__name__}: {problem}"
-        return SpoolResult(path=str(path), problem=why, is_left=True)
+        return _left(path, problem)
+
+
+def _left(path: Path, problem: Exception) -> SpoolResult:
+    known = isinstance(problem, HarkenError)
+    why = str(problem) if known else f"{type(problem).__name__}: {problem}"
+    hint = (problem.hint if isinstance(problem, HarkenError) else "") or "the next command that writes tries again"
+    return SpoolResult(path=str(path), problem=f"{path} could not be stored: {why}", hint=hint, is_left=True)
 
 
 def _is_of_the_spool(problem: Exception) -> bool:
@@ -126,9 +161,10 @@ def _store(store: Store, handle: int, path: Path, moved: Callable[[], None]) -> 
         recorder.end()
     _close_all(heard)
     if (problem := recorder.problem) is not None:
+        if not _is_of_the_spool(problem):
+            raise problem
         what = f"not all of {path} could be read, and the rest of it is stored: {problem}"
-        hint = "what it holds are the lines that a program printed"
-        raise (BadRecord if _is_of_the_spool(problem) else HarkenError)(what, hint=hint) from problem
+        raise BadRecord(what, hint="what it holds are the lines that a program printed") from problem
     return tuple(dict.fromkeys(chain.name for chain in heard))
 
 
@@ -149,7 +185,6 @@ class _SpooledChain:
 
     def __init__(self, store: Store, header: SpoolHeader, opening: Opening) -> None:
         self.name = opening.name
-        self._told: list[str] = []
         branch = store.find_name(LIVE_BRANCH + opening.name)
         recorded = recorded_events(store, branch.target)[0] if branch is not None else ()
         # Their names and not the events: a session may be larger than the memory.
@@ -159,7 +194,7 @@ class _SpooledChain:
         self._in_file = None if file is None else kept_events(store, file)
         """What the session's file holds, where that was imported meanwhile: the rest is known at the end."""
         self._held: list[Event] = []
-        self._tracker = track(store, opening, header.facts, warn=self._told.append, now=lambda: header.started)
+        self._tracker = track(store, opening, header.facts, warn=lambda text: None, now=lambda: header.started)
 
     @property
     def current(self) -> str:
@@ -181,8 +216,11 @@ class _SpooledChain:
 
     def check(self) -> None:
         """Raise where the store refuses what it was given: each further line would wait for it as long again."""
-        if self._tracker.is_behind:
-            raise HarkenError(self._told[-1], hint="the next command that writes tries again")
+        if (problem := self._tracker.problem) is not None:
+            # A bug of the store's is not the spool's, which would be set aside for it.
+            is_known = isinstance(problem, HarkenError) and not isinstance(problem, BadRecord)
+            again = HarkenError(f"{type(problem).__name__}: {problem}", hint="the next command that writes tries again")
+            raise problem if is_known else again
 
     def _is_new(self, event: Event) -> bool:
         name = _event_name(event)
@@ -197,9 +235,9 @@ class _SpooledChain:
             self._tracker.feed(live_rest(self._held, self._in_file).events, more=True)
         try:
             self._tracker.close()
-        except HarkenError as problem:
-            why = f"{problem}: {self._told[-1]}" if self._told else str(problem)
-            raise HarkenError(why, hint="the next command that writes tries again") from problem
+        except HarkenError:
+            self.check()
+            raise
 
 
 def _event_name(event: Event) -> bytes:
