@@ -25,7 +25,3 @@ POOLED: dict[str, Any] = {
     "cached_statements": 256,
 }
 """How each of them is made."""
-
-REFUSED: dict[tuple[int, int], list[PooledConnection]] = {}
-"""Connections to files that SQLite found damaged, which are tried again and never closed: the last one to close writes
-the log into the file and deletes it, and a repair needs both as they are."""

@@ -18,7 +18,7 @@ from harken import clock, ids
 from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Locked
 
 from . import sql
-from .connections import POOLED, REFUSED, PooledConnection
+from .connections import POOLED, PooledConnection
 from .explaining import ERRORS, explain, is_busy, is_no_text, lenient
 from .opening import FairLock, FairTurns, Steps, delist, enlist, upgrade
 from .waiting import patiently
@@ -84,7 +84,7 @@ class Database:
         self.closed, self._users, self._file = False, 0, (0, 0)
         self._counting = threading.Lock()
         self._out = threading.Condition(self._counting)
-        self.turns, self._free = FairTurns(_CONNECTIONS), list[PooledConnection]()
+        self.turns, self._free, self._refused = FairTurns(_CONNECTIONS), list[PooledConnection](), list[object]()
         self._left: tuple[Any, int, Any] | None = None  # a connection, its count of changes, and what was left
         try:
             self._file = enlist(path, self, make=self.writable, newest=steps[-1][0])
@@ -174,17 +174,17 @@ class Database:
         return self.local.connection is not None
 
     def _connect(self) -> PooledConnection:
-        refused = REFUSED.setdefault(self._file, [])
-        connection = refused.pop() if refused else None
+        connection: PooledConnection | None = None
         try:
-            connection = connection or sqlite3.connect(self.path, **POOLED)
-            new = not Path(self.path).stat().st_size
-            for pragma in (*(sql.NEW_FILE if new else ()), *sql.EACH_CONNECTION):
+            connection = sqlite3.connect(self.path, **POOLED)
+            for pragma in (*(() if Path(self.path).stat().st_size else sql.NEW_FILE), *sql.EACH_CONNECTION):
                 self._patiently(connection, pragma)
         except BaseException as error:
             problem = explain(error, self.path) if isinstance(error, ERRORS) else None
-            if connection is not None:
-                refused.append(connection) if isinstance(problem, Corrupt) else self._shut(connection)
+            if isinstance(problem, Corrupt) and Path(f"{self.path}-wal").exists():
+                self._refused.append(connection)  # closed, it would write the log into the file, and delete it
+            elif connection is not None:
+                self._shut(connection)
             if problem is not None:
                 raise problem from error
             raise
