@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken import clock, ids
-from harken.errors import Corrupt, NotFound
+from harken.errors import Corrupt, HarkenError, NotFound
 
 from . import sql, values
 from .blobs import LIMIT, Frame, open_frame
@@ -50,7 +50,7 @@ def check(store: SqliteStore, *, read_data: bool, repair: bool, now: int | None)
             try:
                 step()
             except _UNREADABLE as error:
-                checker.corrupt("store", store.location, f"cannot be read further: {error!r}")
+                checker.corrupt("store", store.location, f"cannot be read further: {_plain(error)}")
     if repair and not report.ok:
         from .repair import Repairer
 
@@ -63,6 +63,13 @@ def _blob(value: object) -> bytes:
     if not isinstance(value, bytes):
         raise TypeError(f"{type(value).__name__} where bytes belong")
     return value
+
+
+def _plain(error: Exception) -> str:
+    """In words what is wrong with a row that could not be read."""
+    if isinstance(error, HarkenError):
+        return str(error)
+    return "a row that it needs is not there" if isinstance(error, KeyError) else "a value is none that was written"
 
 
 def evicted(artifact: str) -> Finding:
@@ -267,7 +274,9 @@ class Checker:
                 commit = commit_of(row, names, known[0][row[8]], known[1][row[9]])
             except _UNREADABLE as error:
                 self.corrupt(
-                    "commit", ids.commit_ref(names[number], row[4] or ids.COMMIT_SHORT), f"cannot be read: {error!r}"
+                    "commit",
+                    ids.commit_ref(names[number], row[4] or ids.COMMIT_SHORT),
+                    f"cannot be read: {_plain(error)}",
                 )
                 continue
             self._commit(commit, rows[above][2].hex() if above is not None else "")

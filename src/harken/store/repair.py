@@ -24,6 +24,7 @@ from harken.files import sync_file, sync_folder
 from . import sql
 from .db import Database
 from .explaining import explain
+from .indexed import LostRows
 from .opening import FairLock
 from .reports import Finding, Report
 from .salvage import Salvage, salvage
@@ -50,13 +51,15 @@ class Repairer:
                 self._remove_unfinished()
                 self._report.saved = str(saved := self._copy_aside())
                 found = salvage(saved, new, self._now)
+                rows = LostRows(saved, new)
+                rows.run({said.what for said in self._report.findings if said.which == "table"}, found.aside)
                 lost = self._settle(new, found)
                 self._put_in_place(new)
         finally:
             for suffix in _BESIDE:
                 Path(f"{new}{suffix}").unlink(missing_ok=True)
         self._begin_again()
-        self._say(found.lost + lost)
+        self._say(found.lost + rows.lost + lost, rows.back)
 
     def _remove_unfinished(self) -> None:
         """New files of repairs that were killed: nobody else can be at one, since we are alone."""
@@ -142,7 +145,7 @@ class Repairer:
             new.replace(self._path)
             sync_folder(self._path.parent)
 
-    def _say(self, lost: list[str]) -> None:
+    def _say(self, lost: list[str], back: list[str]) -> None:
         """Mark what was repaired by looking again."""
         after = self._store.fsck(read_data=True)
         still = {(found.what, found.which, found.why) for found in after.findings if found.severity == "corrupt"}
@@ -158,7 +161,8 @@ class Repairer:
         ]
         self._report.findings = [found for found in self._report.findings if found.which != "rows"]  # said below
         self._report.findings += [
-            Finding(severity="note", what="repair", which="store", why=f"lost: {what}") for what in dict.fromkeys(lost)
+            Finding(severity="note", what="repair", which="store", why=why)
+            for why in (*(f"lost: {what}" for what in dict.fromkeys(lost)), *(f"put back: {what}" for what in back))
         ]
 
 
