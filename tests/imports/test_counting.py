@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import harken
 from harken.api.runtimes import ImportCounts, ImportReport, ImportRequest, WatchRequest, import_sessions, watch
 from harken.api.stats import StatsRequest, StatsTotal, stats
@@ -113,3 +115,36 @@ def test_in_its_own_place_a_runtime_says_what_a_session_is_called(repo: harken.R
 
     assert isinstance(last, ImportReport)
     assert (1, 0) == (last.report.sessions, last.report.skipped)
+
+
+def test_a_session_of_many_files_is_read_once_for_what_it_amounts_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file costs the same, however many the session has, and its lines say what `stats` does."""
+
+    def reads(count: int) -> int:
+        (folder := tmp_path / str(count)).mkdir()
+        for number in range(count):
+            (folder / f"{number}.jsonl").write_bytes(conversation("aaa", 2, salt=f"{number}").data)
+        with harken.open(tmp_path / f"{count}.db") as repo:
+            done: list[str] = []
+            for name in ("walk", "get_many"):
+                method = getattr(type(repo.store), name)
+
+                def noted(*args: Any, _method: Any = method, **options: Any) -> Any:
+                    done.append(args[1])
+                    return _method(*args, **options)
+
+                monkeypatch.setattr(type(repo.store), name, noted)
+            lines, _ = imported(repo, folder)
+            monkeypatch.undo()
+            again, _ = imported(repo, folder)
+            (told,) = repo.stats(["aaa"])
+            # The first line was told when nothing else was known.
+            assert {2 * count} == {line.prompts.human for line in lines[1:] + again}
+            assert {told.figures.usage.output} == {line.usage.output for line in lines[1:] + again}
+            return len(done)
+
+    few, many = reads(10), reads(30)
+
+    assert many < 3.5 * few

@@ -158,6 +158,15 @@ def stamp_of(path: Path | str) -> FileStamp:
         raise _unreadable(path, problem) from None
 
 
+def bytes_to_read(path: Path, known: FileStamp | None) -> int:
+    """How many bytes of a file have to be read; none where its stamp is still the one that is `known`."""
+    try:
+        stamp = stamp_of(path)
+    except HarkenError:
+        return 0
+    return 0 if stamp == known else stamp.size
+
+
 def _stamp(info: os.stat_result, path: Path | str) -> FileStamp:
     if not stat.S_ISREG(info.st_mode):
         raise HarkenError(f"{path}: not a regular file", hint="give a file or a folder of sessions")

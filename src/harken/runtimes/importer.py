@@ -21,12 +21,11 @@ from harken import clock, ids
 from harken.context import chains
 from harken.context.chains import FileStamp, SourceMemory, SourceStamp
 from harken.context.names import RESUMED_BRANCH
-from harken.errors import HarkenError
 from harken.store import SessionRow, Store, Writer
 
 from . import is_registered, memory, names
 from .base import Identity, Runtime
-from .files import Unfit, Unreadable, database_stamp, stamp_of
+from .files import Unfit, Unreadable, bytes_to_read, database_stamp, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
 from .memory import ImportResult
 from .sources import Claimed, NotClaimed, Part, Reading, Refused, Restarted, Resumption, SourceChanged, read_source
@@ -75,10 +74,8 @@ class Importer:
         self._jobs = jobs
         self._pool: WorkerPool | None = None
         self.rows = {row.session: row for row in chains.readable_sessions(store)}
-        self._session_of: dict[str, str] = {}
-        """Source to session."""
-        self._stamps: dict[str, SourceStamp] = {}
-        """Source to its stamp and the time it was read."""
+        self._session_of: dict[str, str] = {}  # source to session
+        self._stamps: dict[str, SourceStamp] = {}  # source to its stamp and the time it was read
         self._inside: dict[str, list[str]] = {}
         """File to the sources inside it: the sessions of a database, the agents of a session's file."""
         for row in self.rows.values():
@@ -86,9 +83,9 @@ class Importer:
         self._pending: list[tuple[SourceImport, Part]] = []
         self._pending_size = 0
         self._done: list[ImportResult] = []
+        self._held: list[ImportResult] = []  # told at the end of a run
         self._again: list[Path] = []
-        self._landed = False
-        """Whether anything was kept in this run."""
+        self._landed = False  # whether anything was kept in this run
 
     @functools.cached_property
     def _beginnings(self) -> memory.Beginnings:
@@ -104,7 +101,20 @@ class Importer:
 
     def run(self, paths: Iterable[Path | Unreadable], *, named: bool = False) -> Iterator[ImportResult]:
         """Import the files and say what became of each. `named` files were asked for by name: not being a session is
-        then a failure rather than nothing to speak of."""
+        then a failure rather than nothing to speak of. Sessions of which there are several versions come last."""
+        for result in self._take_all(paths, named):
+            if result.tip and ((row := self._row(result.source)).older or row.live):
+                self._held.append(result)
+            else:
+                yield result
+        self._link_others()
+        if self._held:
+            from .versions import with_figures  # most sessions are as one file has them
+
+            held, self._held = [(result, self._row(result.source)) for result in self._held], []
+            yield from with_figures(self.store, held)
+
+    def _take_all(self, paths: Iterable[Path | Unreadable], named: bool) -> Iterator[ImportResult]:
         with self._looking_ahead(paths) as coming:
             for path in coming:
                 if isinstance(path, Unreadable):
@@ -122,7 +132,6 @@ class Importer:
         for path in self._again:
             yield memory.failed(str(path), f"{path}: others import it all the time", "import it again")
         self._again = []
-        self._link_others()
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -157,8 +166,10 @@ class Importer:
             yield paths
             return
         listed = list(paths)
-        todo = [path for path in listed if isinstance(path, Path) and self._to_read(path)]
-        if sum(map(self._to_read, todo)) < WORTH_WORKERS:
+        known = {} if self.verify else {source: known.stamp for source, known in self._stamps.items()}
+        sizes = {path: bytes_to_read(path, known.get(str(path))) for path in listed if isinstance(path, Path)}
+        todo = [path for path, size in sizes.items() if size]
+        if sum(sizes.values()) < WORTH_WORKERS:
             yield listed
             return
 
@@ -171,19 +182,8 @@ class Importer:
             finally:
                 self._pool = None
 
-    def _to_read(self, path: Path) -> int:
-        """How many bytes of a file have to be read."""
-        try:
-            stamp = stamp_of(path)
-        except HarkenError:
-            return 0
-        known = self._stamps.get(str(path))
-        return 0 if known and known.stamp == stamp and not self.verify else stamp.size
-
     def _since(self, known: SourceMemory | None) -> Resumption | None:
-        if known is None or not known.digest or self.verify:
-            return None
-        return Resumption(offset=known.offset, scan=known.scan, size=known.size, digest=known.digest)
+        return None if self.verify else Resumption.after(known)
 
     def _reading(self, path: Path, since: Resumption | None) -> Reading:
         reading = self._pool.read(path, since) if self._pool is not None and not self._pool.take(path) else None
@@ -244,7 +244,7 @@ class Importer:
         if file in self._not_claimed and self._not_claimed[file] == stamp_of(file):
             return True
         sources = [file] if file in self._session_of else self._inside.get(file, [])
-        known = {self.rows[self._session_of[source]].runtime for source in sources}
+        known = {self._row(source).runtime for source in sources}
         if not sources or known & set(names()) - self.runtimes.keys():  # one that was not asked for is told as such
             return False
         last = max((self._stamps[source] for source in sources), key=lambda known: known.read_at)
@@ -252,27 +252,29 @@ class Importer:
             stamp_of(file) if sources == [file] else database_stamp(path)
         ):
             return False
-        rows = {source: self.rows[self._session_of[source]] for source in sources}
+        rows = {source: self._row(source) for source in sources}
         if file in rows and memory.has_new_side_files(self.runtimes.get(rows[file].runtime), path, last.read_at):
             return False
-        self._done += [memory.unchanged(self.store, rows[source], source, self._details) for source in sources]
+        self._done += [memory.unchanged(rows[source], source, self._details) for source in sources]
         return True
+
+    def _row(self, source: str) -> SessionRow:
+        return self.rows[self._session_of[source]]
 
     def _known(self, source: str) -> SourceMemory | None:
         return chains.recall(self.rows.get(self._session_of.get(source, ""))).get(source)
 
     def _item(self, source: str, runtime: Runtime, known: SourceMemory) -> SourceImport:
-        row = self.rows[self._session_of[source]]
+        row = self._row(source)
         session = known.session or memory.top_of(row)
         identity = Identity(session=session, agent=row.agent, parent=session if row.agent else row.parent)
         return SourceImport(source, runtime, identity, known, row.session)
 
     def _waits_for(self, item: SourceImport, part: Part) -> bool:
         """Whether what the source nearly repeats, or another source of the session, is still on its way."""
-        facts = part.facts
-        first = facts.fingerprint[:1]
+        first, original = part.facts.fingerprint[:1], part.facts.forked_from
         return any(
-            (first and first == other.facts.fingerprint[:1]) or pending.name in (item.identity.name, facts.forked_from)
+            (first and first == other.facts.fingerprint[:1]) or pending.name in (item.identity.name, original)
             for pending, other in self._pending
         )
 
@@ -289,9 +291,7 @@ class Importer:
     def _drop(self, path: Path) -> None:
         """Forget the parts of a file that failed half-way; those that have landed stay, and the next import goes on."""
         file = str(path)
-        self._pending = [
-            (item, part) for item, part in self._pending if item.path != file and not item.path.startswith(f"{file}#")
-        ]
+        self._pending = [pair for pair in self._pending if not f"{pair[0].path}#".startswith(f"{file}#")]
 
     # -- keeping -----------------------------------------------------------------------------------------------------
 
@@ -351,10 +351,10 @@ class Importer:
         return [self._result(item) for item in done]
 
     def _result(self, item: SourceImport) -> ImportResult:
-        row = self.rows[self._session_of[item.path]]
+        row = self._row(item.path)
         if row is not item.row:  # it was linked since it was kept
             item.now = item.now.with_links(chains.recall(row)[item.path])
-        return item.result(self.store, row)
+        return item.result(row)
 
     # -- where sessions come from ------------------------------------------------------------------------------------
 

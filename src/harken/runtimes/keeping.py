@@ -6,6 +6,7 @@ said when the source was read, and what it says of other sources of the same ses
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ from .sources import Part
 
 SIDE_CHAINS_LIMIT = 128 << 20
 """The agents inside a larger file get no chains of their own: all of it would have to be in memory."""
+
+CHAINS = 2048
+"""How many chains of a session's other files are remembered."""
 
 
 class SourceImport:
@@ -128,17 +132,10 @@ class SourceImport:
         """Go back to a snapshot."""
         vars(self).update(values)
 
-    def result(self, store: Store, row: SessionRow) -> ImportResult:
+    def result(self, row: SessionRow) -> ImportResult:
         """What became of it, now that its row is in the store."""
         return memory.result_of(
-            store,
-            row,
-            self.path,
-            self.now,
-            status=self.status,
-            before=self.before,
-            commits=self.commits,
-            again=self.repeated,
+            row, self.path, self.now, status=self.status, before=self.before, commits=self.commits, again=self.repeated
         )
 
     def prospect(self, part: Part) -> ImportResult:
@@ -185,6 +182,8 @@ class PartKeeper:
         self._settle_tails = settle_tails
         """Whether what follows the last cut is kept already; `watch` waits until a file has been quiet."""
         self._verify = verify
+        # With every file of a session the chains of its others are asked for; what is behind a commit never changes.
+        self._commits_to = functools.lru_cache(CHAINS)(lambda tip: frozenset(step.id for step in store.walk(tip)))
 
     def keep(self, writer: Writer, item: SourceImport, part: Part, rows: dict[str, SessionRow]) -> bool:
         """Keep a part of a source; False where somebody else was faster. `rows` are those of this transaction."""
@@ -345,10 +344,11 @@ class PartKeeper:
             item.before = sources.pop(moved)
             item.continues = False
         before, now = item.before, item.now
-        had = memory.commits_elsewhere(self._store, item.path, sources, item.twins)
+        tips = memory.tips_elsewhere(item.path, sources) | item.twins
+        had = {commit for commit in item.made if any(commit in self._commits_to(tip) for tip in tips)}
         if before is None:
             item.commits = len(item.made - had)
-            item.repeated = memory.repeated(self._store, item.made & had)
+            item.repeated = memory.repeated(self._store, had)
             # Another file of a session, and no more in it than the store has.
             copy = len(sources.keys() - {item.path}) and item.made and not item.commits
             item.status = "unchanged" if copy else "new"

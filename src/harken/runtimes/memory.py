@@ -19,12 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from harken import __version__, ids
-from harken.context import session_records
 from harken.context.chains import FileStamp, SideFile, SourceMemory, Sources, recall, recall_stamps, remember
 from harken.context.spawned import from_beginning
 from harken.errors import Closed, HarkenError, Locked
 from harken.events.figures import Figures
-from harken.events.tally import Tally
 from harken.formats.facts import FileFacts
 from harken.store import SessionRow, Store, Writer
 
@@ -85,11 +83,10 @@ def moved(source: str, first: str, sources: Sources) -> str:
     return ""
 
 
-def commits_elsewhere(store: Store, source: str, sources: Sources, twins: Iterable[str]) -> set[str]:
-    """The commits that a session's other sources had made, and those behind the tips of `twins`."""
+def tips_elsewhere(source: str, sources: Sources) -> set[str]:
+    """Where the chains of a session's other sources end, or ended."""
     others = [known for path, known in sources.items() if path != source]
-    tips = {tip for known in others for tip in (known.chain.tip, *known.old_tips) if tip}
-    return {step.id for tip in sorted(tips.union(twins)) for step in store.walk(tip)}
+    return {tip for known in others for tip in (known.chain.tip, *known.old_tips) if tip}
 
 
 class Repeated(NamedTuple):
@@ -211,8 +208,9 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     total_opaque: int = 0
     total_bytes: int = 0
     figures: Figures = Figures()
-    """What the source says, all versions of it together. `stats` says the same, but of agents inside the source in rows
-    of their own, and of a cost that sub-agents share for all of them together."""
+    """What the session amounts to, all versions of it together that are in the store when this is told. `stats` says
+    the same, but of agents inside the source in rows of their own, and of a cost that sub-agents share for all of them
+    together."""
     forked_from: str = ""
     error: str = ""
     """Why it failed, or why it was passed over."""
@@ -290,26 +288,16 @@ def not_claimed(source: str, said: NotClaimed, *, named: bool) -> ImportResult:
     return failed(source, f"{source}: {said.why}", said.hint) if named else skipped(source, said.why)
 
 
-def figures_of(store: Store, row: SessionRow, known: SourceMemory) -> Figures:
-    """What a session amounts to: what its only source does, or all versions of it together."""
-    if row.older or row.live:
-        # The session is in the store by now: versions that nobody here can read must not make a failure of it.
-        with contextlib.suppress(HarkenError):
-            return Tally.of(event for record in session_records(store, row) for event in record.events).figures()
-    return known.tally.figures()
-
-
-def unchanged(store: Store, row: SessionRow, source: str, details: bool) -> ImportResult:
+def unchanged(row: SessionRow, source: str, details: bool) -> ImportResult:
     """The source is as it was; `details` are how much there is of it."""
     if not details:
         return ImportResult(
             session=row.session, runtime=row.runtime, source=source, status="unchanged", parent=row.parent
         )
-    return result_of(store, row, source, recall(row).get(source, SourceMemory()), status="unchanged")
+    return result_of(row, source, recall(row).get(source, SourceMemory()), status="unchanged")
 
 
 def result_of(
-    store: Store,
     row: SessionRow,
     source: str,
     known: SourceMemory,
@@ -320,7 +308,7 @@ def result_of(
     again: Repeated | None = None,
 ) -> ImportResult:
     """The source is in the store; what this run added is the difference to what it had `before`, without what
-    other sources of the session had brought (`again`); one that shrank added nothing."""
+    other sources of the session had brought (`again`); one that shrank added nothing. The figures are the source's."""
     old = known if status == "unchanged" else before or SourceMemory()
     again = again or Repeated()
     return ImportResult(
@@ -339,7 +327,7 @@ def result_of(
         total_records=known.records,
         total_opaque=known.opaque,
         total_bytes=known.size,
-        figures=figures_of(store, row, known),
+        figures=known.tally.figures(),
         forked_from=known.forked_from,
     )
 

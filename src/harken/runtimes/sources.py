@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from harken import clock, ids
-from harken.context.chains import FileStamp
+from harken.context.chains import FileStamp, SourceMemory
 from harken.errors import HarkenError
 from harken.formats import Delta
 from harken.formats.facts import FileFacts, Scan
@@ -260,6 +260,13 @@ class Resumption(msgspec.Struct, frozen=True, kw_only=True):
     scan: str = ""
     size: int = 0
     digest: str = ""
+
+    @classmethod
+    def after(cls, known: SourceMemory | None) -> Resumption | None:
+        """Behind what is known of a source; None where all of it has to be read."""
+        if known is None or not known.digest:
+            return None
+        return cls(offset=known.offset, scan=known.scan, size=known.size, digest=known.digest)
 
 
 def read_parts(file: OpenFile, scan: Scan, since: Resumption, now: clock.Clock = clock.now) -> Iterator[Part]:
