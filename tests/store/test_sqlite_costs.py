@@ -9,6 +9,7 @@ import time
 import pytest
 
 from harken import ids
+from harken.context import listing, spawned
 from harken.events import Prompt
 from harken.events.cbor import encode_events
 from harken.store import Draft, SessionRow, fsck, open_store, sql
@@ -209,3 +210,31 @@ def test_one_checkpoint_costs_few_statements(tmp_path):
         with traced(repo.store) as statements:
             repo.checkpoint(data[10], format="events-v1", parent=tip, session_id="s")
         assert len(statements) <= 12, statements
+
+
+def test_a_list_with_tails_describes_its_commits_together(tmp_path):
+    import harken
+
+    with harken.open(tmp_path / "store.db") as repo:
+        tip = None
+        for n in range(120):
+            tip = repo.checkpoint(encode_events([Prompt(content=f"question {n}")]), format="events-v1", parent=tip)
+        with traced(repo.store) as statements:
+            shown = list(listing.chain(repo.store, tip, superseded=True))
+    assert 120 == len(shown)
+    # Which commits hang from one is asked of each; everything else is asked once for all.
+    assert len(statements) <= 2 * 120 + 20, len(statements)
+
+
+def test_the_commit_at_a_place_in_a_file_costs_few_statements(tmp_path):
+    import harken
+
+    with harken.open(tmp_path / "store.db") as repo:
+        tip, size = None, 0
+        for n in range(120):
+            data = encode_events([Prompt(content=f"question {n}")])
+            tip, size = repo.checkpoint(data, format="events-v1", parent=tip), size + len(data)
+        row = SessionRow(session="s", runtime="x", tip=tip.id)
+        with traced(repo.store) as statements:
+            assert tip.id == spawned.commit_at(repo.store, row, size)
+    assert len(statements) <= 10, len(statements)

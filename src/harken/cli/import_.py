@@ -44,7 +44,7 @@ def import_command(
     """Take in the sessions of Claude Code, Codex and other runtimes
 
     Without PATHS, the homes of the runtimes are looked through. What was imported before costs a look at the file's
-    size and time; a file that has grown costs what was added. Bytes are kept as they are, and come back as they were:
+    size and time; one that has grown is read and compared, and what was added is parsed. Bytes come back as they were:
 
         harken import
         harken import ~/.claude/projects/-work-demo --json

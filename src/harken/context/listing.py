@@ -47,7 +47,9 @@ def _newest(store: Store, limit: int | None, *, superseded: bool) -> Iterator[Sh
 
 def _with_tails(store: Store, commits: Sequence[Commit]) -> Iterator[Shown]:
     known = {commit.id for commit in commits}
-    for commit in commits:
-        beside = [child for child in store.children(commit.id) if child.id not in known]
-        yield from (shown for shown in show(store, beside) if shown.superseded)
-        yield from show(store, [commit])
+    for start in range(0, len(commits), PORTION):
+        both: list[Commit] = []
+        for commit in commits[start : start + PORTION]:
+            both += [child for child in store.children(commit.id) if child.id not in known]
+            both.append(commit)
+        yield from (shown for shown in show(store, both) if shown.superseded or shown.id in known)

@@ -90,10 +90,11 @@ def _messages_before(store: Store, tips: Sequence[str], offset: int) -> tuple[in
     return -1, 0
 
 
-def _reaching(store: Store, chain: Iterable[WalkStep], offset: int) -> str:
-    end = 0
+def _reaching(store: Store, chain: Sequence[WalkStep], offset: int) -> str:
+    end, infos = 0, store.infos([step.artifact for step in chain])
     for step in chain:
-        end += store.info(step.artifact).size
+        # One that is not here is asked for by itself, which says so.
+        end += (infos.get(step.artifact) or store.info(step.artifact)).size
         if end >= offset:
             return step.id
     return ""

@@ -99,8 +99,10 @@ class Repeated(NamedTuple):
 def repeated(store: Store, commits: Collection[str]) -> Repeated:
     """What these commits hold: the records of a file are its lines."""
     records = size = 0
-    for commit in store.get_commits(sorted(commits)) if commits else ():
-        length = store.info(commit.artifact).size
+    held = store.get_commits(sorted(commits)) if commits else []
+    infos = store.infos([commit.artifact for commit in held])
+    for commit in held:
+        length = (infos.get(commit.artifact) or store.info(commit.artifact)).size
         # What is this long is one line: others are cut much earlier, and need not be read for their number.
         data = store.get(commit.artifact) if length <= LARGE else b""
         records += data.count(b"\n") + (not data.endswith(b"\n"))

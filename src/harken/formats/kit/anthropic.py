@@ -257,6 +257,7 @@ class _Arranger:
         self._open: dict[str, tuple[Said, str]] = {}
         """Calls by the id their result will name: the message they are in, and the id they were given."""
         self._used: set[str] = set()
+        self._alike: Counter[str] = Counter()  # by the id that several calls have, how often one was made of it
         self._told: set[tuple[str, str]] = set()
         self._lost: Counter[str] = Counter()
 
@@ -328,10 +329,10 @@ class _Arranger:
             return
         self._told.add((event.api_id, event.id))
         said = self._assistant(event)
-        call = _BAD.sub("_", event.id) or "call"
-        number = 2
+        call = named = _BAD.sub("_", event.id) or "call"
         while call in self._used:
-            call, number = f"{_BAD.sub('_', event.id) or 'call'}_{number}", number + 1
+            self._alike[named] += 1
+            call = f"{named}_{self._alike[named] + 1}"
         self._used.add(call)
         name = _BAD.sub("_", event.name)[:_LONGEST_NAME] or "tool"
         if name != event.name:
