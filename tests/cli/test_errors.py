@@ -180,6 +180,14 @@ def test_json_behind_two_dashes_is_not_ours(run: Run, tmp_path: Path) -> None:
     assert (2, True) == (done.code, done.err.startswith("Usage:"))
 
 
+def test_a_file_that_is_not_imported_is_an_error_for_programs_too(run: Run, repo: Repo) -> None:
+    done = run("import", "/nonexistent/session.jsonl", "--json")
+
+    (error,) = [json.loads(line)["error"] for line in done.err.splitlines()]
+    assert (1, True) == (done.code, "/nonexistent/session.jsonl" in error["message"])
+    assert json.loads(done.out.splitlines()[0])["error"] in error["message"]
+
+
 @pytest.mark.parametrize(
     "words",
     [

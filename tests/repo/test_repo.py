@@ -361,7 +361,7 @@ class TestWords:
         with repo.store.write() as writer:
             writer.evict(commit.artifact)
 
-        assert "its bytes were evicted" in repo.show(commit).summary
+        assert "its bytes are not here any more" in repo.show(commit).summary
         assert [commit.id] == [c.id for c in repo.history(commit)]
         with pytest.raises(NotFound, match="evicted"):
             repo.materialize(commit)

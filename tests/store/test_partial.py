@@ -47,6 +47,16 @@ def test_one_lost_commit_costs_its_own_session_only(path: Path, capsys: pytest.C
     assert "'one'" in said.err
 
 
+def test_a_commit_of_another_session_still_says_which_session_it_is_of(path: Path) -> None:
+    with harken.open(path) as repo:
+        commits = repo.history("two")
+        lost = next(commit for commit in repo.store.commits() if commit.session_id == "one")
+
+        assert {"two"} == {repo.agents(commit.short)[0].session for commit in commits}
+        with pytest.raises(Corrupt):
+            repo.agents(lost.short)
+
+
 def test_an_import_goes_on_beside_a_session_that_cannot_be_read(path: Path, tmp_path: Path) -> None:
     session = tmp_path / "11111111-2222-3333-4444-555555555555.jsonl"
     session.write_bytes(dump(user("u1", None, "hello"), assistant("a1", "u1", "good day", "m1", 1)))

@@ -150,7 +150,7 @@ async def _summarise(agent: Agent, span: Span, tight: bool) -> tuple[str, Reply 
                 f"{agent.language_model} gave no summary: {problem}", hint="pass one yourself: compact(summary=…)"
             ) from problem
     part = agent.transcript[start:end]
-    for room in _rooms(agent):
+    for room in _lengths(agent):
         try:
             return await _asked(agent, [_about(part, room)])
         except ModelError as problem:
@@ -174,7 +174,7 @@ async def _asked(agent: Agent, messages: list[Message]) -> tuple[str, Reply]:
     return reply.content, reply
 
 
-def _rooms(agent: Agent) -> Iterator[int]:
+def _lengths(agent: Agent) -> Iterator[int]:
     """How many characters a model that was shown too much is shown to sum up: a quarter of that, then less."""
     room = sum(len(str(message.get("content") or "")) for message in for_model(agent.transcript)) // 4
     while room > LEAST:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harken.errors import HarkenError
+
 from . import completing, ui
 from .options import PATH, json_option, make_repo
 from .runtimes import RuntimeName, environment, warn_of_plugins
@@ -77,10 +79,14 @@ def import_command(
 
 def show(one: ImportAnswer, *, as_json: bool) -> None:
     """A line for a file: all of them in JSON, those that matter for a person."""
+    error = one.error or ""
+    error = error if one.source in error else f"{one.source}: {error}"
     if as_json:
         ui.json_line(one)
+        if one.error:  # for programs an error is on stderr, whichever command it is of
+            ui.json_failure(HarkenError.code, error, one.hint)
     elif one.error:
-        ui.warn(one.error if one.source in one.error else f"{one.source}: {one.error}")
+        ui.warn(error)
         if one.hint:
             ui.note(f"hint: {one.hint}")
     elif one.status != "unchanged":

@@ -81,7 +81,9 @@ def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
             else:
                 lines[commit.id] = _sized(commit, sizes.get(commit.artifact))
         except Evicted:
-            lines[commit.id] = f"{commit.commit_type} in {commit.format}; its bytes were evicted"
+            lines[commit.id] = (
+                f"{commit.commit_type} in {commit.format}; its bytes are not here any more: evicted, or lost to damage"
+            )
         except HarkenError as problem:
             lines[commit.id] = f"{commit.commit_type} in {commit.format}; unreadable: {problem}"
     return lines

@@ -128,13 +128,14 @@ def _session_at(store: Store, text: str) -> SessionRow | None:
 
 def _session_of(store: Store, text: str, commit: Commit) -> SessionRow:
     """The session that ends at the commit, else one that has it in a chain."""
-    rows = [row for row in store.sessions() if row.tip]
+    rows = [row for row in readable_sessions(store) if row.tip]
     ends = [row for row in rows if commit.id in (row.tip, row.live, *row.older)]
     # A sub-agent's commits name the session that spawned it; where a record names no session, any may have it.
     near = [row for row in rows if not commit.session_id or commit.session_id in (row.session, row.parent)]
     for row in ends or near or rows:
         if ends or any(link.id == commit.id for tip in (row.stand, *row.older) for link in store.walk(tip)):
             return row
+    store.sessions()  # one that cannot be read may have it: then that is the answer
     raise NotFound(f"{text!r} names a commit that is of no session", hint=f"`harken materialize {text}` gives it")
 
 
@@ -168,8 +169,7 @@ def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
         return tops[0] if tops else None
     # The beginning of a session's id, and the whole name of one of its agents.
     start, _, agent = text.rpartition("/")
-    above = _session(store, start, exact=False)
-    if above is None:
+    if (above := _session(store, start, exact=False)) is None:
         return None
     return find_session(store, f"{above.session}/{agent}") or (above if agent == _main_agent(store, above) else None)
 
