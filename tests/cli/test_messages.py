@@ -36,7 +36,7 @@ def take_in(repo: Repo, path: Path) -> str:
 
 
 def doors(repo: Repo, session: str) -> dict[str, int | None]:
-    """What each says of a session's own chain."""
+    """What each says of a session's own file: the session's agent and those inside the file together."""
     row = repo.store.find_session(session)
     assert row is not None
     whole = repo.materialize(row.tip, stop="root")
@@ -44,16 +44,16 @@ def doors(repo: Repo, session: str) -> dict[str, int | None]:
     inside = [r for r in repo.store.sessions(prefix=session) if r.parent == session and r.source.startswith(row.source)]
     tree = SessionViewer.of(session_events(repo.store, row)).agent_tree()
     elsewhere = {r.agent for r in repo.store.sessions() if r.parent == session} - {r.agent for r in inside}
-    [told] = repo.stats([session], agents=False)
-    figures = told.figures
+    [told] = repo.stats([session])
+    figures = [told.figures, *(one.figures for one in told.agents if one.session in {r.session for r in inside})]
     return {
-        "sessions": row.messages,
+        "sessions": sum(r.messages or 0 for r in (row, *inside)),
         "log": sum(commit.message_count or 0 for commit in repo.history(row.tip) if commit.commit_type == "delta"),
         "materialize": whole.message_count,
         "checkpoint": format.measure(whole.bytes).messages,
         "events": count(format.read(whole.bytes)).messages,
         "view tree": sum(agent["messages"] for agent in tree if agent["agent_id"] not in elsewhere),
-        "stats": figures.prompts.human + figures.prompts.injected + figures.responses,
+        "stats": sum(one.prompts.human + one.prompts.injected + one.responses for one in figures),
     }
 
 
