@@ -14,6 +14,7 @@ from harken.agents import (
     Deny,
     Hook,
     HookAgent,
+    MissingHook,
     ModelError,
     Moment,
     Reply,
@@ -188,3 +189,78 @@ def test_a_changed_function_takes_the_place_of_the_one_of_its_name_in_a_session_
 
         assert ["Error: Action blocked by hook 'Guard': no tools"] == contents(root, "tool")
         assert 1 == len(root.watchers)
+
+
+@hook("tool", name="Guard")
+def _no_tasks(moment: Moment) -> Deny | None:
+    return Deny("not allowed") if moment.tool == "task" else None
+
+
+def _cut_behind(path: Path, words: bytes) -> None:
+    """The log as a crash right behind the first line that holds the words has left it."""
+    kept: list[bytes] = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        kept.append(line)
+        if words in line:
+            break
+    path.write_bytes(b"".join(kept))
+
+
+class TestAFunctionThatWasNotPassedAgain:
+    def test_what_it_had_denied_is_not_done(self, tmp_path: Path) -> None:
+        parts = {"root": [call("task", name="Evil", prompt="do"), "end"], "Evil": ["evil done"]}
+        root, session = open_stage(tmp_path / "log", parts, hooks=[_no_tasks])
+        with session:
+            say(root, "go")
+            whole = contents(root, "tool")
+        _cut_behind(tmp_path / "log", b"DENY")
+
+        with pytest.warns(MissingHook, match="'Guard'"):
+            root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            assert "end" == asyncio.run(root.resume())
+            assert (whole, []) == (contents(root, "tool"), list(root.subagents))
+
+    def test_what_it_had_withheld_is_not_delivered(self, tmp_path: Path) -> None:
+        path, play = tmp_path / "log", Discussion()
+        hush = Hook(name="Hush", points=("delivery",), function=lambda m: Deny("x") if "password" in m.text else None)
+        root, session = play.interrupted(path, [hush])
+
+        with pytest.warns(MissingHook):
+            play.go_on(root, session, [], load=True)
+
+        viewer = SessionViewer(path)
+        (hearer,) = (agent_id for agent_id, name in viewer.list_agents().items() if name == "B")
+        assert not viewer.knows(hearer, "swordfish")["knows"]
+
+    def test_what_it_had_sent_back_is_said_anew(self, tmp_path: Path) -> None:
+        rude = Hook(name="Nice", points=("finished",), function=lambda m: Deny("no") if m.text == "rude" else None)
+        parts = {"root": ["rude", "kind"]}
+        root, session = open_stage(tmp_path / "log", parts, hooks=[rude])
+        with session:
+            say(root, "go")
+        _cut_behind(tmp_path / "log", b"DENY")
+
+        with pytest.warns(MissingHook):
+            root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            assert "kind" == asyncio.run(root.resume())
+            assert not root.is_pending
+            assert 1 == len(lines(session, agent_id="agent_002", role="assistant"))  # it has not approved of this one
+
+    def test_it_stands_in_the_way_of_nothing_new_and_may_come_back(self, tmp_path: Path) -> None:
+        parts = {
+            "root": [call("task", name="A"), "one", call("task", name="B"), "two", call("task", name="C"), "three"]
+        }
+        root, session = open_stage(tmp_path / "log", parts, hooks=[_no_tasks])
+        with session:
+            say(root, "go")
+        with pytest.warns(MissingHook):
+            root, session = open_stage(tmp_path / "log", parts)
+        with session:
+            say(root, "go")
+            assert ["B"] == list(root.subagents)
+
+            again, _ = load_session(session, hooks=[_no_tasks])
+            say(again, "go")
+            assert (["B"], []) == (list(root.subagents), root.missing_hooks)

@@ -11,7 +11,7 @@ here; who is asked when is in `watching.py`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -85,6 +85,20 @@ def hook(*points: str, name: str | None = None, tree: bool = True) -> Callable[[
         return Hook(name=name or str(getattr(function, "__name__", "")), points=points, function=function, tree=tree)
 
     return decorate
+
+
+def absent(_: Moment) -> None:
+    """Stands for a function that was not passed again: of such a hook only what it has ruled is left."""
+
+
+def recalled(name: str, attributes: Mapping[str, Any]) -> Hook | HookAgent:
+    """A hook as the log has it."""
+    # A log of another program may not say where its hooks stand; reviewing is what all of them do.
+    points = tuple(point for point in POINTS if point in attributes.get("points", ())) or ("finished",)
+    tree = attributes.get("tree") is not False
+    if attributes.get("kind") == "function":
+        return Hook(name=name, points=points, function=absent, tree=tree)
+    return HookAgent(name=name, points=points, instructions=str(attributes.get("instructions", "")), tree=tree)
 
 
 def check(name: str, points: Iterable[str]) -> None:

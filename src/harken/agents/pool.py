@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Error, Metric
 from harken.events.base import likeness
-from harken.events.verdicts import POINTS
 from harken.log import AgentInfo, Session
 from harken.log.transcripts import entries_of_all
 
 from .actions import DISCUSS, TOOLS
 from .entries import Entry, as_entry, call_arguments, call_name, calls_of, usable
-from .hooks import Hook, HookAgent
+from .hooks import Hook, recalled
 from .models import Model, ModelError, Reply, Request, Retries, Usage, checked, open_model
 from .tools import Tool, describe
 from .watching import Watcher, instruct
@@ -163,6 +162,7 @@ class AgentPool:
     def take_hooks(self, hooks: Iterable[Hook]) -> None:
         """Know these functions, in place of others of their names; also where one of those watches an agent already."""
         self.hooks |= {hook.name: hook for hook in hooks}
+        self.missing[:] = [name for name in self.missing if name not in self.hooks]
         for watcher in (watcher for agent in self._living.values() for watcher in agent.watchers):
             if isinstance(watcher.hook, Hook):
                 watcher.hook = self.hooks.get(watcher.name, watcher.hook)
@@ -311,29 +311,19 @@ class AgentPool:
     def _watchers(self, hooks: Iterable[AgentInfo]) -> Iterator[Watcher]:
         for info in hooks:
             watcher = self._watcher(info)
-            if watcher is not None:
-                yield watcher
-            elif info.name not in self.missing:
+            if watcher.is_absent and info.name not in self.missing:
                 self.missing.append(info.name)
+            yield watcher
 
-    def _watcher(self, info: AgentInfo) -> Watcher | None:
+    def _watcher(self, info: AgentInfo) -> Watcher:
         if info.attributes.get("kind") == "function":
-            hook = self.hooks.get(info.name)
-            if hook is None:
-                return None
-            return Watcher(hook, info.agent_id, self, past=self._answered(info.agent_id))
-        agent = self.get(info.agent_id)
-        instructions = str(info.attributes.get("instructions", ""))
-        instruct(agent, instructions, info.cause)
-        points = tuple(point for point in POINTS if point in info.attributes.get("points", ()))
-        # A log of another program may not say where its hooks stand; reviewing is what all of them do.
-        seen = HookAgent(
-            name=agent.label.strip(),
-            points=points or ("finished",),
-            instructions=instructions,
-            tree=info.attributes.get("tree") is not False,
-        )
-        return Watcher(seen, info.agent_id, self, past=self._answered(info.agent_id))
+            name = (usable(info.name) or info.agent_id).strip()
+            hook = self.hooks.get(info.name) or recalled(name, info.attributes)
+        else:
+            agent = self.get(info.agent_id)
+            hook = recalled(agent.label.strip(), info.attributes)
+            instruct(agent, str(info.attributes.get("instructions", "")), info.cause)
+        return Watcher(hook, info.agent_id, self, past=self._answered(info.agent_id))
 
     def _answered(self, hook_id: str) -> Iterator[Entry]:
         """All a hook was asked and answered, folded or not: a verdict stands, even where the hook has forgotten it."""

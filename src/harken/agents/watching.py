@@ -29,7 +29,7 @@ from harken.events.verdicts import (
 from harken.log import LoggedString, Session
 
 from .entries import REMARK, Entry
-from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, answered, is_review, put, question, subagent_count
+from .hooks import HOW_TO_ANSWER, Hook, HookAgent, Moment, absent, answered, is_review, put, question, subagent_count
 from .tools import LoopLock, describe
 
 if TYPE_CHECKING:
@@ -76,6 +76,11 @@ class Watcher:
         return self.session.agents[self.hook_id].terminated
 
     @property
+    def is_absent(self) -> bool:
+        """Whether the hook is a function that is not there: what it has ruled stands, and it rules on nothing more."""
+        return isinstance(self.hook, Hook) and self.hook.function is absent
+
+    @property
     def agent(self) -> Agent | None:
         """The hook itself, where it is an agent."""
         return self._pool.get(self.hook_id) if isinstance(self.hook, HookAgent) else None
@@ -91,6 +96,10 @@ class Watcher:
                 return True  # it failed or said nothing clear, which does not stand in the way
             if isinstance(verdict, Approve):
                 return not verdict.say or any(heard.get("hook") == self.hook_id for heard in behind)
+            if verdict is not None and self.is_absent and is_review(asked):
+                return False
+        if self.is_absent:
+            return True
         attached = self.session.agents[self.hook_id].created
         return attached == next(
             (one for one in reversed(self.session.registry.messages) if one in (attached, message_id)), None
@@ -105,6 +114,8 @@ class Watcher:
         asked = question(moment, subagent_count(moment.agent))
         if (known := self._known(moment, asked)) is not None:
             return known
+        if self.is_absent:
+            return Ruling(Approve(), self)
         if (agent := self.agent) is not None:
             return await self._ask_agent(agent, moment, asked)
         return await self._ask_function(moment, asked)
