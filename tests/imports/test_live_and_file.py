@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harken.api.commits import ShowRequest, show
 from harken.api.sessions import SessionsRequest, sessions
+from harken.api.stats import StatsAnswer, StatsRequest, stats
 from harken.context import Tracker, TrackerSettings
 from harken.context.live import live_rest
 from harken.events import Event, Metric, Prompt, Response, System, ToolCall, ToolResult
@@ -158,6 +159,50 @@ class TestARunOnAnImportedSession:
         take_in(tmp_path)
         assert ["one", "one!", "three", "three!"] == said_in(repo, "aaa")
         assert ["one", "one!", "two", "two!"] == said_in(repo, "aaa~1")
+
+    def test_leaves_no_older_tip_of_what_the_file_was_only_late_with(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#27: the second run began before an import had seen that the file held the end of the first."""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        first = Metric(cost_usd=0.25, status="success", time=5_000_000)
+        record(repo, *turn("one", 1), *turn("two", 3), first)
+        take_in(tmp_path)
+        record(repo, *turn("three", 6), Metric(cost_usd=0.75, status="success", time=8_000_000))
+        assert 1 == len(repo.store.find_session("aaa").older)
+
+        for word, cost in (("two", 0.25), ("three", 0.75)):
+            session.prompt(word)
+            session.answer(f"{word}!")
+            session.side({"type": "cost-state", "totalCostUSD": cost})
+        path.write_bytes(session.data)
+        take_in(tmp_path)
+
+        row = repo.store.find_session("aaa")
+        told = next(stats(repo, StatsRequest(sessions=("aaa",))))
+        assert (("", ()), 750_000) == ((row.live, row.older), row.cost_usd_micros)
+        assert isinstance(told, StatsAnswer)
+        assert 750_000 == told.cost_usd_micros
+        assert ["one", "one!", "two", "two!", "three", "three!"] == said_in(repo, "aaa")
+
+    def test_keeps_what_was_said_once_more_in_the_same_words(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#27: whoever asks again after a crash and hears the same has asked twice."""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        lost = Metric(api_id="msg_lost", output_tokens=7, time=4_000_000)
+        record(repo, *turn("one", 1), *turn("two", 3), lost)
+        take_in(tmp_path)
+        record(repo, *turn("two", 6))
+
+        session.prompt("two")
+        session.answer("two!")
+        path.write_bytes(session.data)
+        take_in(tmp_path)
+
+        assert 1 == len(repo.store.find_session("aaa").older)
 
     @pytest.mark.parametrize("kept", [1, 2, 3])
     def test_is_the_same_conversation_however_much_of_it_the_file_gets(

@@ -39,9 +39,12 @@ class LiveRest(NamedTuple):
 
 def with_live_rest(store: Store, writer: Writer, row: SessionRow, changed: SessionRow) -> SessionRow:
     """A row that an import changed, with what only a live recording has above the source's tip. What the source has
-    gone on without becomes an older tip, and stays one."""
-    live, gone_on = _keep_live_rest(store, writer, row.session, store.get_commit(changed.tip))
-    left = [tip for tip in row.older if store.get_commit(tip).format == DEFAULT_FORMAT]
+    gone on without becomes an older tip, and stays one until the source holds it after all: it was late."""
+    tip = store.get_commit(changed.tip)
+    kept = kept_events(store, tip)
+    live, gone_on = _keep_live_rest(store, writer, row.session, tip, kept)
+    recorded = [older for older in row.older if store.get_commit(older).format == DEFAULT_FORMAT]
+    left = [older for older in recorded if not _is_held(store, older, kept)]
     if gone_on and row.live:
         left.insert(0, row.live)
     changed = msgspec.structs.replace(changed, live=live, older=tuple(dict.fromkeys((*left, *changed.older))))
@@ -53,7 +56,7 @@ def with_live_rest(store: Store, writer: Writer, row: SessionRow, changed: Sessi
     return msgspec.structs.replace(changed, messages=changed.messages + (rest.message_count or 0), ended=ended)
 
 
-def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> tuple[str, bool]:
+def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit, kept: Sequence[Event]) -> tuple[str, bool]:
     """Commit what only the live recording of a session has above the tip of its source's chain. The answer is the
     commit, or nothing where there is no such thing, and whether the source has gone on without it."""
     name = store.find_name(LIVE_BRANCH + session)
@@ -61,12 +64,7 @@ def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> 
         return "", False
     recording, start = recorded_events(store, name.target)
     events = list(recording)
-    # A run that hangs from the source has heard what that held then: it is compared with what came later.
-    kept = kept_events(store, tip)
-    before = (
-        _common(list(map(_key, kept)), list(map(_key, kept_events(store, store.get_commit(start))))) if start else 0
-    )
-    rest = live_rest(events, kept, before)
+    rest = live_rest(events, kept, _kept_before(store, start, kept))
     if rest.gone_on or not rest.events:
         return "", rest.gone_on
     recorded = store.get_commit(name.target)
@@ -85,6 +83,36 @@ def _keep_live_rest(store: Store, writer: Writer, session: str, tip: Commit) -> 
         message_count=count(rest.events).messages,
     )
     return writer.commit(draft).id, False
+
+
+def _kept_before(store: Store, start: str, kept: Sequence[Event]) -> int:
+    """How much of what is kept was so when a run began that hangs from the commit `start` of the source's chain: it has
+    heard that, and is compared with what came later."""
+    if not start:
+        return 0
+    return _common(list(map(_key, kept)), list(map(_key, kept_events(store, store.get_commit(start)))))
+
+
+def _is_held(store: Store, older: str, kept: Sequence[Event]) -> bool:
+    """Whether the source has come to hold everything of an older tip that was recorded: each word, as many calls, and
+    the requests, since the same may be said twice."""
+    recording, start = recorded_events(store, older)
+    events = list(recording)
+    before = _kept_before(store, start, kept)
+    if not _said(events) <= _said(kept[before:]):
+        return False
+    return not live_rest(events, kept, before).events
+
+
+def _said(events: Sequence[Event]) -> Counter[tuple[str, str]]:
+    """How often each thing was said or asked for. A stream may have other ids for calls than the file."""
+    said: Counter[tuple[str, str]] = Counter()
+    for event in events:
+        if (key := _key(event)) is not None:
+            said[key[0], "" if isinstance(event, ToolCall | ToolResult) else key[1]] += 1
+    # A request is reported several times while its answer comes in.
+    requests = [event.api_id for event in events if isinstance(event, Metric) and not (event.scope or event.of_process)]
+    return said + Counter((Metric.kind, api_id) for api_id in {*requests} - {""})
 
 
 def live_rest(recorded: Sequence[Event], kept: Sequence[Event], before: int = 0) -> LiveRest:
