@@ -34,11 +34,16 @@ def first_commit(repo: Any, session: str) -> Any:
     return repo.store.get_commit(repo.store.walk(repo.show(session).id)[-1].id)
 
 
-def test_a_sub_agents_chain_says_which_call_started_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", ["event", "output"])
+def test_a_sub_agents_chain_says_which_call_started_it(tmp_path: Path, told: str) -> None:
+    """#35: in a file without `history_mode` only the output of the call names the agent."""
     files = tmp_path / "files"
     files.mkdir()
     parent = Rollout(id=PARENT).turn("go").call("c7", "spawn_agent")
-    parent.event("collab_agent_spawn_end", call_id="c7", new_thread_id=CHILD).output("c7")
+    if told == "event":
+        parent.event("collab_agent_spawn_end", call_id="c7", new_thread_id=CHILD).output("c7")
+    else:
+        parent.output("c7", json.dumps({"agent_id": CHILD, "nickname": "Ada"}))
     (files / f"rollout-2026-01-02T00-00-00-{PARENT}.jsonl").write_bytes(parent.data)
     child = Rollout(id=CHILD, parent_thread_id=PARENT, source={"subagent": "x"}).turn("look")
     (files / f"rollout-2026-01-02T00-00-01-{CHILD}.jsonl").write_bytes(child.data)

@@ -68,6 +68,15 @@ class TestARunOfCodex:
             assert seen is not None and sub.tip == seen.id
         assert [f"answer to {SUB}: look"] == responses(bench, SUB)
 
+    def test_leaves_a_sub_agent_that_only_the_output_of_its_call_names(self, bench: Bench) -> None:
+        """#35: so it is in a file without `history_mode`; the agent was in no list and in no number."""
+        main = Rollout(id=THREAD).turn("Delegate.").call("c0", "spawn_agent")
+        main.output("c0", json.dumps({"agent_id": SUB, "nickname": "Ada"}))
+
+        bench.run([*PRINTED, written(bench, THREAD, main), written(bench, SUB, agent_thread(SUB))], "codex", "exec")
+
+        assert [f"answer to {SUB}: look"] == responses(bench, SUB)
+
     def test_says_nothing_of_itself_of_a_sub_agent_that_did_nothing_in_it(self, bench: Bench) -> None:
         rollout(bench, EARLIER).parent.mkdir(parents=True)
         rollout(bench, EARLIER).write_bytes(agent_thread(EARLIER).data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from harken.events import Output
 from harken.events.figures import Prompts
 from harken.formats import Delta
 from harken.formats.codex import read, record_names, scan, split
-from support.rollouts import THREAD, Rollout, message
+from support.rollouts import THREAD, Rollout, message, said
 
 BUSY = (
     Rollout()
@@ -119,6 +121,40 @@ def test_a_parent_knows_which_call_started_which_thread() -> None:
     rollout.event("item_completed", item=item).event("item_completed", item={**item, "tool": "wait", "id": "c9"})
 
     assert {"child": "c7", "younger": "c8"} == scan(rollout.data).calls
+
+
+@pytest.mark.parametrize("wrapped", [str, lambda text: {"content": text}, lambda text: said("user", text)["content"]])
+def test_the_output_of_a_spawn_names_the_thread_where_no_event_does(wrapped: Callable[[str], object]) -> None:
+    """#35: Codex writes no event of it in a file without `history_mode`."""
+    rollout = Rollout().call("c7", "spawn_agent").call("c8", "shell")
+    rollout.output("c8", wrapped('{"agent_id":"not this"}')).output(
+        "c7", wrapped('{"agent_id":"child","nickname":"Ada"}')
+    )
+
+    assert {"child": "c7"} == scan(rollout.data).calls
+
+
+@pytest.mark.parametrize(
+    "output", ["no more agents", "[1]", '{"agent_id":7}', '{"agent_id":"\\ud800"}', "[" * 9999, None]
+)
+def test_a_spawn_that_failed_names_no_thread(output: object) -> None:
+    assert {} == scan(Rollout().call("c7", "spawn_agent").output("c7", output).data).calls
+
+
+def test_a_thread_that_an_event_and_an_output_name_is_there_once() -> None:
+    rollout = Rollout().call("c7", "spawn_agent")
+    rollout.event("collab_agent_spawn_end", call_id="c7", new_thread_id="child").output("c7", '{"agent_id":"child"}')
+
+    assert {"child": "c7"} == scan(rollout.data).calls
+
+
+def test_the_output_of_a_spawn_is_known_behind_a_cut() -> None:
+    begun = Rollout().turn("a").call("c7", "spawn_agent").turn("b")
+    state = scan(begun.data)
+    whole = begun.output("c7", '{"agent_id":"child"}').data
+
+    assert 0 < state.offset and {} == state.calls
+    assert {"child": "c7"} == scan(whole[state.offset :], state.state).calls
 
 
 def test_the_first_session_meta_is_the_files_own() -> None:

@@ -21,6 +21,7 @@ from .classify import speaks
 from .cut import ASIDE, BOUNDARY, CALL, HEARD, OUTPUT, RULE, SAID, Cutter, act_of
 from .read import ERRORS, is_spawned, typed_text
 from .records import EVENT, ITEM, SESSION_META, TURN_CONTEXT, USAGE, iter_lines, kind_of, why_unknown
+from .threads import SPAWN, parent_of, told_by_event, told_by_output
 from .usage import ZERO, Key, Meter, Totals, base_offset
 
 RUNTIME = "codex"
@@ -62,6 +63,8 @@ class RolloutCounts(msgspec.Struct):
     restarts: int = 0
     threads: dict[str, str] = {}
     told: list[Totals] = []
+    spawning: dict[str, bool] = {}
+    """Calls that start a thread and have no output yet: a set that is written down in the same order every time."""
 
     @property
     def messages(self) -> int:
@@ -81,6 +84,7 @@ class RolloutCounts(msgspec.Struct):
             names=list(self.names),
             threads=dict(self.threads),
             told=list(self.told),
+            spawning=dict(self.spawning),
         )
 
 
@@ -230,11 +234,16 @@ class _RolloutScanner:
             elif act == HEARD and role not in ("developer", "system"):
                 self._note_prompt(text_in(item.get("content")), *speaks(item))
         elif act == CALL or text_of(item.get("type")) in SERVED:
-            tally.call(name_of(item))
+            tally.call(name := name_of(item))
+            if name == SPAWN:
+                now.spawning[text_of(item.get("call_id"))] = True
             if item.get("type") == "image_generation_call":
                 tally.prompt(TOOL_RESULT)
         elif act == OUTPUT:
             tally.prompt(TOOL_RESULT)
+            call = text_of(item.get("call_id"))
+            if now.spawning.pop(call, False) and (thread := told_by_output(item)):
+                self.calls.setdefault(thread, call)
         elif act == HEARD:
             tally.prompt("agent")
 
@@ -264,7 +273,7 @@ class _RolloutScanner:
         elif name == "thread_name_updated" and (title := text_of(payload.get("thread_name"))):
             now.title, now.named = title[:_TITLE], True
         else:
-            self.calls |= _spawned(payload)
+            self.calls |= told_by_event(payload)
 
     def _note_tokens(self, step: tuple[Key, Tokens] | None) -> None:
         if step is not None:
@@ -291,7 +300,7 @@ class _RolloutScanner:
             return
         now.session = named(text_of(meta.get("id")))
         now.begun, now.spawned = text_of(meta.get("timestamp")), is_spawned(meta)
-        now.parent = _parent(meta)
+        now.parent = parent_of(meta)
         now.agent = text_of(meta.get("agent_path")) or text_of(meta.get("agent_nickname"))
         base = meta.get("history_base")
         if isinstance(base, dict):
@@ -356,26 +365,6 @@ def _judge(record: Record) -> tuple[str, Record, str, bool]:
         if len(_VERDICTS) < _MANY and len(kind) + len(name or "") + len(role or "") < _LONG:
             _VERDICTS[key] = verdict
     return kind, payload, *verdict
-
-
-def _spawned(payload: Record) -> dict[str, str]:
-    """The threads an event says were started, and the call that did it."""
-    if payload.get("type") == "collab_agent_spawn_end":
-        return {text_of(payload.get("new_thread_id")): text_of(payload.get("call_id"))}
-    item = payload.get("item")
-    if not isinstance(item, dict) or item.get("type") != "CollabAgentToolCall" or item.get("tool") != "spawn_agent":
-        return {}
-    threads = item.get("receiver_thread_ids")
-    return {text_of(thread): text_of(item.get("id")) for thread in threads} if isinstance(threads, list) else {}
-
-
-def _parent(meta: Record) -> str:
-    if parent := text_of(meta.get("parent_thread_id")):
-        return parent
-    node: object = meta.get("source")
-    for key in ("subagent", "thread_spawn", "parent_thread_id"):
-        node = node.get(key) if isinstance(node, dict) else None
-    return text_of(node)
 
 
 def _text_name(text: str) -> str:
