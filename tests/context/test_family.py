@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from harken.context.family import LEAST, family
 from harken.repo import Repo
 from support.contexts import chain, keep, memory_repo, turn
+from support.sessions import ClaudeSession
 
 
 @pytest.fixture
@@ -43,6 +46,31 @@ def test_agents_spawned_in_a_circle_or_in_another_store_end_somewhere(repo: Repo
     keep(repo, turn(3), session_id="c", spawned_from={"session": "d", "commit": "ab" * 32})
 
     assert [root.id] == [commit.id for commit in family(repo.store, of=root.id).commits]
+
+
+def test_an_agent_hangs_at_the_commit_that_makes_its_call_and_at_none_that_only_names_it(repo: Repo) -> None:
+    """#35: on its screen Claude Code writes down what it sends to the model before the call that is in it."""
+    before, after = ClaudeSession("s"), ClaudeSession("s")
+    before.prompt("begin")
+    after.call("Agent", "done", prompt="look")
+    call = json.loads(after.lines[0])["message"]
+    before.side({"type": "api-request-blob", "sessionId": "s", "hash": "00", "message": call})
+    root = repo.checkpoint(before.data, format="claude-code-v1", session_id="s")
+    made = repo.checkpoint(after.data, format="claude-code-v1", parent=root, session_id="s")
+    origin = {"session": "s", "call_id": call["content"][0]["id"]}
+    child = keep(repo, turn(1), session_id="s/a", spawned_from=origin)
+    heir = keep(repo, turn(2), session_id="s/b", spawned_from=origin | {"inherits": True})
+
+    assert {child.id: made.id, heir.id: made.id} == family(repo.store, of=root.id).spawned
+    assert made.id == (heir.spawned_from or {})["commit"], "what was handed over is what the caller knew"
+
+
+def test_an_agent_hangs_at_the_first_commit_that_names_its_call_where_nobody_can_read_it(repo: Repo) -> None:
+    root = repo.checkpoint(b"call toolu_1", format="unheard-of-v1", session_id="s")
+    repo.checkpoint(b"result toolu_1", format="unheard-of-v1", parent=root, session_id="s")
+    child = keep(repo, turn(1), session_id="s/a", spawned_from={"session": "s", "call_id": "toolu_1"})
+
+    assert {child.id: root.id} == family(repo.store, of=root.id).spawned
 
 
 def test_few_are_read_where_few_are_wanted(repo: Repo) -> None:

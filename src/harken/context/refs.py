@@ -287,12 +287,12 @@ def message_commit(store: Store, tip: str, message: str) -> WalkStep | None:
     for needle in (message.encode("utf-8", "replace"), b"\\u"):
         contents = store.get_many([link.artifact for link in deltas])
         for link, data in zip(deltas, contents, strict=True):
-            if _may_hold(link.format, data, needle) and _holds(link.format, data, message, as_stored=place is not None):
+            if may_hold(link.format, data, needle) and _holds(link.format, data, message, as_stored=place is not None):
                 return link
     return None
 
 
-def _may_hold(format: str, data: bytes, needle: bytes) -> bool:
+def may_hold(format: str, data: bytes, needle: bytes) -> bool:
     """Whether the delta has to be read to know; one that is no file of its format may spell names in any way."""
     return needle in data or ((known := find_format(format)) is not None and known.delta_reader is not None)
 

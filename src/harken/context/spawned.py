@@ -101,7 +101,7 @@ def _reaching(store: Store, chain: Sequence[WalkStep], offset: int) -> str:
 
 
 def _holders(store: Store, session: str, calls: set[str]) -> dict[str, str]:
-    """The first commit of a session's chain that holds each call; the chain is read once."""
+    """The first commit of a session's chain that makes each call; the chain is read once."""
     row = refs.find_session(store, session)
     if row is None or not row.tip:
         return {}
@@ -117,9 +117,11 @@ def _holders(store: Store, session: str, calls: set[str]) -> dict[str, str]:
 
 
 def _called(format: str, data: bytes, waiting: Iterable[bytes]) -> list[bytes]:
-    """Those of the calls that a delta holds; one that is no file of its format may spell them in any way."""
+    """Those of the calls that a delta makes. Their ids alone say little: Claude Code writes down what it sends to the
+    model as well, and may do so before the call itself. They will do where nobody can read the delta."""
+    held = [needle for needle in waiting if refs.may_hold(format, data, needle)]
     known = find_format(format)
-    if known is None or known.delta_reader is None:
-        return [needle for needle in waiting if needle in data]
+    if not held or known is None or "read" not in known.can:
+        return held
     calls = {event.id.encode("utf-8", "replace") for event in known.read_delta(data) if isinstance(event, ToolCall)}
-    return [needle for needle in waiting if needle in calls]
+    return [needle for needle in held if needle in calls]
