@@ -292,7 +292,6 @@ PUT_IN = (
     ("<goal_context>", "</goal_context>"),
     ("<user_action>", "</user_action>"),
     ("another language model started to solve this problem and produced a summary", ""),
-    ("this session is being continued from a previous conversation", ""),
 )
 
 
@@ -396,7 +395,8 @@ def _codex_item(count: Count, place: str, item: Record, typed: set[str], spawned
 
 def _put_in(text: str) -> bool:
     plain = text.strip().lower()
-    return any(plain.startswith(start) and plain.endswith(end) for start, end in PUT_IN)
+    # A conversation that began in Claude Code carries over what was not typed there either.
+    return any(plain.startswith(start) and plain.endswith(end) for start, end in PUT_IN) or not _typed(text)
 
 
 def _codex_usage(count: Count, records: list[tuple[str, Record]], metas: list[Record]) -> None:

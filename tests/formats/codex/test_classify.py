@@ -7,6 +7,7 @@ import pytest
 from harken.events import Prompt
 from harken.formats.codex import read
 from harken.formats.codex.classify import MARKERS, Marker, begins_turn, is_contextual, marker_of, origin_of
+from harken.formats.codex.scan import scan
 from support.rollouts import Rollout, message, said
 
 
@@ -68,3 +69,26 @@ def test_in_a_sub_agents_thread_the_user_is_its_parent() -> None:
     found = prompts(Rollout(source=source).user("<environment_context></environment_context>").user("look at x"))
 
     assert [("injected", "environment"), ("injected", "agent")] == [(source, origin) for _, source, origin in found]
+
+
+PUT_IN_BY_CLAUDE_CODE = [
+    ("local_command_caveat", "<local-command-caveat>not by the user</local-command-caveat>"),
+    ("command", "<command-name>/compact</command-name>\n<command-args></command-args>"),
+    ("local_command_output", "<local-command-stdout>Compacted</local-command-stdout>"),
+    ("task_notification", "<task-notification>\n<task-id>a1</task-id>\n</task-notification>"),
+    ("compact_summary", "This session is being continued from a previous conversation that ran out of context."),
+]
+
+
+@pytest.mark.parametrize(("origin", "text"), PUT_IN_BY_CLAUDE_CODE, ids=[row[0] for row in PUT_IN_BY_CLAUDE_CODE])
+def test_what_claude_code_put_in_the_users_place_is_nobodys_in_codex_either(origin: str, text: str) -> None:
+    rollout = Rollout().user(text).user("go on").event("user_message", message="go on")
+
+    assert [(text, "injected", origin), ("go on", "user", "")] == prompts(rollout)
+    counted = scan(rollout.data).tally.prompts
+    assert (1, 1) == (counted.human, counted.injected)
+    assert begins_turn(message("user", text)), "Codex itself knows nothing of it"
+
+
+def test_a_persons_words_behind_claude_codes_are_a_persons() -> None:
+    assert "" == origin_of("<system-reminder>today is monday</system-reminder>\nwhat day is it?")

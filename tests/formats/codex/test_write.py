@@ -77,6 +77,31 @@ def test_what_people_and_the_model_said_is_shown_on_the_screen() -> None:
     assert ["look", "<environment_context>x</environment_context>", "I look"] == said
 
 
+def test_what_nobody_typed_is_for_the_model_and_not_on_the_screen() -> None:
+    put_in = [
+        Prompt(content="<command-name>/compact</command-name>", source="injected", origin="command"),
+        Prompt(content="<local-command-stdout>Done</local-command-stdout>", source="injected", origin="bash_output"),
+        Prompt(content="<task-notification>x</task-notification>", source="injected", origin="task_notification"),
+    ]
+    data = write_session([*put_in, Prompt(content="go on")], session_id=NEW, cwd="/work", time=NOON).data
+
+    assert ["go on"] == [line["payload"]["message"] for line in lines(data) if line["type"] == "event_msg"]
+    assert [*(event.content for event in put_in), "go on"] == [
+        item["content"][0]["text"] for item in request_items(data)
+    ]
+    assert ["injected"] * 3 + ["user"] == [event.source for event in read(data) if isinstance(event, Prompt)]
+
+
+def test_what_an_agent_told_its_sub_agent_is_on_the_screen() -> None:
+    """Codex lists no thread in which nobody speaks."""
+    events = [Prompt(content="look into it", source="injected", origin="agent"), Response(content="I do")]
+    data = write_session(events, session_id=NEW, cwd="/work", time=NOON).data
+
+    assert ["look into it", "I do"] == [
+        line["payload"]["message"] for line in lines(data) if line["type"] == "event_msg"
+    ]
+
+
 def test_what_was_said_goes_out_in_order_with_names_and_ids_as_they_were() -> None:
     sent = request_items(write(FOREIGN).data)
 

@@ -3,19 +3,21 @@
 `event_msg.user_message` says outright what was typed. Where a file has none, a user message is judged by how its
 parts begin and end. A row is also what the program itself goes by, when `native`: such a message begins no turn, so a
 rollback does not count it and a summary does not quote it. Found by asking Codex 0.166.0, row by row.
+
+A conversation that began in Claude Code carries over what that program put in the user's place: such texts are judged
+by its own table.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from harken.formats.claude_code.records import by_text
 from harken.formats.kit.jsonl import Record
 from harken.formats.kit.openai import parts_of, text_of
 
 SUMMARY_OPENING = "Another language model started to solve this problem and produced a summary of its thinking process."
 """How Codex introduces the summary it wrote of its own conversation."""
-FOREIGN_SUMMARY_OPENING = "This session is being continued from a previous conversation"
-"""How Claude Code introduces its own, which a session that goes on in Codex carries over."""
 
 
 class Marker(NamedTuple):
@@ -46,7 +48,6 @@ MARKERS = (
     Marker("warning", "Warning: Your account was flagged for potentially high-risk cyber activity"),
     Marker("review", "<user_action>", "</user_action>", native=False),
     Marker("compact_summary", SUMMARY_OPENING, native=False),
-    Marker("compact_summary", FOREIGN_SUMMARY_OPENING, native=False),
 )
 
 NOTICES = frozenset({"environment", "environment_context", "plugins", "recommended_plugins", "internal_context"})
@@ -99,10 +100,16 @@ def origin_of(content: object) -> str:
     origin = ""
     for part in parts_of(content):
         text = part.get("text")
-        if not isinstance(text, str) or (marker := marker_of(text)) is None:
+        if not isinstance(text, str) or not (kind := _kind_of(text)):
             return ""
-        origin = origin or marker.origin
+        origin = origin or kind
     return origin
+
+
+def _kind_of(text: str) -> str:
+    """What kind of injected text it is, Codex's own or Claude Code's; empty for any other."""
+    marker = marker_of(text)
+    return by_text(text) if marker is None else marker.origin
 
 
 def speaks(item: Record) -> tuple[str, str]:

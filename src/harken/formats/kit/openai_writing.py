@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from harken.events import Event, Image, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, split_parts
-from harken.events.messages import SHOWN
 from harken.formats.base import Loss
 
 from .jsonl import Record, parse
@@ -63,6 +62,14 @@ def _is_native(event: Event) -> bool:
     return said is not None and "originator" in said and "cli_version" in said
 
 
+def _is_shown(event: Event) -> bool:
+    """Whether a person sees the message: the model's words, and what was said in the user's place by whoever is the
+    user, for a sub-agent the agent that started it. What a program put there is for the model alone."""
+    if isinstance(event, Prompt):
+        return event.source != "injected" or event.origin == "agent"
+    return isinstance(event, Response)
+
+
 class _Composer:
     def __init__(self, events: Sequence[Event]) -> None:
         self.items: list[SaidItem] = []
@@ -103,9 +110,8 @@ class _Composer:
     def _message(self, event: Event, role: str, text: str, images: tuple[Image, ...] = ()) -> None:
         kind = "output_text" if role == "assistant" else "input_text"
         if parts := self._parts(kind, text, images):
-            is_hidden = isinstance(event, Prompt) and event.source == "injected" and event.origin not in SHOWN
             item = {"type": "message", "role": role, "content": parts}
-            self._add(event, item, shown="" if is_hidden or isinstance(event, System) else clean(text))
+            self._add(event, item, shown=clean(text) if _is_shown(event) else "")
 
     def _parts(self, kind: str, text: str, images: tuple[Image, ...]) -> list[Record]:
         parts: list[Record] = []
