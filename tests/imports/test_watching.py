@@ -22,7 +22,7 @@ import pytest
 import harken
 from harken import runtimes
 from harken.cli.watch import StopRequest
-from harken.errors import Locked
+from harken.errors import BadRequest, Locked
 from harken.runtimes.files import OpenFile, Unfit
 from harken.runtimes.importer import Importer
 from harken.runtimes.memory import ImportResult
@@ -30,6 +30,7 @@ from harken.runtimes.sources import Reading
 from harken.runtimes.watch import watch
 from harken.store import SqliteStore, Store
 from harken.store.db import Database
+from support.rollouts import Rollout
 from support.sessions import conversation
 
 from .conftest import age
@@ -90,19 +91,50 @@ def test_a_tail_that_is_still_being_written_waits(tmp_path: Path) -> None:
         assert not [note for commit in repo.store.chain(late.tip) for note in repo.store.annotations(commit.id)]
 
 
-def test_watching_nothing_is_a_clear_error(tmp_path: Path) -> None:
+def test_watching_may_begin_before_the_first_session(tmp_path: Path) -> None:
+    """Folders that appear later, one runtime's after another's, are found."""
+    made = [tmp_path / ".claude" / "projects" / "-work" / "aaa.jsonl", tmp_path / ".codex" / "sessions" / "bbb.jsonl"]
+    written = [conversation("aaa").data, Rollout().turn("hello").data]
+    looks = 0
+
+    class Looks(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            nonlocal looks
+            looks += 1
+            if looks in (1, 3):
+                path = made[looks // 2]
+                path.parent.mkdir(parents=True)
+                path.write_bytes(written[looks // 2])
+                age(path)
+            return looks > 4 or super().wait(timeout)
+
+    with harken.open(tmp_path / "store.db") as repo:
+        told = list(repo.watch(environ={"HOME": str(tmp_path)}, interval=0.01, stop=Looks()))
+
+    assert [("new", str(path)) for path in made] == [(one.status, one.source) for one in told]
+
+
+def test_the_command_waits_where_there_is_nothing_yet(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-m", "harken", "--store", str(tmp_path / "s.db"), "watch"]
+    path = tmp_path / ".claude" / "projects" / "-work" / "aaa.jsonl"
 
-    done = subprocess.run(
-        [sys.executable, "-m", "harken", "--store", str(tmp_path / "s.db"), "watch"],
-        capture_output=True,
-        text=True,
-        env=env,
-        timeout=60,
-    )
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as watching:
+        assert watching.stdout is not None and watching.stderr is not None
+        assert "watching; Ctrl-C stops" in watching.stderr.readline()
+        path.parent.mkdir(parents=True)
+        path.write_bytes(conversation("aaa").data)
+        age(path)
+        assert "aaa" in watching.stdout.readline()
+        watching.send_signal(signal.SIGINT)
+        watching.communicate()
 
-    assert 1 == done.returncode
-    assert "no runtime has left sessions here" in done.stderr
+    assert 0 == watching.returncode
+
+
+def test_watching_without_a_place_to_look_is_refused_at_once(tmp_path: Path) -> None:
+    with harken.open(tmp_path / "store.db") as repo, pytest.raises(BadRequest, match="needs paths"):
+        next(iter(repo.watch(stop=threading.Event())))
 
 
 class Hours:

@@ -97,7 +97,14 @@ def as_paths(given: Sequence[str | os.PathLike[str]] | str | bytes | os.PathLike
 
 
 def starting_points(paths: Sequence[Path], runtimes: Iterable[Runtime], environ: Environment | None) -> list[Path]:
-    """The paths given, else where each runtime keeps its sessions, as far as that is there."""
+    """The paths given, else where each runtime keeps its sessions, as far as that is there; refuses where none is."""
+    if not (found := places(paths, runtimes, environ)):
+        raise HarkenError("no runtime has left sessions here", hint="name a file or a folder")
+    return found
+
+
+def places(paths: Sequence[Path], runtimes: Iterable[Runtime], environ: Environment | None) -> list[Path]:
+    """The same, and none where no runtime has left anything yet."""
     if paths:
         return [path.absolute() for path in paths]
     if environ is None:
@@ -106,10 +113,7 @@ def starting_points(paths: Sequence[Path], runtimes: Iterable[Runtime], environ:
             hint="pass `paths`, or your environment as `environ`",
         )
     roots = (root for runtime in runtimes for root in _roots(runtime, environ))
-    found = [root for root in dict.fromkeys(roots) if _is_there(root)]
-    if not found:
-        raise HarkenError("no runtime has left sessions here", hint="name a file or a folder")
-    return found
+    return [root for root in dict.fromkeys(roots) if _is_there(root)]
 
 
 def _roots(runtime: Runtime, environ: Environment) -> list[Path]:

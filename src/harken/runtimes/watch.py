@@ -11,7 +11,6 @@ that grow to a minute. So is a store that cannot be written to, since another pr
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import threading
@@ -20,11 +19,11 @@ from pathlib import Path
 
 from harken import clock
 from harken.context.chains import FileStamp
-from harken.errors import Closed, HarkenError, Locked
+from harken.errors import Closed, Locked
 from harken.store import Store, giving_up
 
 from .base import Environment, Runtime, chosen
-from .files import Unreadable, as_paths, session_files, starting_points
+from .files import Unreadable, as_paths, places, session_files
 from .importer import Importer
 from .memory import ImportResult, failure_of
 from .sources import Reading, Resumption, read_source
@@ -86,12 +85,11 @@ def watch_sessions(
 ) -> Iterator[ImportResult]:
     """What became of each file that changed, at the paths or where the runtimes keep theirs, until `stop` is set."""
     known, given = chosen(runtimes), as_paths(paths)
-    starting_points(given, known, environ)
+    places(given, known, environ)  # a request that says nothing of where to look is refused at once
 
     def find() -> Iterator[Path | Unreadable]:
-        # Where the last folder of sessions has gone, there is nothing to see until one comes back.
-        with contextlib.suppress(HarkenError):
-            yield from session_files(starting_points(given, known, environ), known)
+        # Asked at each look: a runtime's folder may come with its first session, or go and come back.
+        yield from session_files(places(given, known, environ), known)
 
     yield from watch(store, known, find, interval=interval, stop=stop, now=now, principal=principal)
 
