@@ -16,6 +16,7 @@ import msgspec
 from harken.context import chains, commit_at
 from harken.context.chains import SourceMemory, Sources
 from harken.context.names import RESUMED_BRANCH
+from harken.errors import Corrupt
 from harken.store import SessionRow, Store, WalkStep, Writer
 
 from . import memory
@@ -33,7 +34,10 @@ def take_alike(store: Store, item: SourceImport, relatives: Iterable[SessionRow]
     others = [row.tip for row in relatives if row.session != item.identity.name]
     item.twins = set(others) if item.now.unnamed else set()
     for tip in others[:1] if name is None else [name.target]:
-        item.alike = [step.artifact for step in reversed(store.walk(tip))]
+        try:
+            item.alike = [step.artifact for step in reversed(store.walk(tip))]
+        except Corrupt:
+            return  # what is wrong with the other is its own affair; this one is kept whole
         # A guess, which is set right in place when it is linked: a row that grew then would take a page more.
         item.now = msgspec.structs.replace(item.now, forked_from=tip)
 
@@ -53,14 +57,19 @@ class Linker:
         """Two tips to what `_compare` says of them: of many copies, each pair is compared once."""
 
     def relink(self, writer: Writer, rows: Rows, told: Iterable[str]) -> None:
-        """Look again at every session that those in `told` may concern. `rows` are those of this transaction."""
-        concerned: Rows = {}
+        """Look again at every session that those in `told` may concern. `rows` are those of this transaction. One that
+        cannot be read keeps its links, and stops nobody else's."""
+        told, concerned = set(told), dict[str, SessionRow]()
         families: dict[str, _Family] = {}
         for name in told:
             if (row := self._find(name, rows)) is not None:
                 concerned.update((each.session, each) for each in self._concerned(row, rows, families))
         for name in sorted(concerned):
-            self._link(writer, concerned[name], rows, families)
+            try:
+                self._link(writer, concerned[name], rows, families)
+            except Corrupt:
+                if name in told:
+                    raise
         self._read.clear()
 
     def link_copies(self, told: Iterable[SessionRow]) -> Iterable[SessionRow]:
@@ -108,7 +117,10 @@ class Linker:
                 spawned = {**(known.spawned_from or {"inherits": False}), "session": parent, "call_id": call}
             else:
                 spawned = known.spawned_from
-            forked = "" if row.parent else self._forked_from(row, known, rows)
+            try:
+                forked = "" if row.parent else self._forked_from(row, known, rows)
+            except Corrupt:
+                forked = known.forked_from  # it cannot be compared with a relative, and stays as it was
             if (spawned, forked) != (known.spawned_from, known.forked_from):
                 linked[path] = msgspec.structs.replace(known, spawned_from=spawned, forked_from=forked)
                 for tip in filter(None, (known.chain.tip, *known.old_tips)):
@@ -191,10 +203,11 @@ class Linker:
     def _records(self, runtime: str, tip: str) -> dict[str, str]:
         """The names of the records on a chain, each with the first commit that holds it, in order."""
         if tip not in self._read:
-            found = self._read[tip] = {}
+            found: dict[str, str] = {}
             for step in reversed(self._store.walk(tip)):
                 for name in self._names(runtime, step):
                     found.setdefault(name, step.id)
+            self._read[tip] = found
         return self._read[tip]
 
     def _names(self, runtime: str, step: WalkStep) -> frozenset[str]:
