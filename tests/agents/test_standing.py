@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from pathlib import Path
 
 import pytest
@@ -264,3 +265,40 @@ class TestAFunctionThatWasNotPassedAgain:
             again, _ = load_session(session, hooks=[_no_tasks])
             say(again, "go")
             assert (["B"], []) == (list(root.subagents), root.missing_hooks)
+
+
+@pytest.mark.parametrize("passed_again", [True, False])
+@pytest.mark.parametrize("guard", ["function", "agent"])
+def test_a_refused_call_that_was_cut_off_is_answered_with_the_refusal(
+    tmp_path: Path, guard: str, passed_again: bool
+) -> None:
+    """As in a session that was not cut off: that it had no effect is known."""
+    done: list[str] = []
+
+    def launch() -> str:
+        done.append("launch")
+        return "it flew"
+
+    asked = HookAgent(name="Guard", points=("tool",), instructions="Keep the peace.")
+    function = Hook(name="Guard", points=("tool",), function=lambda _: Deny("not allowed"))
+    hooks: list[Hook | HookAgent] = [function if guard == "function" else asked]
+    parts = {"root": [call("launch"), "end"], "Guard": {"otherwise": "DENY. not allowed"}}
+    root, session = open_stage(tmp_path / "log", parts, hooks=hooks, tools=[launch])
+    with session:
+        say(root, "go")
+        whole = lines(session, role="tool")
+    kept = SessionViewer(tmp_path / "log").interventions()
+    _cut_behind(tmp_path / "log", b"DENY. not allowed" if guard == "agent" else b"DENY")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingHook)
+        root, session = open_stage(
+            tmp_path / "log", parts, hooks=hooks if passed_again else [], tools=[launch] if passed_again else []
+        )
+    with session:
+        assert "end" == asyncio.run(root.resume())
+        (result,) = lines(session, role="tool")
+    assert ("Error: Action blocked by hook 'Guard': not allowed", []) == (result["content"], done)
+    assert (whole[0]["content"], whole[0]["cause"], True) == (result["content"], result["cause"], result["is_error"])
+    found = SessionViewer(tmp_path / "log").interventions()
+    assert [one["kind"] for one in kept] == [one["kind"] for one in found] != []

@@ -41,7 +41,7 @@ from .entries import (
 from .hooks import Moment
 from .models import Gauge, Message, ModelError, Reply, Request
 from .tools import Answer, Call, LoopLock, Tool, as_text, calling, describe
-from .watching import consult, speak, watchers_of
+from .watching import Ruling, consult, speak, watchers_of
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -288,7 +288,7 @@ class Turn:
     # -- tools ---
 
     async def _settle(self) -> None:
-        """Answer the calls a crash has left open: ours are taken up again, others are interrupted."""
+        """Answer the calls a crash has left open: ours are taken up again, others were refused or are interrupted."""
         found = open_calls(self.agent.transcript)
         if found is None:
             return
@@ -298,17 +298,25 @@ class Turn:
             if tool in CONTINUED:
                 await self._run(call, str(message["message_id"]), resumed=True)
             else:
-                self.agent.answer(call, INTERRUPTED, is_error=True)
+                self._answer(call, self._refused(call, message) or Answer(content=INTERRUPTED, is_error=True))
+
+    def _refused(self, call: Entry, message: Entry) -> Answer | None:
+        """The refusal of a call where it was given before the crash."""
+        watchers = watchers_of(self.agent, "tool")
+        rulings = (one for watcher in watchers for one in watcher.ruled_on(str(message["message_id"]), call["id"]))
+        return next((_blocked(one) for one in rulings if isinstance(one.verdict, Deny)), None)
 
     async def _run(self, call: Entry, message_id: str, *, resumed: bool = False) -> None:
-        agent = self.agent
         try:
             answer = await self._attempt(call, message_id, resumed)
         except _FATAL:
             raise
         except Exception as problem:  # noqa: BLE001  a tool is somebody else's code; its failure is the model's news
             answer = Answer(content=f"Error: {describe(problem)}", is_error=True)
-        agent.answer(
+        self._answer(call, answer)
+
+    def _answer(self, call: Entry, answer: Answer) -> None:
+        self.agent.answer(
             call,
             bounded(answer.content),
             substance=answer.substance,
@@ -349,10 +357,14 @@ class Turn:
             arguments=arguments,
         )
         ruling = await consult(self.agent, moment)
-        if ruling is None or not isinstance(ruling.verdict, Deny):
-            return None
-        text = f"Error: Action blocked by hook '{ruling.watcher.name}': {ruling.verdict.reason}"
-        return Answer(content=text, cause=(ruling.message_id,) if ruling.message_id else None, is_error=True)
+        return _blocked(ruling) if ruling is not None and isinstance(ruling.verdict, Deny) else None
+
+
+def _blocked(ruling: Ruling) -> Answer:
+    """The result of a call that a hook has refused."""
+    why = ruling.verdict.reason if isinstance(ruling.verdict, Deny) else ""
+    text = f"Error: Action blocked by hook '{ruling.watcher.name}': {why}"
+    return Answer(content=text, cause=(ruling.message_id,) if ruling.message_id else None, is_error=True)
 
 
 def as_answer(value: Any, log: object = None) -> Answer:

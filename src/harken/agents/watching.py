@@ -126,6 +126,13 @@ class Watcher:
             return None
         return Ruling(settle_verdict(self._read(found), moment.point), self, str(found["message_id"]), recovered=True)
 
+    def ruled_on(self, message_id: str, call_id: str) -> Iterator[Ruling]:
+        """What the log holds against a call, or for it."""
+        for (cause, call, _), found in self._past.items():
+            if (cause, call) == (message_id, call_id):
+                verdict = settle_verdict(self._read(found), "tool")
+                yield Ruling(verdict, self, str(found["message_id"]), recovered=True)
+
     def _remember(self, moment: Moment, asked: str, answer: str, message_id: str) -> None:
         self._past[moment.message_id, moment.call_id, asked] = {"content": answer, "message_id": message_id}
         self._open = None
