@@ -55,7 +55,7 @@ class Ambiguous(BadRequest):
 
 
 class Closed(BadRequest):
-    """The store was closed before it was asked."""
+    """The store or the session was closed before it was asked."""
 
 
 class NotFound(HarkenError):

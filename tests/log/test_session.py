@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harken.errors import BadRequest, Conflict, NotFound
+from harken.errors import BadRequest, Closed, Conflict, NotFound
 from harken.events import AgentCreated, Event, Prompt, Response, Thinking, ToolCall
 from harken.log import LoggedString, Session, scan
 
@@ -449,6 +449,26 @@ class TestOpening:
 
         with pytest.raises(BadRequest, match="reading only"):
             Session(path, readonly=True).log_piece_of_text("a", "x", "m")
+
+    @pytest.mark.parametrize("how", ["events", "records", "scan", "records_of", "appended"])
+    def test_what_reads_a_closed_session_says_so_and_reads_no_other_file(self, tmp_path: Path, how: str) -> None:
+        for name in ("a", "b"):
+            with Session(tmp_path / name, ack="os") as made, made.batch():
+                made.log_agent_created("agent_001", None, "root")
+                for _ in range(400):
+                    made.log_transcript_entry("agent_001", {"role": "user", "content": name * 400})
+        session = Session(tmp_path / "a")
+        arguments = {"records_of": [["agent_001"]], "appended": [0]}.get(how, [])
+        begun, later = getattr(session, how)(*arguments), getattr(session, how)(*arguments)
+        next(begun)
+        session.close()
+        with Session(tmp_path / "b"), pytest.raises(Closed):
+            list(begun)
+
+        with pytest.raises(Closed):
+            next(later)
+        with pytest.raises(Closed):
+            list(getattr(session, how)(*arguments))
 
     def test_a_closed_session_cannot_write_and_can_be_closed_again(self, path: Path) -> None:
         session = Session(path)

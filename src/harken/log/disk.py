@@ -16,13 +16,13 @@ import fcntl
 import os
 import stat
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Literal
 
-from harken.errors import BadRequest, HarkenError, Locked, NotFound, Poisoned
+from harken.errors import BadRequest, Closed, HarkenError, Locked, NotFound, Poisoned
 from harken.files import sync_folder
 from harken.formats.session_log import LogRecord, may_be_log, read_records
 
@@ -71,20 +71,6 @@ def read_chunks(path: str | os.PathLike[str], *, start: int = 0, end: int | None
         yield from chunks(fd, start=start, end=end)
     finally:
         os.close(fd)
-
-
-def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces that end where a line does; a torn line comes last."""
-    rest = b""
-    for piece in pieces:
-        end = piece.rfind(b"\n") + 1
-        if end:
-            yield rest + piece[:end]
-            rest = piece[end:]
-        else:
-            rest += piece
-    if rest:
-        yield rest
 
 
 def scan(path: str | os.PathLike[str], *, offset: int = 0, line: int = 1) -> Iterator[LogRecord]:
@@ -218,8 +204,23 @@ class LogWriter:
             ) from None
 
     def chunks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """What is in the file."""
-        return chunks(self._fd, start=start, end=end)
+        """What is in the file, as long as it is open: the number of a closed file is soon that of another one."""
+        parts = chunks(self._fd, start=start, end=end)
+        while True:
+            self._refuse_closed()
+            try:
+                part = next(parts, None)
+            except HarkenError:
+                self._refuse_closed()
+                raise
+            self._refuse_closed()
+            if part is None:
+                return
+            yield part
+
+    def _refuse_closed(self) -> None:
+        if self._fd < 0:
+            raise Closed(f"the session {self.path} is closed", hint="open it again")
 
     def is_torn(self) -> bool:
         """Whether the file ends in the middle of a line."""
@@ -274,8 +275,7 @@ class LogWriter:
             raise self._poisoned(self._syncer.failure)
         if self._poison is not None:
             raise Poisoned(self._poison, hint=_AGAIN)
-        if self._fd < 0:
-            raise BadRequest(f"the session {self.path} is closed", hint="open it again")
+        self._refuse_closed()
         if self._forks != _forks:
             raise Locked(
                 f"{self.path} is being written by process {self._pid}, from which this one was forked",
@@ -303,8 +303,8 @@ class LogWriter:
                 if mine:  # a child that was forked off meanwhile has the file open, and would keep it locked
                     with suppress(OSError):
                         fcntl.flock(self._fd, fcntl.LOCK_UN)
-                os.close(self._fd)
-                self._fd = -1
+                fd, self._fd = self._fd, -1  # before it is closed, for whoever reads in another thread
+                os.close(fd)
             if mine:
                 self._lock.release()
 

@@ -34,7 +34,6 @@ from harken.formats.session_log import (
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENVELOPE
 
-from .disk import whole_lines
 from .registry import Registry
 
 GAP = 64 * 1024
@@ -50,6 +49,20 @@ def _owners(group: Group) -> set[str]:
     except TypeError:  # an agent that is a list, say
         return {""}
     return names if names and {str}.issuperset(map(type, names)) else {""}
+
+
+def _whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that end where a line does; a torn line comes last."""
+    rest = b""
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield rest + piece[:end]
+            rest = piece[end:]
+        else:
+            rest += piece
+    if rest:
+        yield rest
 
 
 class LogReader(ABC):
@@ -80,7 +93,7 @@ class LogReader(ABC):
 
     def appended(self, start: int) -> Iterator[bytes]:
         """The whole lines of the file from a byte on, in pieces that end where a line does; a torn one comes last."""
-        return whole_lines(self._chunks(start))
+        return _whole_lines(self._chunks(start))
 
     def records(self) -> Iterator[LogLine]:
         """Every line that could be read, with the keys of v2; lines of an open batch come last."""
