@@ -248,6 +248,11 @@ class TestHearing:
         assert "said" == viewer.knows("jack", "m14")["how"]
         assert "made" == viewer.knows("root", "m11")["how"]
 
+    def test_knows_the_words_of_what_it_made_itself_as_it_knows_the_message(self, viewer):
+        assert "made" == viewer.knows("root", "You meet.")["how"]
+        assert viewer.knows("root", "m11") == viewer.knows("root", "You meet.")
+        assert not viewer.knows("root", "You meet.", at="m10")["knows"]
+
     def test_knows_words_as_they_were_heard_not_as_they_were_said(self, viewer):
         assert not viewer.knows("jill", "1234")["knows"]
         assert viewer.knows("bob", "1234")["knows"]

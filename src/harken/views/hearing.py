@@ -244,10 +244,10 @@ def knows_message(index: Index, agent_id: str, position: int, until: int) -> Kno
 
 
 def knows_text(index: Index, agent_id: str, text: str, until: int) -> Knowledge:
-    """Whether the words, in any case, were in anything the agent heard, received, was told or said itself."""
+    """Whether the words, in any case, were in anything the agent heard, received, was told, or said or made itself."""
     wanted = text.casefold()
-    places = merge(index.transcripts.get(agent_id, ()), index.edits.get(agent_id, ()))
-    reached = [at for at in places if at < until and index.kinds[at] in _HOW and wanted in index.texts[at].casefold()]
+    own = (at for at in range(until) if index.holders[at] == agent_id and index.kinds[at] in _HOW)
+    reached = [at for at in own if wanted in index.texts[at].casefold()]
     if not reached:
         return _not_known(index, agent_id, until)
     at = reached[0]
