@@ -57,6 +57,13 @@ def find_beside(path: Path, kind: str) -> list[Path]:
     return sorted(found for found in path.parent.iterdir() if found.name.startswith(begins)) if path.is_file() else []
 
 
+def write_hint(problem: OSError) -> str:
+    """What to do about a file that could not be written."""
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "nothing was half written; make room and try again"
+    return "name a file in a folder that you may write to"
+
+
 def make_folder(path: Path) -> None:
     """Make a folder and those above it, for their owner alone, and put their names on the disk.
 

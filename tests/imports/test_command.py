@@ -119,6 +119,8 @@ def test_files_passed_over_are_counted_and_named_on_request(tmp_path: Path) -> N
 
     assert "1 file passed over (-v names them)" in plain.stderr
     assert "other.jsonl: not a session of any runtime" in verbose.stderr
+    assert "1 file passed over" in verbose.stderr
+    assert "-v names them" not in verbose.stderr, "they were named"
     assert "other.jsonl" not in plain.stderr
     why = "not a session of any runtime that can be imported"
     assert [{"source": str(files / "other.jsonl"), "why": why}] == report["passed_over"]

@@ -112,4 +112,5 @@ def show_report(last: ImportReport, *, as_json: bool, verbose: bool = False) -> 
         f"{report.bytes / 1e6:.1f} MB in {report.seconds:.1f} s"
     )
     text += f"; {report.failed} failed" if report.failed else ""
-    ui.note(text + (f"; {ui.count(report.skipped, 'file')} passed over (-v names them)" if report.skipped else ""))
+    text += f"; {ui.count(report.skipped, 'file')} passed over" if report.skipped else ""
+    ui.note(text + (" (-v names them)" if report.skipped and not verbose else ""))

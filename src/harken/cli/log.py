@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ from .options import REF, json_option, pass_repo
 if TYPE_CHECKING:
     from harken.repo import Repo
 
+NOTHING = "no commits; `harken import` imports sessions"
 PORTION = 200
 """Commits described at a time, so that the first lines come at once."""
 
@@ -46,8 +48,17 @@ def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, eve
     if as_json:
         for commit in commits:
             ui.json_line(commit)
-    else:
-        ui.rows(map(commit_cells, commits))
+        return
+    shown = 0
+
+    def cells() -> Iterator[Sequence[str]]:
+        nonlocal shown
+        for shown, commit in enumerate(commits, start=1):  # noqa: B007 (it is asked for below)
+            yield commit_cells(commit)
+
+    ui.rows(cells())
+    if not shown and limit != 0:
+        ui.note(NOTHING)
 
 
 def _draw(repo: Repo, ref: str, *, limit: int | None, everything: bool) -> None:
@@ -56,6 +67,8 @@ def _draw(repo: Repo, ref: str, *, limit: int | None, everything: bool) -> None:
 
     found = graph(repo, GraphRequest(ref=ref, limit=limit, superseded=everything))
     marks = "unicode" if ui.speaks_unicode() else "ascii"
+    if not found.commits and limit != 0:
+        ui.note(NOTHING)
     rows = draw(found.commits, found.spawned, beyond=set(found.beyond), limit=limit, marks=marks)
     for start in range(0, len(rows), PORTION):
         part = rows[start : start + PORTION]

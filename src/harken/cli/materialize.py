@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harken.files import write_whole
+from harken.files import write_hint, write_whole
 
 from . import completing, ui
 from .commits import size_line
@@ -94,9 +94,7 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
     except FileExistsError:  # it came meanwhile
         raise _exists(path) from None
     except OSError as problem:
-        raise HarkenError(
-            f"cannot write {path}: {problem.strerror or problem}", hint="name a file in a folder that you may write to"
-        ) from None
+        raise HarkenError(f"cannot write {path}: {problem.strerror or problem}", hint=write_hint(problem)) from None
 
 
 def _put(path: Path, data: bytes, *, force: bool) -> None:

@@ -46,9 +46,24 @@ FILE = NotEmpty("file", "the path of a file")
 PATH = NotEmpty("path", "a file or a folder")
 
 
-def pass_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+def pass_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:
     """Give the command its store, which has to be there: looking for something never makes one."""
-    return _passing(function, _open_to_look)
+    return _passing(_to_the_readers_end(function), _open_to_look)
+
+
+def _to_the_readers_end(function: Callable[Concatenate[Repo, P], T]) -> Callable[Concatenate[Repo, P], T | None]:
+    """The command, which has done its work when whoever reads its output wants no more (`| head -1`); of one that also
+    changes something, the rest would be left undone, and that is a failure."""
+
+    @functools.wraps(function)
+    def wrapper(repo: Repo, /, *args: P.args, **kwargs: P.kwargs) -> T | None:
+        try:
+            return function(repo, *args, **kwargs)
+        except BrokenPipeError:
+            ui.detach_stdout()
+            return None
+
+    return wrapper
 
 
 def make_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
@@ -108,7 +123,9 @@ def _open(ctx: click.Context, *, create: bool) -> Repo:
     """The store that `--store`, HARKEN_STORE or the default names."""
     import harken
 
-    return harken.open(ctx.find_root().obj, create=create, damaged=not create)
+    if (location := ctx.find_root().obj) == "":
+        raise click.BadParameter("'' names no file", ctx.find_root(), param_hint="'--store'")
+    return harken.open(location, create=create, damaged=not create)
 
 
 def _open_to_look(ctx: click.Context) -> Repo:

@@ -20,7 +20,7 @@ from harken.context.walk import renamed
 from harken.errors import Conflict, HarkenError
 from harken.events import AgentCreated, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events
-from harken.files import write_whole
+from harken.files import write_hint, write_whole
 from harken.formats import Loss
 from harken.store import Commit, Store
 
@@ -67,9 +67,7 @@ def write_beginning(path: Path, begun: LogBeginning) -> None:
     except FileExistsError:
         raise Conflict(f"{path} exists already", hint="name a new file") from None
     except OSError as problem:
-        raise HarkenError(
-            f"{path} could not be written: {problem.strerror}", hint="name a file in a folder that you may write to"
-        ) from problem
+        raise HarkenError(f"{path} could not be written: {problem.strerror}", hint=write_hint(problem)) from problem
 
 
 def remember(store: Store, source: Commit, session: str, begun: LogBeginning, *, runtime: str, time: int) -> None:

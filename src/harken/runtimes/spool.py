@@ -20,7 +20,7 @@ import msgspec
 
 from harken.errors import BadRecord, HarkenError
 from harken.events import Error, Event, Prompt, System
-from harken.files import SPOOL, UNREAD, find_beside, name_beside, sync_folder, write_whole
+from harken.files import SPOOL, UNREAD, find_beside, name_beside, sync_folder, write_hint, write_whole
 from harken.store import Store
 
 from .lines import LineSplitter
@@ -196,7 +196,7 @@ def _copy(path: Path, copy: Path) -> None:
         with contextlib.suppress(FileNotFoundError):  # its run has stored it meanwhile
             write_whole(copy, _pieces(path), replace=True)
     except OSError as error:
-        raise HarkenError(f"{copy} could not be written: {error.strerror}", hint="look at the disk") from error
+        raise HarkenError(f"{copy} could not be written: {error.strerror}", hint=write_hint(error)) from error
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken.errors import Conflict, HarkenError
-from harken.files import give_name, sync_file, sync_folder
+from harken.files import give_name, sync_file, sync_folder, write_hint
 
 from . import sql
+from .explaining import explain
 from .opening import drawn_epoch
 from .values import Draft
 
@@ -43,8 +44,10 @@ def copy_file(store: SqliteStore, path: str | os.PathLike[str]) -> int:
     except FileExistsError:
         raise Conflict(f"{target} is there already", hint="choose another name") from None
     except OSError as error:
-        raise HarkenError(f"{target} could not be written: {error.strerror}", hint="look at the disk") from error
+        raise HarkenError(f"{target} could not be written: {error.strerror}", hint=write_hint(error)) from error
     except sqlite3.Error as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL:
+            raise explain(error, str(target)) from error
         raise HarkenError(f"{target} could not be written: {error}", hint="`harken fsck` looks at the store") from error
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
