@@ -11,6 +11,7 @@ from harken import Agent, LoggedString, Session, SessionViewer, load_session
 from harken.agents import HookAgent, Retries, ScriptedModel, make_tool
 from harken.errors import BadRequest, ModelFailed
 from harken.events import Tokens
+from harken.events.tally import Tally
 from support.stage import call, contents, lines, open_stage, say
 
 CAFE = {
@@ -440,3 +441,15 @@ def test_a_session_opened_for_reading_cannot_be_spoken_to(tmp_path: Path) -> Non
     with session, pytest.raises(BadRequest, match="reading only"):
         root.harken("again")
     assert ["hi"] == [line["content"] for line in SessionViewer(tmp_path / "log").extract_dialog(["agent_001"])][1:]
+
+
+def test_a_reply_that_was_copied_into_another_agent_counts_once(tmp_path: Path) -> None:
+    root, session = open_stage(tmp_path / "log", {"J": ["the only reply"], "Clone": {"otherwise": "my own"}})
+    with session:
+        j = root.spawn("J", "s")
+        say(j, "go")
+        clone = Agent(session, "clone", list(j.transcript), name="Clone", parent=root)
+        say(clone, "go on")
+
+        assert ["the only reply", "my own"] == contents(clone, "assistant")
+        assert 2 == Tally.of(session.events()).responses

@@ -125,7 +125,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         match event:
             case ToolCall():
                 self.call(event.name)
-            case Response():
+            case Response() if event.substance is None:  # else it was copied, and counts where it was said
                 self.response(event.model)
             case Error():
                 self.errors += 1
