@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import harken
 from harken import Session, SessionViewer, load_session
 from harken.agents import (
     Agent,
@@ -24,7 +25,10 @@ from harken.agents import (
     ScriptedModel,
     hook,
 )
+from harken.agents.models import Usage
 from harken.errors import ModelFailed
+from harken.events import Tokens
+from harken.events.tally import NO_TOKENS
 from support.stage import call, contents, lines, open_stage, say
 
 
@@ -302,3 +306,27 @@ def test_a_refused_call_that_was_cut_off_is_answered_with_the_refusal(
     assert (whole[0]["content"], whole[0]["cause"], True) == (result["content"], result["cause"], result["is_error"])
     found = SessionViewer(tmp_path / "log").interventions()
     assert [one["kind"] for one in kept] == [one["kind"] for one in found] != []
+
+
+def test_a_function_that_watches_has_used_nothing(tmp_path: Path) -> None:
+    """It asked no model, so what its session cost is known, and the total is no lower bound."""
+
+    class Priced:
+        name = "priced"
+
+        async def complete(self, request: Request) -> Reply:
+            return Reply(content="yes", usage=Usage(tokens=Tokens(input=7, output=2), cost_usd=0.5))
+
+    watch = Hook(name="Watch", points=("finished",), function=lambda _: None)
+    root, session = load_session(tmp_path / "log", language_model=Priced(), hooks=[watch], ack="os")
+    with session:
+        say(root, "go")
+        (verdict,) = lines(session, agent_id="agent_002", role="assistant")
+        assert "APPROVE" == verdict["content"]
+
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([tmp_path / "log"]))
+        figures = list(repo.stats())
+    (of_hook,) = figures[0].agents
+    assert (NO_TOKENS, 0, 0) == (of_hook.figures.usage, of_hook.figures.responses, of_hook.unknown_costs)
+    assert (500_000, 0) == (figures[-1].figures.cost_usd_micros, figures[-1].unknown_costs)

@@ -16,16 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken.errors import BadRequest, ModelFailed, Poisoned
-from harken.events.verdicts import (
-    GUARDED,
-    Approve,
-    Deny,
-    Rewrite,
-    Verdict,
-    read_verdict,
-    settle_verdict,
-    write_verdict,
-)
+from harken.events.tally import SYNTHETIC
+from harken.events.verdicts import GUARDED, Approve, Deny, Rewrite, Verdict, read_verdict, settle_verdict, write_verdict
 from harken.log import LoggedString, Session
 
 from .entries import REMARK, Entry
@@ -202,7 +194,8 @@ class Watcher:
         with self.session.batch():
             if self._open != (moment.message_id, moment.call_id, asked):
                 self.session.log_transcript_entry(self.hook_id, put(moment, asked), cause=moment.message_id)
-            message_id = self.session.log_transcript_entry(self.hook_id, {"role": "assistant", "content": answer})
+            verdict = {"role": "assistant", "content": answer, "model": SYNTHETIC}  # no model was asked
+            message_id = self.session.log_transcript_entry(self.hook_id, verdict)
         self._remember(moment, asked, answer, message_id)
         return message_id
 

@@ -16,7 +16,7 @@ from harken.events import Metric
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.events.runs import SO_FAR
-from harken.events.tally import MICROS
+from harken.events.tally import MICROS, NO_TOKENS
 from harken.store import SessionRow, Store
 
 from .looking import has_agents, in_store_of_its_own, open_file
@@ -224,7 +224,8 @@ def _of_file(path: Path, found: SessionFigures) -> SessionFigures:
 
 def _figures(what: SessionRow | Path, records: Sequence[SessionRecord]) -> SessionFigures:
     count = count_records(records)
-    unknown = int(count.figures.cost_usd_micros is None)
+    asked_nobody = count.figures.usage == NO_TOKENS and not count.figures.errors
+    unknown = int(count.figures.cost_usd_micros is None and not asked_nobody)
     if isinstance(what, Path):
         return SessionFigures(session=str(what), source=str(what), figures=count.figures, unknown_costs=unknown)
     return SessionFigures(
