@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import harken
 from harken.errors import Conflict, HarkenError, Locked
 from harken.events import Event, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import upkeep
+from harken.repo.doctor import diagnose
 from harken.runtimes import spooled
 from harken.runtimes.live import RunFacts
 from harken.runtimes.process import CHUNK
@@ -68,6 +69,15 @@ def spools(bench: Bench) -> list[Path]:
 def wait_until_heard(bench: Bench) -> None:
     """Wait until the run has heard the call."""
     bench.wait_until(lambda: any(b"Bash" in path.read_bytes() for path in spools(bench)))
+
+
+ODD: dict[str, Callable[[Path], object]] = {
+    "folder": Path.mkdir,
+    "link to a file": lambda path: path.symlink_to("/etc/hostname"),
+    "link to nothing": lambda path: path.symlink_to("nowhere"),
+    "pipe": os.mkfifo,
+}
+"""What may lie beside a store under the name of a spool."""
 
 
 def command(bench: Bench, *words: str) -> subprocess.CompletedProcess[str]:
@@ -246,6 +256,51 @@ class TestASpool:
         assert ([], b"\x00\xff no header\n") == (spools(bench), aside.read_bytes())
         assert "Hello." == said(bench.events(LIVE))[-1], "the other is stored"
         assert "unread" not in again.stderr and "spool" not in again.stderr
+
+    @pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+    def test_that_is_no_file_is_left_out_of_a_backup(self, bench: Bench, make: Callable[[Path], object]) -> None:
+        make(bench.folder / "store.db-spool-000000000000")
+
+        with harken.open(bench.store) as repo:
+            repo.backup(bench.folder / "copy.db")
+
+            assert [] == repo.waiting_spools()
+        assert [] == list(bench.folder.glob("copy.db-spool-*"))
+
+    @pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+    def test_that_is_no_file_is_told_once_and_set_aside(self, bench: Bench, make: Callable[[Path], object]) -> None:
+        odd = bench.folder / "store.db-spool-000000000000"
+        make(odd)
+
+        with harken.open(bench.store) as repo:
+            [told] = repo.store_spools()
+
+            assert (f"{odd} is no file", False) == (told.problem.partition(",")[0], told.is_left)
+            assert [] == repo.store_spools()
+        aside = bench.folder / "store.db-unread-000000000000"
+        assert f"it is {aside} now, which no command looks at" == told.hint
+        assert os.path.lexists(aside)
+
+    @pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+    def test_that_is_no_file_is_a_warning_of_doctor(self, bench: Bench, make: Callable[[Path], object]) -> None:
+        odd = bench.folder / "store.db-spool-000000000000"
+        make(odd)
+
+        checks = list(diagnose(bench.store))
+
+        [told] = [check for check in checks if str(odd) in check.detail]
+        assert ("spool", "warning", True) == (told.check, told.status, bool(told.hint))
+        assert [] == [check for check in checks if check.status == "failure"]
+
+    def test_takes_the_place_of_nothing_when_it_is_set_aside(self, bench: Bench) -> None:
+        aside = bench.folder / "store.db-unread-000000000000"
+        aside.write_bytes(b"earlier")
+        (bench.folder / "store.db-spool-000000000000").symlink_to("nowhere")
+
+        with harken.open(bench.store) as repo:
+            repo.store_spools()
+
+        assert b"earlier" == aside.read_bytes()
 
     def test_that_is_empty_is_removed_without_a_word(self, bench: Bench) -> None:
         (bench.folder / "store.db-spool-000000000000").touch()

@@ -16,6 +16,7 @@ import msgspec
 
 from harken import __version__, formats, runtimes
 from harken.errors import HarkenError
+from harken.runtimes.spool import odd_spools
 from harken.store.opening import locate
 
 from .location import default_location
@@ -91,9 +92,18 @@ def _store(where: str | os.PathLike[str]) -> Iterator[Check]:
 
 
 def _modes(path: Path) -> Iterator[Check]:
-    files = sorted(path.parent.glob(glob.escape(path.name) + "*"))
-    for each, wanted in ((path.parent, 0o700), *((file, 0o600) for file in files)):
-        mode = stat.S_IMODE(each.stat().st_mode)
+    odd = odd_spools(path)
+    for each in odd:
+        detail = f"{each} is no file, so it holds nothing of a run"
+        hint = "the next command that writes gives it another name; or remove it"
+        yield Check(check="spool", status="warning", detail=detail, hint=hint)
+    files = sorted({*path.parent.glob(glob.escape(path.name) + "*")} - {path.parent / each.name for each in odd})
+    for each in (path.parent, *files):
+        try:
+            facts = each.stat()
+        except FileNotFoundError:  # gone meanwhile, or a link to nothing
+            continue
+        mode, wanted = stat.S_IMODE(facts.st_mode), 0o700 if stat.S_ISDIR(facts.st_mode) else 0o600
         if each == path.parent and not _is_ours(each, path):
             # Others need it as it is, and the files' own modes keep them out.
             yield Check(check="permissions", detail=f"{each} has mode {mode:04o} and is not the store's alone")

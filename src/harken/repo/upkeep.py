@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harken import clock as clocks
 from harken.context.materialize import keeping_recipes
-from harken.runtimes.spool import copied_spools, spools, waiting_spools
+from harken.runtimes.spool import copied_spools, odd_spools, spools, waiting_spools
 from harken.store import Change, GcReport, Report, Store, backup, fsck, gc
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Upkeep:
 
     def store_spools(self) -> list[SpoolResult]:
         """Store what runs have left in spools beside the store, since it could not be written; what became of each."""
-        if not spools(self.store):
+        if not (spools(self.store) or odd_spools(Path(self.store.location))):
             return []
         from harken.runtimes.spooled import store_spools  # seldom is there one
 

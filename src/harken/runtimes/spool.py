@@ -12,6 +12,7 @@ import fcntl
 import os
 import secrets
 import signal
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -153,7 +154,19 @@ def new_header(runtime: str, facts: RunFacts, *, started: int, session: str) -> 
 
 def spools(store: Store) -> list[Path]:
     """The spools beside a store, in the order in which their runs began."""
-    return find_beside(Path(store.location).absolute(), SPOOL)
+    return [path for path in find_beside(Path(store.location).absolute(), SPOOL) if _is_spool(path)]
+
+
+def odd_spools(store: Path) -> list[Path]:
+    """What has the name of a spool of this store and is no file: a folder, or a link, which nobody follows."""
+    return [path for path in find_beside(store.absolute(), SPOOL) if os.path.lexists(path) and not _is_spool(path)]
+
+
+def _is_spool(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:  # it has just been stored
+        return False
 
 
 def waiting_spools(store: Store) -> list[Path]:
@@ -201,16 +214,18 @@ def _copy(path: Path, copy: Path) -> None:
 
 def _pieces(path: Path) -> Iterator[bytes]:
     """What a file holds now, a little at a time; its run may go on writing for ever."""
-    with path.open("rb") as file:
-        left = os.fstat(file.fileno()).st_size
-        while left > 0 and (piece := file.read(min(left, CHUNK))):
+    with open_spool(path) as handle:
+        left = os.fstat(handle).st_size
+        while left > 0 and (piece := os.read(handle, min(left, CHUNK))):
             left -= len(piece)
             yield piece
 
 
 def set_aside(store: Store, path: Path) -> Path:
-    """Give a spool that cannot be read a name that nobody looks for; the answer is the new path."""
+    """Give a spool that cannot be read a name that nobody looks for, and nothing has; the answer is the new path."""
     aside = name_beside(Path(store.location).absolute(), UNREAD, _unique(store, path))
+    while os.path.lexists(aside):
+        aside = aside.with_name(f"{aside.name}-{secrets.token_hex(4)}")
     path.rename(aside)
     return aside
 

@@ -23,7 +23,18 @@ from . import base
 from .display import parse
 from .live import track
 from .recorder import Opening, Recorder, trusted
-from .spool import SpoolHeader, SpoolNote, note_events, open_spool, read_spool, set_aside, spools, taken, waiting_spools
+from .spool import (
+    SpoolHeader,
+    SpoolNote,
+    note_events,
+    odd_spools,
+    open_spool,
+    read_spool,
+    set_aside,
+    spools,
+    taken,
+    waiting_spools,
+)
 
 
 class SpoolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +54,7 @@ def store_spools(store: Store, *, runtime: str = "", moved: Callable[[], None] =
     """Store the spools beside the store whose runs are over: those of one runtime, or all. The failure of one is its
     own; where it is left for another try, later ones of a session of it stay behind it. `moved` is called with every
     line."""
-    results: list[SpoolResult] = []
+    results = [] if runtime else [_put_odd_aside(store, path) for path in odd_spools(Path(store.location))]
     waiting: set[str] = set()
     for path in spools(store):
         if runtime and _runtime_of(path) != runtime:
@@ -133,6 +144,14 @@ def _put_aside(store: Store, path: Path, problem: Exception) -> SpoolResult:
     why = str(problem) if isinstance(problem, BadRecord) else f"{path} could not be read: {problem!r}"
     hint = f"it is {aside} now, which no command looks at"
     return SpoolResult(path=str(aside), problem=why, hint=hint)
+
+
+def _put_odd_aside(store: Store, path: Path) -> SpoolResult:
+    try:
+        no_spool = BadRecord(f"{path} is no file, so it holds nothing of a run", hint="remove it, or move it away")
+        return _put_aside(store, path, no_spool)
+    except OSError as problem:
+        return _left(path, problem)
 
 
 def _store(store: Store, handle: int, path: Path, moved: Callable[[], None]) -> tuple[str, ...]:
