@@ -119,8 +119,8 @@ class DocumentFormat:
             gaps = [gap.encode("latin-1") for gap in (parse(parts[-1]) or {})["envelope"]]
             if len(gaps) == len(parts):
                 return b"".join(piece for pair in zip(gaps, [*parts[:-1], b""], strict=True) for piece in pair)
-        if len(parts) == 1 and self.messages(parts[0]) != parts:
-            return parts[0]
+        if len(parts) == 1 and (self.messages(parts[0]) != parts or "role" not in (parse(parts[0]) or {})):
+            return parts[0]  # a document, or a file that never was one; no message alone
         messages = [message for part in parts for message in self.messages(part) or ()]
         return b'{"%s":1,"messages":[%s]}' % (self.kind.encode(), b",".join(messages)) if parts else b""
 
