@@ -16,6 +16,7 @@ from harken.cli import materialize
 from harken.repo import Repo
 from harken.store import copying
 from support.contexts import chain
+from support.logs import as_bytes, example
 
 Run = Any
 ROOM = "nothing was half written; make room and try again"
@@ -73,5 +74,21 @@ def test_whoever_reads_only_the_first_line_has_had_an_answer(repo: Repo, where: 
     script = f'{sys.executable} -m harken --store {where} {command} | head -1 >/dev/null; echo "${{PIPESTATUS[0]}}"'
 
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
+
+    assert ("0\n", "") == (done.stdout, done.stderr)
+
+
+def test_whoever_reads_only_the_first_line_of_a_view_has_had_an_answer(where: Path, tmp_path: Path) -> None:
+    long = "a line\n" * 50_000
+    lines = [{**line, "content": long} if "content" in line else line for line in example(1)]
+    (tmp_path / "log.jsonl").write_bytes(as_bytes(lines))
+    command = f"{sys.executable} -m harken --store {where} view dialog {tmp_path / 'log.jsonl'}"
+
+    done = subprocess.run(
+        ["bash", "-c", f'{command} | head -1 >/dev/null; echo "${{PIPESTATUS[0]}}"'],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
     assert ("0\n", "") == (done.stdout, done.stderr)

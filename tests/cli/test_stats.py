@@ -168,6 +168,8 @@ def test_a_file_has_the_sub_agents_of_its_session(
     (stored,), stored_agents = run("stats", "one", "--json").json, run("agents", "one", "--json").json
 
     (read,), agents = run("stats", str(path), "--json").json, run("agents", str(path), "--json").json
+    monkeypatch.chdir(path.parent)
+    assert agents == run("agents", path.name, "--json").json, "named from where it lies"
     monkeypatch.setenv("HARKEN_STORE", str(tmp_path / "none.db"))
     unknown = run("agents", str(path), "--json").json
 
@@ -250,6 +252,19 @@ class TestWhatCannotBeRead:
         assert "'one'" in done.err
         assert "total of 2 sessions" in drawn.out
         assert "two" == run("stats", "two", "one", "--json").json[0]["session"]
+
+    def test_evicted_bytes_cost_their_own_session_only(self, lay: Lay, run: Run, repo: Repo) -> None:
+        for name in ("one", "two", "six"):
+            lay(f"{name}.jsonl", name, [asked(f"u-{name}", "hello"), said(f"a-{name}", f"m-{name}", 7, text("hi"))])
+        with repo.store.write() as writer:
+            writer.evict(repo.commit("one").artifact)
+
+        done, drawn = run("stats", "--json"), run("stats")
+
+        assert (3, 3) == (done.code, drawn.code)
+        assert {"two", "six", None} == {line.get("session") for line in done.json}
+        assert "evicted" in done.err
+        assert "total of 2 sessions" in drawn.out
 
     def test_bytes_cost_their_own_agent_only(self, lay: Lay, run: Run, repo: Repo) -> None:
         side = {"isSidechain": True, "agentId": "x1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -345,6 +346,13 @@ class TestANameGivenInCodex:
         self.make(tmp_path / "codex", "A plan", "The\nplan", folder=folder)
 
         assert ["The plan"] == self.titles(tmp_path, tmp_path / "codex")
+
+    def test_is_not_waited_for_where_a_pipe_has_the_name_of_the_list(self, tmp_path: Path) -> None:
+        self.make(tmp_path / "codex", "A plan")
+        (tmp_path / "codex" / "session_index.jsonl").unlink()
+        os.mkfifo(tmp_path / "codex" / "session_index.jsonl")
+
+        assert ["one"] == self.titles(tmp_path, tmp_path / "codex")
 
     def test_of_another_thread_is_none_of_its_business(self, tmp_path: Path) -> None:
         self.make(tmp_path / "codex")

@@ -51,6 +51,20 @@ class TestAFileWhoseNameIsNotUtf8:
 
         assert ("unchanged", "grown", 4) == (again.status, grown.status, repo.store.find_session("aaa").messages)
 
+    def test_that_cannot_be_read_fails_alone(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
+        folder = tmp_path / "files"
+        folder.mkdir()
+        broken = folder / f"{ODD}.zst"
+        broken.write_bytes(b"(\xb5/\xfd no zstd")
+        age(broken)
+        for name in ("aaa", "zzz"):
+            (folder / f"{name}.jsonl").write_bytes(session(name, "one").data)
+
+        for _ in range(2):
+            take_in(folder)
+
+            assert ["aaa", "zzz"] == sorted(row.session for row in repo.store.sessions())
+
     def test_may_lie_in_a_folder_with_such_a_name(self, repo: Any, take_in: Import, tmp_path: Path) -> None:
         folder = tmp_path / os.fsdecode(b"\xff")
         folder.mkdir()

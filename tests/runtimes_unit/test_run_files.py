@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 
 import harken
-from harken import clock
+from harken import clock, runtimes
 from harken.errors import Locked
 from harken.events import Prompt, Response
 from harken.runtimes import recording
+from harken.runtimes.live import RunFacts
 from harken.runtimes.run import Ended, RunOutput
 from harken.runtimes.run_files import RunFiles
+from support.recordings import FOLDER
 from support.rollouts import Rollout
 from support.sessions import ClaudeSession
 from support.stream_lines import SESSION, THREAD, init, item, result, says, thread
@@ -89,6 +92,22 @@ class TestARunOfCodex:
             sub = repo.store.find_session(EARLIER)
             assert sub is not None
             assert (THREAD, "", "") == (sub.parent, sub.ticket_id, sub.principal)
+
+    def test_says_nothing_of_itself_of_the_thread_that_its_session_goes_on_from(self, tmp_path: Path) -> None:
+        """Somebody may be writing to that meanwhile: it is no part of the run."""
+        home = tmp_path / "codex"
+        [forked] = FOLDER.glob("codex-*/forked")
+        shutil.copytree(forked, home)
+        facts = RunFacts(runtime="codex", principal="alice", ticket_id="T-1", machine="box")
+        with harken.open(tmp_path / "store.db") as repo:
+            environ = {"CODEX_HOME": str(home), "HOME": str(tmp_path)}
+            files = RunFiles(repo.store, runtimes.get("codex"), environ, facts, 0, clock.now)
+            names = {path.stem[-36:] for path in home.glob("sessions/**/*.jsonl")}
+
+            results = [result for name in names for result in files.read([name])]
+
+            assert names <= {result.session for result in results}
+            assert {""} == {row.principal + row.ticket_id for row in repo.store.sessions() if not row.parent}
 
     def test_that_writes_no_file_is_there_as_it_was_printed(self, bench: Bench) -> None:
         done = bench.run(PRINTED, "codex", "--", "exec", "Delegate.")

@@ -90,9 +90,9 @@ def change_repo_if_named(function: Callable[Concatenate[Repo, P], T]) -> Callabl
     return _passing(function, open_repo)
 
 
-def pass_repo_or_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+def pass_repo_or_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:
     """Give the command its store; where the user named a file that lies on the disk, none is needed."""
-    return _passing(function, _open_beside_files)
+    return _passing(_to_the_readers_end(function), _open_beside_files)
 
 
 def is_there(word: str) -> bool:
@@ -105,9 +105,9 @@ def is_there(word: str) -> bool:
         return False
 
 
-def pass_repo_unless_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
+def pass_repo_unless_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:
     """Give the command its store; for a SESSION that is a file it is not even looked at, since it may be damaged."""
-    return _passing(function, _open_unless_file)
+    return _passing(_to_the_readers_end(function), _open_unless_file)
 
 
 def _open_unless_file(ctx: click.Context) -> Repo:

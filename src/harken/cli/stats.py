@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from harken.errors import Corrupt
+from harken.errors import Corrupt, Evicted
 
 from . import completing, ui
 from .options import SESSION, is_there, json_option, pass_repo_or_file
@@ -52,7 +52,7 @@ def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_jso
             if as_json:
                 ui.json_line(one)
             found.append(one)
-    except Corrupt:  # told when the others have been
+    except (Corrupt, Evicted):  # told when the others have been
         if not as_json:
             _draw(found)
         raise

@@ -47,8 +47,8 @@ def agents_in_store(store: Store, session: str) -> list[SessionAgent]:
     """The agents whose chains belong to a session, its own first; by the ids that its views name them by."""
     row = get_session(store, session)
     found = {each.session: each for each in (row, *agents_below(store, row))}
-    # Counted from what they said, as every view does: a row's figures are those of its whole file, in which the
-    # records of other agents may stand.
+    # Counted from what they said, as every view does: an agent without a chain has no row, and its records
+    # may stand in the file of another.
     tree = view_of(store, row.session).agent_tree() if row.stand else []
     if row.stand and store.get_commit(row.stand).format in TELLING:
         return _told_by(tree, list(found.values()))
@@ -88,7 +88,7 @@ def agents_of(store: Store, session: str | os.PathLike[str]) -> list[SessionAgen
     """The agents of a session in the store, or of a file, with those whose files lie beside it."""
     if isinstance(session, str):
         return agents_in_store(store, session)
-    path = Path(session)
+    path = Path(session).absolute()  # as sources are named in the store
     if not path.is_file():
         return agents_in_log(store, path)  # which says what is wrong
     with in_store_of_its_own(path) as found:

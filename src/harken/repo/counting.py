@@ -11,7 +11,7 @@ import msgspec
 from harken import ids
 from harken.analytics import SessionTotals, count_records, tells_process_cost, without_cost
 from harken.context import agents_below, below, file_records, find_remembered, get_session, session_records
-from harken.errors import Corrupt, PartlyCorrupt
+from harken.errors import Corrupt, Evicted, HarkenError, PartlyCorrupt
 from harken.events import Metric
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
@@ -88,7 +88,7 @@ class _Counting:
     def __init__(self, store: Store, *, with_agents: bool) -> None:
         self._store = store
         self._with_agents = with_agents
-        self._problems: dict[str, Corrupt] = {}
+        self._problems: dict[str, HarkenError] = {}
         self.total = SessionTotals()
 
     def chosen(self, wanted: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[SessionRow | Path, list[SessionRow]]]:
@@ -177,18 +177,19 @@ class _Counting:
     def _read(self, store: Store, what: SessionRow | Path) -> list[SessionRecord] | None:
         try:
             return _records(store, what)
-        except Corrupt as problem:
+        except (Corrupt, Evicted) as problem:
             self._note(problem)
             return None
 
-    def _note(self, problem: Corrupt) -> None:
+    def _note(self, problem: HarkenError) -> None:
         self._problems.setdefault(str(problem), problem)
 
     def tell_problems(self) -> None:
         """What could not be read, if anything."""
         problems = list(self._problems.values())
         if len(problems) > 1:
-            raise Corrupt("; ".join(self._problems), hint=problems[0].hint)
+            kind = Evicted if all(isinstance(problem, Evicted) for problem in problems) else Corrupt
+            raise kind("; ".join(self._problems), hint=problems[0].hint)
         if problems:
             raise problems[0]
 

@@ -271,8 +271,9 @@ class FailureMemory:
         return None if found is None else msgspec.json.decode(found, type=ImportResult)
 
     def note(self, path: Path, result: ImportResult, now: int) -> None:
-        """Remember a failure, unless the file may be changing within a tick of its clock, or is gone."""
-        with contextlib.suppress(SourceUnreadable):
+        """Remember a failure, unless the file may be changing within a tick of its clock, or is gone. Nor is one that
+        has a name which is no text: it is looked at again."""
+        with contextlib.suppress(SourceUnreadable, UnicodeEncodeError):
             if not (stamp := stamp_of(path)).is_recent(now):
                 self._store.cache(self._key(path, stamp), msgspec.json.encode(result))
 

@@ -73,7 +73,8 @@ class RunFiles(msgspec.Struct, frozen=True):
         """Say what the run says of itself of an agent that was started in it, and that its own recording did not tell
         of. What the agent's commits are does not depend on it."""
         row = self.store.find_session(result.session)
-        if row is None or row.principal or not row.tip or not self._is_written(result.source):
+        # What the session goes on from was no part of this run, whoever wrote to its file meanwhile.
+        if row is None or not row.parent or row.principal or not row.tip or not self._is_written(result.source):
             return
         facts = self.facts
         who = f"{facts.principal}/{row.agent or row.session}" if facts.principal else f"{facts.runtime}:{row.session}"
@@ -86,7 +87,7 @@ class RunFiles(msgspec.Struct, frozen=True):
         }
         with self.store.write() as writer:
             writer.save_session(msgspec.structs.replace(row, **said), expect=row.version)
-            for commit in self.store.get_commits([link.id for link in self.store.walk(row.tip)]):
+            for commit in self.store.get_commits([step.id for step in self.store.walk(row.tip)]):
                 writer.commit(msgspec.structs.replace(commit, principal=who, machine=facts.machine))
 
     def _is_written(self, source: str) -> bool:

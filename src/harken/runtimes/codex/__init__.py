@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from harken import clock
+from harken.errors import HarkenError
 from harken.events import Event
 from harken.formats import Written, codex
 from harken.formats.facts import FileFacts
@@ -24,6 +25,7 @@ from harken.formats.kit.claims import Claim
 from harken.formats.kit.jsonl import lines, parse
 from harken.formats.kit.openai import text_of
 from harken.runtimes.base import UUID, Environment, Identity, Place, ResumeWriter, Runtime, SessionReader, user_home
+from harken.runtimes.files import stamp_of
 
 from .launch import LAUNCH
 
@@ -60,10 +62,10 @@ def _given_name(path: Path, session: str) -> str:
 
 def _names(index: Path) -> dict[str, str]:
     try:
-        found = index.stat()
-    except OSError:
+        found = stamp_of(index)
+    except HarkenError:  # not there, or no file: a pipe of that name would hold us for ever
         return {}
-    return _read_names(index, found.st_size, found.st_mtime_ns) if found.st_size <= INDEX_LIMIT else {}
+    return _read_names(index, found.size, found.modified) if found.size <= INDEX_LIMIT else {}
 
 
 @functools.lru_cache(maxsize=4)
