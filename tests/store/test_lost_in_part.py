@@ -7,6 +7,7 @@ import contextlib
 import json
 import sqlite3
 
+import msgspec
 import pytest
 
 import harken
@@ -176,6 +177,92 @@ def test_an_import_of_the_file_makes_it_whole_again(run, tmp_path, source, place
     assert 0 == run("fsck --read-data")[0]
     with contextlib.closing(open_store(tmp_path / "store.db")) as store:
         assert [] == [found for found in fsck(store).findings if found.severity == "lost"]
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize("places", [(-1,), (0,), (3, 4)])
+def test_an_import_keeps_the_older_versions_that_a_repair_left(run, tmp_path, source, monkeypatch, places, in_parts):
+    if in_parts:
+        monkeypatch.setattr("harken.runtimes.sources.PART", 1000)
+        monkeypatch.setattr("harken.runtimes.files.CHUNK", 500)
+    said = lines()
+    source.write_bytes(dump(user("u0", None, "another question", 0, sessionId=SESSION), *said[1:]))
+    run(f"import {source.parent}")
+    asked = ["materialize {} --stop root", "materialize {}~1 --stop root", "stats {} --json"]
+    before = [run(words) for words in asked]
+    assert [0, 0, 0] == [code for code, _, _ in before]
+    lose(tmp_path / "store.db", SESSION, *places)
+
+    for _ in range(2):
+        assert 0 == run(f"import {source.parent} --verify")[0]
+        assert before == [run(words) for words in asked]
+
+
+def test_older_versions_stay_where_a_repair_lost_nothing_but_bytes(run, tmp_path, source):
+    source.write_bytes(dump(user("u0", None, "another question", 0, sessionId=SESSION), *lines()[1:]))
+    run(f"import {source.parent}")
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store, store.write() as writer:
+        row = store.find_session(SESSION)
+        writer.save_session(msgspec.structs.replace(row, state=b""))
+
+    run(f"import {source.parent}")
+
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        found = store.find_session(SESSION)
+        assert (row.tip, row.older, False) == (found.tip, found.older, found.lost)
+        assert row.older
+
+
+@pytest.mark.parametrize("back_first", [False, True])
+def test_a_file_with_no_more_than_a_repair_left_makes_no_session_whole(run, tmp_path, source, back_first):
+    before = run("materialize {} --stop root")
+    short = source.parent.with_name("-other") / source.name
+    short.parent.mkdir()
+    short.write_bytes(dump(*lines()[:2]))
+    run(f"import {short.parent}")
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        row = store.find_session(SESSION)
+        left = store.walk(row.tip)[2].id
+    lose(tmp_path / "store.db", SESSION, -2, -1)
+
+    for _ in range(0 if back_first else 2):
+        assert 0 == run(f"import {short.parent} --verify")[0]
+        with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+            found = store.find_session(SESSION)
+            assert (True, left) == (found.lost, found.tip)
+        assert 9 == run("log {}")[0]
+    for folder in [source.parent, short.parent]:
+        assert 0 == run(f"import {folder}")[0]
+
+    assert before == run("materialize {} --stop root")
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        found = store.find_session(SESSION)
+        assert (False, row.tip, row.older) == (found.lost, found.tip, found.older)
+
+
+def test_a_file_that_was_rewritten_since_leaves_what_the_repair_did(run, tmp_path, source):
+    lose(tmp_path / "store.db", SESSION, -1)
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        left = store.find_session(SESSION).tip
+    source.write_bytes(dump(user("u0", None, "another question", 0, sessionId=SESSION), *lines()[1:]))
+
+    for _ in range(2):
+        assert 0 == run(f"import {source.parent} --verify")[0]
+        with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+            assert (False, (left,)) == (store.find_session(SESSION).lost, store.find_session(SESSION).older)
+    assert "another question" in run("materialize {} --stop root")[1]
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_tail_that_the_file_has_gone_on_from_is_no_older_version(run, tmp_path, source, place):
+    lose(tmp_path / "store.db", SESSION, place)
+    with source.open("ab") as file:
+        file.write(dump(user("u9", f"a{TURNS - 1}", "one more", 900, sessionId=SESSION)))
+
+    assert 0 == run(f"import {source.parent}")[0]
+
+    with contextlib.closing(open_store(tmp_path / "store.db")) as store:
+        assert (False, ()) == (store.find_session(SESSION).lost, store.find_session(SESSION).older)
 
 
 def test_all_commits_but_the_newest_are_brought_back(run, tmp_path, source):

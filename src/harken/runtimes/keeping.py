@@ -21,7 +21,7 @@ from harken.context.names import LIVE_BRANCH
 from harken.formats.facts import FileFacts
 from harken.store import Draft, SessionRow, Store, Writer
 
-from . import memory
+from . import memory, repaired
 from .base import Identity, Runtime, path_name
 from .memory import ImportResult
 from .sources import Part
@@ -218,15 +218,17 @@ class PartKeeper:
             item.now = msgspec.structs.replace(
                 item.now, stamp=chains.UNREAD, size=item.now.offset, digest=part.closed_digest
             )
+        repair = row.lost or (row.source and not row.state)  # only a repair forgets what was known of a source
+        sources[item.path] = item.now
+        changed = memory.row_of(self._store, row, sources)
+        if repair:
+            changed, item.now = repaired.rejoin(self._store, row, changed, sources, item.path, last=part.last)
         item.saved = item.now
-        # Nobody else can write now, so the version is the one that was read; it is compared all the same.
-        changed = memory.row_of(self._store, row, {**sources, item.path: item.now})
-        if part.last:
-            recorded = self._store.find_name(LIVE_BRANCH + row.session) is not None
-            # The file holds all of it again, whatever a repair did not find.
-            changed = msgspec.structs.replace(changed, live="", lost=False)
-            changed = with_live_rest(self._store, writer, row, changed) if recorded and changed.tip else changed
-        item.row = rows[item.name] = writer.save_session(changed, expect=row.version)
+        if part.last and not changed.lost:
+            changed = msgspec.structs.replace(changed, live="")
+            if changed.tip and self._store.find_name(LIVE_BRANCH + row.session) is not None:
+                changed = with_live_rest(self._store, writer, row, changed)
+        item.row = rows[item.name] = writer.save_session(changed, expect=row.version)  # nobody else can write now
         return True
 
     # -- which row it is ---------------------------------------------------------------------------------------------
@@ -353,11 +355,9 @@ class PartKeeper:
             copy = len(sources.keys() - {item.path}) and item.made and not item.commits
             item.status = "unchanged" if copy else "new"
             return
-        old, tip = before.chain, now.chain.tip
-        continued = item.continues
+        old, tip, continued, old_tips = before.chain, now.chain.tip, item.continues, before.old_tips
         had |= {old.tail} if continued or not old.tip else {step.id for step in self._store.walk(old.tip)}
         item.commits = len(item.made - had)
-        old_tips = before.old_tips
         if tip == old.tip or old.tip in item.made or not old.tip:
             item.status = "grown" if item.commits else "unchanged"
         elif item.rewritten or not (continued or not old.closed or old.closed in item.made):
