@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -184,6 +185,28 @@ class TestARunOnAnImportedSession:
         assert (("", ()), 750_000) == ((row.live, row.older), row.cost_usd_micros)
         assert isinstance(told, StatsAnswer)
         assert 750_000 == told.cost_usd_micros
+        assert ["one", "one!", "two", "two!", "three", "three!"] == said_in(repo, "aaa")
+
+    def test_leaves_none_where_the_recording_reports_again_of_the_last_request_before_it(
+        self, repo: Any, take_in: Import, tmp_path: Path, session: ClaudeSession
+    ) -> None:
+        """#27: the stream of a resumed session may begin with it."""
+        path = tmp_path / "aaa.jsonl"
+        path.write_bytes(session.data)
+        take_in(tmp_path)
+        [asked] = [event for event in repo.events("aaa") if isinstance(event, Metric)]
+        record(repo, asked.replace(time=3_000_000), *turn("two", 3))
+        row, end = repo.store.find_session("aaa"), repo.commit("live/aaa").id
+        with repo.store.write() as writer:  # as a third run leaves it that found the file without the second
+            writer.save_session(msgspec.structs.replace(row, live="", older=(end,)))
+
+        for word in ("two", "three"):
+            session.prompt(word)
+            session.answer(f"{word}!")
+        path.write_bytes(session.data)
+        take_in(tmp_path)
+
+        assert () == repo.store.find_session("aaa").older
         assert ["one", "one!", "two", "two!", "three", "three!"] == said_in(repo, "aaa")
 
     def test_keeps_what_was_said_once_more_in_the_same_words(
@@ -464,6 +487,24 @@ class TestFigures:
         take_in(tmp_path)
 
         assert 250_000 == before == next(iter(repo.stats(["aaa"]))).figures.cost_usd_micros
+
+
+def test_a_session_of_which_bytes_were_evicted_is_imported_all_the_same(
+    repo: Any, take_in: Import, path: Path, session: ClaudeSession
+) -> None:
+    """What it holds and what was recorded of it cannot be compared any more: the recording is an older tip."""
+    take_in(path.parent)
+    live = repo.store.find_session("aaa").live
+    session.prompt("two")
+    session.answer("two!")
+    path.write_bytes(session.data)
+    with repo.store.write() as writer:
+        writer.evict(repo.store.chain(repo.store.find_session("aaa").tip)[-1].artifact)
+
+    taken = take_in(path.parent)["aaa"]
+
+    row = repo.store.find_session("aaa")
+    assert ("grown", taken.tip, (live,)) == (taken.status, row.stand, row.older)
 
 
 class TestTheGraphOfASessionThatWasRunAgainAndAgain:

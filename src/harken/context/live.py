@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from harken.errors import Evicted
 from harken.events import Event, Metric, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events, encode_events
 from harken.events.runs import TOTAL
@@ -41,9 +42,14 @@ def with_live_rest(store: Store, writer: Writer, row: SessionRow, changed: Sessi
     """A row that an import changed, with what only a live recording has above the source's tip. What the source has
     gone on without becomes an older tip, and stays one until the source holds it after all: it was late."""
     tip = store.get_commit(changed.tip)
-    kept = kept_events(store, tip)
-    live, gone_on = _keep_live_rest(store, writer, row.session, tip, kept)
     recorded = [older for older in row.older if store.get_commit(older).format == DEFAULT_FORMAT]
+    try:
+        kept = kept_events(store, tip)
+    except Evicted:
+        # What the source holds cannot be compared any more; what was recorded stays beside it.
+        tips = filter(None, (row.live, *recorded, *changed.older))
+        return msgspec.structs.replace(changed, live="", older=tuple(dict.fromkeys(tips)))
+    live, gone_on = _keep_live_rest(store, writer, row.session, tip, kept)
     left = [older for older in recorded if not _is_held(store, older, kept)]
     if gone_on and row.live:
         left.insert(0, row.live)
@@ -99,7 +105,8 @@ def _is_held(store: Store, older: str, kept: Sequence[Event]) -> bool:
     recording, start = recorded_events(store, older)
     events = list(recording)
     before = _kept_before(store, start, kept)
-    if not _said(events) <= _said(kept[before:]):
+    # Of the last request before it the recording may report once more.
+    if not _said(events) <= _said(kept[before:]) or not _requests(events) <= _requests(kept):
         return False
     return not live_rest(events, kept, before).events
 
@@ -110,9 +117,13 @@ def _said(events: Sequence[Event]) -> Counter[tuple[str, str]]:
     for event in events:
         if (key := _key(event)) is not None:
             said[key[0], "" if isinstance(event, ToolCall | ToolResult) else key[1]] += 1
-    # A request is reported several times while its answer comes in.
-    requests = [event.api_id for event in events if isinstance(event, Metric) and not (event.scope or event.of_process)]
-    return said + Counter((Metric.kind, api_id) for api_id in {*requests} - {""})
+    return said
+
+
+def _requests(events: Sequence[Event]) -> set[str]:
+    """The requests by their API ids: each is reported several times while its answer comes in."""
+    reports = (event for event in events if isinstance(event, Metric) and not (event.scope or event.of_process))
+    return {event.api_id for event in reports} - {""}
 
 
 def live_rest(recorded: Sequence[Event], kept: Sequence[Event], before: int = 0) -> LiveRest:

@@ -15,7 +15,7 @@ from harken import clock
 from harken.context import chains
 from harken.errors import HarkenError
 from harken.ids import file_around, is_safe_name
-from harken.store import SessionRow, Store
+from harken.store import SessionRow, Store, Writer
 
 from . import sources
 from .base import Environment, Runtime
@@ -72,10 +72,20 @@ class RunFiles(msgspec.Struct, frozen=True):
     def _tell(self, result: ImportResult) -> None:
         """Say what the run says of itself of an agent that was started in it, and that its own recording did not tell
         of. What the agent's commits are does not depend on it."""
-        row = self.store.find_session(result.session)
-        # What the session goes on from was no part of this run, whoever wrote to its file meanwhile.
-        if row is None or not row.parent or row.principal or not row.tip or not self._is_written(result.source):
+        if self._untold(result.session) is None or not self._is_written(result.source):
             return
+        with self.store.write() as writer:
+            row = self._untold(result.session)  # again: a watch may have changed it meanwhile
+            if row is not None:
+                self._write_facts(writer, row)
+
+    def _untold(self, session: str) -> SessionRow | None:
+        """The row of a sub-agent of which nobody has said in what run it was; what a session goes on from was no part
+        of this one, whoever wrote to its file meanwhile."""
+        row = self.store.find_session(session)
+        return row if row is not None and row.parent and row.tip and not row.principal else None
+
+    def _write_facts(self, writer: Writer, row: SessionRow) -> None:
         facts = self.facts
         who = f"{facts.principal}/{row.agent or row.session}" if facts.principal else f"{facts.runtime}:{row.session}"
         said = {
@@ -85,10 +95,9 @@ class RunFiles(msgspec.Struct, frozen=True):
             "ticket_id": facts.ticket_id,
             "thread_id": facts.thread_id,
         }
-        with self.store.write() as writer:
-            writer.save_session(msgspec.structs.replace(row, **said), expect=row.version)
-            for commit in self.store.get_commits([step.id for step in self.store.walk(row.tip)]):
-                writer.commit(msgspec.structs.replace(commit, principal=who, machine=facts.machine))
+        writer.save_session(msgspec.structs.replace(row, **said), expect=row.version)
+        for commit in self.store.get_commits([step.id for step in self.store.walk(row.tip)]):
+            writer.commit(msgspec.structs.replace(commit, principal=who, machine=facts.machine))
 
     def _is_written(self, source: str) -> bool:
         try:
