@@ -74,7 +74,10 @@ def test_rows_that_an_index_still_counts_are_counted(tmp_path: Path, made: list[
     assert said.endswith(" on pages that cannot be read")
 
 
-@pytest.mark.parametrize("roots", [("moves",), ("annotations", "annotations_by_commit")], ids=" ".join)
+NOTHING_COUNTS = [("moves",), ("annotations", "annotations_by_commit"), ("names", "sqlite_autoindex_names_1")]
+
+
+@pytest.mark.parametrize("roots", NOTHING_COUNTS, ids=" ".join)
 def test_of_rows_that_nothing_counts_it_is_said_that_some_are_lost(
     tmp_path: Path, made: list[Commit], roots: tuple[str, ...]
 ) -> None:

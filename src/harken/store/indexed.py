@@ -41,8 +41,11 @@ class LostRows:
                     self.lost.append(f"{table}: {len(missing)} on pages that cannot be read")
                 elif table in unreadable and not said:
                     self._some(new, table)
+            before = len(self.lost) + len(self.back)
             if not Path(f"{self._damaged}-wal").exists():  # else the last moves are in there
                 self._names(old, new, known["names"])
+            if "names" in unreadable and before == len(self.lost) + len(self.back):
+                self._some(new, "names")
             if "moves" in unreadable:
                 self._some(new, "moves")
 
