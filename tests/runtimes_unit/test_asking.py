@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from harken.runtimes.callers import Caller, find_caller
+from harken.runtimes.run import SOCKETS
 from support.rollouts import THREAD as AGENT_THREAD
 from support.sessions import rollout
 from support.stream_lines import THREAD, calls, init, item, result, says, thread, turn_completed
@@ -92,6 +95,29 @@ class TestAThreadOfCodex:
         answer = self.run(bench, AGENT_THREAD)
 
         assert said(bench.events(AGENT_THREAD)) == said(bench.events(answer))
+
+    def test_that_asks_before_the_line_of_its_call_is_printed_is_answered_with_the_call(self, bench: Bench) -> None:
+        """Codex starts the tool and prints the line side by side; other lines may come between."""
+        asked = bench.folder / "asked"
+        tool = "import socket, os, pathlib; line = socket.socket(socket.AF_UNIX)"
+        tool += f"; line.connect(os.environ['{SOCKETS[0]}'])"
+        tool += "; line.send(b'GET /current-context HTTP/1.1\\r\\n\\r\\n')"
+        tool += f"; pathlib.Path({str(asked)!r}).touch(); print(line.recv(4096).decode())"
+        call = item("command_execution", 1, state="started", command="bash -lc ask", status="in_progress")
+        steps = [
+            thread(),
+            {"start": ["env", f"CODEX_THREAD_ID={THREAD}", sys.executable, "-c", tool]},
+            {"wait": str(asked)},
+            item("agent_message", 0, text="I ask."),
+            call,
+            {"end": True},
+            turn_completed(),
+        ]
+        bench.run(steps, "codex", "--", "exec", "go")
+
+        [[_, out, _]] = bench.notes["tools"]
+        answer = json.loads(out.rpartition("\n")[0].rpartition("\n")[2])
+        assert ["go", "I ask.", "exec_command"] == said(bench.events(answer["context_id"]))
 
     def test_that_is_the_main_one_is_the_streams(self, bench: Bench) -> None:
         assert "I wait." in said(bench.events(self.run(bench, THREAD)))

@@ -5,6 +5,7 @@
     {"line": {...}}       print an object as a line          {"raw": "text"}     print text as it is
     {"lines": [how many, how long]}
     {"tool": [argv…]}     run a program, keep its output     {"stderr": "text"}  print on stderr
+    {"start": [argv…]}    begin to run a program             {"end": true}       keep its output once it is over
     {"stdin": true}       read stdin to its end, keep it     {"wait": "path"}
     {"await": "SIGTERM"}  wait for a signal, then go on      {"die": "SIGKILL"}  {"exit": status}
     {"touch": "path"}     make a file, for others to wait on; `wait` waits until others have made one
@@ -57,6 +58,11 @@ def play(steps: list[dict[str, Any]], notes: dict[str, Any]) -> int:
             case "tool":
                 done = subprocess.run(value, capture_output=True, text=True)
                 notes["tools"].append([done.returncode, done.stdout, done.stderr])
+            case "start":
+                started = subprocess.Popen(value, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            case "end":
+                out, err = started.communicate()
+                notes["tools"].append([started.returncode, out, err])
             case "stdin":
                 notes["stdin"] = sys.stdin.read()
             case "wait":

@@ -177,11 +177,17 @@ class Recorder:
                 self._trackers[agent].feed((), more=False)
         self._unsettled.clear()
 
-    def asking(self, caller: Caller) -> str | None:
-        """The agent whose tool asks; None where none is known to run one. `Conflict` where it may be several: those
-        whose calls run the caller's command, or all where no call's command is known to be the caller's."""
+    def has_call_of(self, caller: Caller) -> bool:
+        """Whether a call is known that may run the caller: its command is the caller's, or one of the two unknown."""
+        return any(
+            not caller.commands or not call.command or caller.runs(call.command) for call in self._calls.values()
+        )
+
+    def asking(self, caller: Caller) -> str:
+        """The agent whose tool asks; the main one where none is known to run one. `Conflict` where it may be several:
+        those whose calls run the caller's command, or all where no call's command is known to be the caller's."""
         pending = list(self._calls.values())
-        meant = [call for call in pending if call.command and caller.runs(call.command)]
+        meant = [call for call in pending if caller.runs(call.command)]
         if meant:
             # A command that is part of another one is not the one that asks.
             longest = max(len(call.command) for call in meant)
@@ -193,7 +199,7 @@ class Recorder:
                 f"{len(agents)} agents are running {what}, and which of them asks cannot be told",
                 hint="let each of them run a command of its own",
             )
-        return agents.pop() if agents else None
+        return agents.pop() if agents else MAIN
 
     def is_from_stream(self, session: str) -> bool:
         """Whether the agents of a session say what they do on the stream."""

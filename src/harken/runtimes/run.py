@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 LOOK = 0.5
 """Seconds after which the loop looks round even if nothing happened."""
-GRACE = 0.1
+GRACE = 0.4
 """Seconds a question may wait for the line of the call that asks it, which the runtime may not have written yet."""
 SOCKETS = ("HARKEN_CONTEXT_SOCKET", "BUREAU_AGENT_CONTEXT_SOCKET")
 
@@ -314,29 +314,29 @@ class _Run:
         caller = find_caller(process, child.pid) if child is not None and process else Caller()
         reason = "explicit" if what == "checkpoint" else "tool_call"
 
-        def answer(recorder: Recorder) -> ContextAnswer | None:
-            return self._name_commit(recorder, caller, reason)
-
-        found = self._recording.ask(answer)
-        if found is None and self._open and child is not None and child.stdout is not None:
-            # The tool that asks may be quicker than the line that says it was called.
-            with selectors.DefaultSelector() as output:
-                output.register(child.stdout, selectors.EVENT_READ)
-                if output.select(GRACE):
-                    self._drain()
-            found = self._recording.ask(answer)
-        if found is None:
-            found = self._recording.ask(lambda recorder: self._commit(recorder, reason, MAIN))
+        latest = clock.monotonic() + GRACE
+        # The tool that asks may be quicker than the line that says it was called.
+        while not self._recording.ask(lambda recorder: recorder.has_call_of(caller)) and self._waits(latest):
+            self._drain()
+        found = self._recording.ask(lambda recorder: self._name_commit(recorder, caller, reason))
         return found or ContextAnswer(context_id="", reason=self._recording.silence)
 
-    def _name_commit(self, recorder: Recorder, caller: Caller, reason: str) -> ContextAnswer | None:
-        """The commit of the agent whose tool asks; None where no agent is known to run one."""
+    def _waits(self, latest: float) -> bool:
+        """Wait until the runtime has written more; the answer is whether it has, in time."""
+        child, left = self._child, latest - clock.monotonic()
+        if left <= 0 or not self._open or child is None or child.stdout is None:
+            return False
+        with selectors.DefaultSelector() as output:
+            output.register(child.stdout, selectors.EVENT_READ)
+            return bool(output.select(left))
+
+    def _name_commit(self, recorder: Recorder, caller: Caller, reason: str) -> ContextAnswer:
+        """The commit of the agent whose tool asks; the main agent's where none is known to run one."""
         session = self._launch.asking_session(caller.environ)
         try:
             if not recorder.is_from_stream(session):
                 return ContextAnswer(context_id=self._read_session(session))
-            agent = MAIN if session else recorder.asking(caller)
-            return None if agent is None else self._commit(recorder, reason, agent)
+            return self._commit(recorder, reason, MAIN if session else recorder.asking(caller))
         except HarkenError as problem:
             return ContextAnswer(context_id="", reason=str(problem))
 

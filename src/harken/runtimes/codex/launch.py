@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 
 from harken.errors import BadRequest
+from harken.events import ToolCall
 from harken.runtimes.arguments import OptionTable, option_names, take_apart
 from harken.runtimes.base import Launcher, LineOwner, Plan, ShownLine, StreamReader, Template
+from harken.runtimes.display import parse
 
 _OPTIONS = OptionTable(
     one=option_names(
@@ -106,6 +108,11 @@ def _full_prompt(prompt: str, piped: str) -> str:
     return f"{prompt}\n\n<stdin>\n{piped.removesuffix(chr(10))}\n</stdin>"
 
 
+def _command(call: ToolCall) -> str:
+    command = parse(call.input).get("cmd") if call.name == "exec_command" else ""
+    return command if isinstance(command, str) else ""
+
+
 LAUNCH = Launcher(
     program="codex",
     plan=_plan,
@@ -114,6 +121,7 @@ LAUNCH = Launcher(
     shown=_shown,
     template=_template,
     full_prompt=_full_prompt,
+    command=_command,
     asking_session=lambda environ: environ.get("CODEX_THREAD_ID", ""),
     session_files=_session_files,
 )
