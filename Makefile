@@ -7,7 +7,7 @@ JOBS ?= 2
 FLOOR := 90
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check test-faults test-runtimes bench docs format clean
+.PHONY: help setup run test explore check test-faults test-runtimes bench docs format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,6 +26,9 @@ CORE = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info 
 
 test: $(STAMP) ## The whole fast suite, and its coverage
 	COVERAGE_CORE=$(CORE) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report= --cov-fail-under=$(FLOOR)
+
+explore: $(STAMP) ## The fast suite with new random examples, in search of what the usual ones do not find
+	HARKEN_EXPLORE=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 check: $(STAMP) ## Format, lint, strict types, documents in step with the code, short ways through it
 	$(BIN)/ruff format --check .

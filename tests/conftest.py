@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
+
+from hypothesis import settings
 
 from support.checkout import pytest_sessionfinish, pytest_sessionstart
 
 __all__ = ["pytest_sessionfinish", "pytest_sessionstart"]
+
+# The same examples on every machine: whether a change is taken must not depend on luck. `make explore` draws new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("new", print_blob=True)
+settings.load_profile("new" if os.environ.get("HARKEN_EXPLORE") else "same")
 
 # A job in the background of a shell has SIGINT ignored, and so would every program that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from harken import formats, runtimes
 from harken.context import get_session, materialize
 from harken.context.walk import added, joined, places
-from harken.events import Event, ToolCall
+from harken.events import Event, Prompt, Response, ToolCall
 from harken.events.cbor import decode_events, encode_events
 from harken.events.records import by_record
 from harken.events.tally import Tally
@@ -267,8 +267,8 @@ class RuntimeContract:
     ) -> None:
         """The conversation is the same, but for what the list of losses names."""
         for _ in self._writer():
-            if not events:
-                return
+            if not any(isinstance(event, Prompt | Response) and event.content.strip() for event in events):
+                return  # nobody said anything, and that is refused
             home, store = tmp_path_factory.mktemp("home"), MemoryStore()
             commit = Repo(store).checkpoint(encode_events(events), format="events-v1")
 
