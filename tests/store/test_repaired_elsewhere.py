@@ -14,7 +14,7 @@ import pytest
 import harken
 from harken import Prompt
 from harken.api.feed import ChangesRequest, changes
-from harken.errors import NotFound
+from harken.errors import Conflict, NotFound
 from harken.store import Draft, Store, open_store
 
 REPAIR = "import sys, harken; repo = harken.open(sys.argv[1]); repo.fsck(repair=True); repo.close()"
@@ -115,3 +115,16 @@ def test_numbers_of_repeated_text_do_not_outlive_a_repair(path: Path) -> None:
 
         with contextlib.closing(open_store(path)) as fresh:
             assert "only here" == fresh.get_commit(made).session_id
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_nothing_is_written_to_a_file_that_is_no_longer_the_store(path: Path, gone: bool) -> None:
+    """A repair of a file that SQLite refuses puts another one in its place: a commit in the old one was acknowledged,
+    and went with it."""
+    with harken.open(path) as repo:
+        repo.checkpoint([Prompt(content="before")], session_id="s9")
+        repo.backup(path.with_name("copy.db"))
+        path.unlink() if gone else path.with_name("copy.db").replace(path)
+
+        with pytest.raises(Conflict, match="no longer the file"):
+            repo.checkpoint([Prompt(content="after")], session_id="s9")

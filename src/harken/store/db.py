@@ -20,7 +20,7 @@ from harken.errors import BadRequest, Closed, Conflict, Corrupt, HarkenError, Lo
 from . import sql
 from .connections import POOLED, PooledConnection
 from .explaining import ERRORS, explain, is_busy, is_no_text, lenient
-from .opening import FairLock, FairTurns, Steps, delist, enlist, upgrade
+from .opening import FairLock, FairTurns, Steps, delist, enlist, identity, upgrade
 from .waiting import patiently
 
 T = TypeVar("T")
@@ -53,8 +53,7 @@ def all_checked(table: str, rows: Sequence[Row], *, beside: int = 0) -> list[Row
     return [checked(table, (*row[:last], row[last])) for row in rows]  # which of them is it?
 
 
-_CONNECTIONS = 16  # that one store has at most; who finds none free waits
-_IDLE = 4  # connections that stay open while nobody uses them
+_CONNECTIONS, _IDLE = 16, 4  # that a store has at most (who finds none free waits), and that stay open while unused
 
 
 class _Held(threading.local):
@@ -238,8 +237,7 @@ class Database:
 
     def run(self, answer: Callable[[PooledConnection], T]) -> T:
         """What is answered with a connection: the one this thread holds, or one of the pool."""
-        held = self.local.connection
-        connection = held if held is not None and not self.forked else self.acquire()
+        connection, held = self.acquire(), self.local.connection
         try:
             try:
                 return answer(connection)
@@ -304,6 +302,8 @@ class Database:
         try:
             self.lock.acquire()
             try:
+                if identity(Path(self.path)) != self._file:
+                    raise Conflict(f"{self.path} is no longer the file that was opened", hint="open it again")
                 self._hold("BEGIN IMMEDIATE")
             except BaseException:
                 self.lock.release()

@@ -123,12 +123,12 @@ def enlist(path: Path, user: forking.UserOfSqlite, *, make: bool, newest: int) -
                 "this process was forked off while another thread used a store, and SQLite could hang in it",
                 hint="start it with `spawn`, or fork while nobody uses a store",
             )
-        if _identity(path) in forking.INHERITED:
+        if identity(path) in forking.INHERITED:
             raise BadRequest(
                 f"{path} was open in the process that this one was forked from",
                 hint="start the child with `spawn`, or open the store only after the fork",
             )
-        if not forking.IN_USE[_identity(path)]:
+        if not forking.IN_USE[identity(path)]:
             _refuse_strangers(path, newest)
             if os.path.exists(f"{path}-wal"):  # noqa: PTH110 - each opening comes here
                 from .wal import refuse_damage  # few ever need it
@@ -136,18 +136,18 @@ def enlist(path: Path, user: forking.UserOfSqlite, *, make: bool, newest: int) -
                 refuse_damage(path)
             if make:
                 _make_private(path)
-        found = _identity(path)
+        found = identity(path)
         forking.IN_USE[found] += 1
         forking.USERS.add(user)
         return found
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def identity(path: Path) -> tuple[int, int]:
+    """The device and inode of a file; zeros where there is none."""
     try:
-        found = path.stat()
+        return (found := path.stat()).st_dev, found.st_ino
     except FileNotFoundError:
         return 0, 0
-    return found.st_dev, found.st_ino
 
 
 def _refuse_strangers(path: Path, newest: int) -> None:
