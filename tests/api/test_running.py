@@ -80,6 +80,7 @@ class TestRun:
             (RunRequest(runtime="claude-code", ref="nowhere", **where), NotFound),
             (RunRequest(runtime="claude-code", template="none", **where), NotFound),
             (RunRequest(runtime="claude-code", frequency="often", words=("-p", "x"), **where), BadRequest),
+            (RunRequest(runtime="claude-code", ticket_id="\udcff", words=("-p", "x"), **where), BadRequest),
             (RunRequest(runtime="claude-code", words=("-p", "x"), cwd=".", environ={"PATH": "/none"}), NotFound),
         ):
             with pytest.raises(error) as problem:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from harken import clock as clocks
-from harken import runtimes
+from harken import ids, runtimes
+from harken.errors import BadRequest
 from harken.runtimes import Environment, user_home
 from harken.runtimes.live import RunFacts
 from harken.runtimes.run import Ended, RunOutput, RunPlan, run
@@ -52,6 +53,9 @@ def run_runtime(
 ) -> Ended:
     """Run a runtime to its end; what it knew on the way is in the store."""
     runtime = runtimes.get(start.runtime)
+    for name in ("principal", "ticket_id", "thread_id"):
+        if not ids.is_text(str(settings.get(name, ""))):
+            raise BadRequest(f"the {name.removesuffix('_id')} of a run is no text", hint="write it as UTF-8")
     sockets, templates = settings.get("socket_folder"), settings.get("template_folder")
     template = settings.get("template", "")
     plan = RunPlan(
