@@ -32,6 +32,9 @@ from support.stream_lines import SESSION, THREAD, answers, calls, init, item, re
 
 from .conftest import Bench
 
+# Each of them waits for a store that is locked, which takes seconds.
+LOCKED = pytest.mark.faults
+
 LIVE = f"live/{SESSION}"
 FIRST = ["Say hello", "Let me look.", "Bash", "fine", "Hello."]
 ASK = {"tool": ["harken", "current-context"]}
@@ -102,6 +105,7 @@ def store(bench: Bench) -> Path:
     return bench.store
 
 
+@LOCKED
 @pytest.mark.usefixtures("store")
 class TestAStoreThatIsLockedForTheWholeRun:
     def test_holds_up_nothing(self, bench: Bench) -> None:
@@ -458,6 +462,7 @@ class TestASpool:
         assert ["Say hello", "Let me look.", "Bash"] == said(bench.events(LIVE, store="copy.db"))
 
 
+@LOCKED
 @pytest.mark.usefixtures("store")
 class TestARunBehindASpool:
     """A run of a session whose earlier run lies in a spool is stored behind it, however the store comes free."""
@@ -501,6 +506,7 @@ class TestARunBehindASpool:
         assert [first, second] == spools(bench), "the later one is not stored before the earlier one"
 
 
+@LOCKED
 @pytest.mark.usefixtures("store")
 class TestASpoolThatCannotBeStored:
     """The session of one run cannot be read: that holds up this session alone, until it is mended."""
