@@ -4,6 +4,7 @@ The packages, in the order data meets them. A package may import those after its
 (`errors`, `ids`, `clock`, `files`), which belongs to everybody:
 
     events                                                         what happened, as frozen values
+    secrets                                                        what looks like a key: rules, spans, masked text
     formats    <- events                                           one file per format: bytes to events and back
     log        <- events formats                                   the session log, appended and never edited
     agents     <- events log                                       the native runtime: agents, tools, hooks, models
