@@ -16,6 +16,9 @@ settings.register_profile("same", derandomize=True)
 settings.register_profile("new", print_blob=True)
 settings.load_profile("new" if os.environ.get("HARKEN_EXPLORE") else "same")
 
+# Whoever runs the tests may have a configuration of their own.
+os.environ["XDG_CONFIG_HOME"] = os.devnull
+
 # A job in the background of a shell has SIGINT ignored, and so would every program that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

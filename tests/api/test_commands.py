@@ -14,7 +14,11 @@ from support.commands import LEAVES
 
 FOLDER = Path(harken.cli.__file__).parent
 
-NO_OPERATION = {"completion": "prints a script for the shell, about the commands themselves"}
+NO_OPERATION = {
+    "completion": "prints a script for the shell, about the commands themselves",
+    "config path": "only the command line reads the configuration",
+    "config show": "only the command line reads the configuration",
+}
 """Commands without an operation, and why."""
 NO_COMMAND = {
     "changes": "programs follow the store; a person has nothing to do with its numbers",

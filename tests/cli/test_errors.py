@@ -46,9 +46,11 @@ def test_an_error_is_one_json_object_under_json(
     assert error["message"].splitlines()[0] in plain.err
 
 
-WITHOUT_STORE = {"completion", "current-context", "doctor", "chat", "run", "import", "watch", "checkpoint"}
+STORELESS = {"completion", "config path", "config show", "current-context", "doctor"}
+"""Commands that open no store, or tell of one that is none."""
+WITHOUT_STORE = {*STORELESS, "chat", "run", "import", "watch", "checkpoint"}
 """Commands that need no store, or make one."""
-WITHOUT_JSON = {"completion", "chat", "run"}
+WITHOUT_JSON = {"completion", "config path", "chat", "run"}
 """What they print is for a person or a shell; `--json` is a word that they refuse."""
 
 
@@ -88,15 +90,13 @@ class TestEveryCommand:
 
     @pytest.mark.parametrize("words", sorted(WITHOUT_JSON))
     def test_that_prints_no_json(self, run: Run, words: str) -> None:
-        failed(run(words, *needed(LEAVES[words]), "--json"), 2, "bad_request")
+        failed(run(*words.split(), *needed(LEAVES[words]), "--json"), 2, "bad_request")
 
     @pytest.mark.parametrize("words", sorted(LEAVES.keys() - WITHOUT_STORE))
     def test_without_a_store(self, run: Run, words: str, where: Path) -> None:
         failed(run(*words.split(), *needed(LEAVES[words]), "--json"), 3, "not_found")
 
-    @pytest.mark.parametrize(
-        "words", sorted(LEAVES.keys() - {"completion", "current-context", "doctor", *WITHOUT_JSON})
-    )
+    @pytest.mark.parametrize("words", sorted(LEAVES.keys() - STORELESS - WITHOUT_JSON))
     def test_with_a_store_that_is_none(self, run: Run, words: str, where: Path) -> None:
         where.parent.mkdir(parents=True, mode=0o700)
         where.write_bytes(b"this is no database, and never was one" * 100)

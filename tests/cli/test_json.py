@@ -60,7 +60,10 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("view_interventions", ["view", "interventions", "cafe.jsonl"]),
 ]
 """The operation, and the words that print its answers."""
-ELSEWHERE = {"watch": "never ends by itself; it prints what `import` prints"}
+ELSEWHERE = {
+    "config show": "is the command line's own (test_config.py)",
+    "watch": "never ends by itself; it prints what `import` prints",
+}
 
 
 def name_of(value: object) -> str:

@@ -306,6 +306,8 @@ class RuntimesRequest(ApiRequest, frozen=True, kw_only=True):
     """Those that can do this: `import`, `resume` or `run`; empty for all."""
     broken: bool = False
     """The plug-ins that cannot be used, in place of those that can."""
+    home: str = ""
+    """A folder to be the runtime's own; `environment` of the answer leads it there."""
 
 
 class RuntimeAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -321,16 +323,21 @@ class RuntimeAnswer(ApiAnswer, frozen=True, kw_only=True):
     """What can be done with it: `import`, `resume`, `run`."""
     problem: str
     """Why it cannot be used, where a plug-in has failed; empty otherwise."""
+    environment: dict[str, str]
+    """What has to be set so that its own folder is `home`; empty where none was given, or where nothing leads there."""
 
 
 def runtimes(repo: None, request: RuntimesRequest) -> Iterator[RuntimeAnswer]:
     """The runtimes whose sessions Harken knows. Needs no store: `repo` is None."""
     if request.broken:
         for failed in registry.problems():
-            yield RuntimeAnswer(name=failed.name, label="", format="", can=[], problem=str(failed))
+            yield RuntimeAnswer(name=failed.name, label="", format="", can=[], problem=str(failed), environment={})
         return
     for name in [request.name] if request.name else registry.names():
         found = registry.get(name)
         if request.can in ("", *found.can):
             can = sorted(found.can)
-            yield RuntimeAnswer(name=name, label=found.label, format=found.format, can=can, problem="")
+            leads = dict(found.environment(Path(request.home))) if request.home else {}
+            yield RuntimeAnswer(
+                name=name, label=found.label, format=found.format, can=can, problem="", environment=leads
+            )

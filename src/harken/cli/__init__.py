@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "checkpoint": ("checkpoint", "Make a commit from a file or from stdin"),
     "compact": ("compact", "Fold a chain into a summary, and keep what it hides"),
     "completion": ("completion", "Print the completion script for a shell"),
+    "config": ("config", "Show the configuration, and who says what"),
     "current-context": ("current_context", "Print the commit that the running agent stands on"),
     "diff": ("diff", "Say what one context knows that another does not"),
     "doctor": ("doctor", "Check the installation and the store, and say what is wrong"),
@@ -115,17 +116,15 @@ def _keep_examples(command: click.Command) -> None:
     "location",
     envvar="HARKEN_STORE",
     metavar="PATH",
-    help="The store to use (default: under the user's data folder; or set HARKEN_STORE)",
+    help="The store to use (default: HARKEN_STORE, the configuration's, or one in the user's data folder)",
 )
-@click.pass_context
-def harken(ctx: click.Context, location: str | None) -> None:
+def harken(location: str | None) -> None:
     """Keep what agents did, what each of them heard and what each of them knew
 
     Data is printed on stdout, remarks on stderr; `--json` prints one object per line (docs/API.md lists the keys), and
     an error as {"error": {"code", "message", "hint"}} on stderr. Exit codes: 0 ok, 1 failure, 2 usage, 3 not found,
     4 conflict, 5 bad record under --strict, 9 corrupt.
     """
-    ctx.obj = location
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -97,7 +97,9 @@ def chat_command(
 
 def _store(ctx: click.Context, start: str | None) -> Repo | None:
     """The store, where one is named; what a session starts from has to be in one."""
-    location = ctx.find_root().obj
+    from .config import store_of
+
+    location = store_of(ctx)
     if not location and start is None:
         return None
     import harken

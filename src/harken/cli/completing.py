@@ -36,8 +36,9 @@ def _completing(offer: Callable[[Repo, str], Iterable[CompletionItem]]) -> Compl
 def _store(ctx: click.Context) -> Iterator[Repo]:
     import harken
 
-    # The group's function has not run: what it would have kept is among its parameters.
-    with harken.open(ctx.find_root().params.get("location"), create=False) as repo:
+    from .config import store_of
+
+    with harken.open(store_of(ctx), create=False) as repo:
         yield repo
 
 

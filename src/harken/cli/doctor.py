@@ -20,8 +20,10 @@ def doctor_command(ctx: click.Context, as_json: bool) -> int:
     """
     from harken.api.upkeep import DoctorRequest, doctor
 
+    from .config import store_of
+
     failed = False
-    for found in doctor(None, DoctorRequest(location=ctx.find_root().obj)):
+    for found in doctor(None, DoctorRequest(location=store_of(ctx))):
         failed = failed or found.status == "failure"
         if as_json:
             ui.json_line(found)

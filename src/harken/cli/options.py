@@ -120,10 +120,12 @@ def _open_unless_file(ctx: click.Context) -> Repo:
 
 
 def _open(ctx: click.Context, *, create: bool) -> Repo:
-    """The store that `--store`, HARKEN_STORE or the default names."""
+    """The store that `--store`, HARKEN_STORE, the configuration or the default names."""
     import harken
 
-    if (location := ctx.find_root().obj) == "":
+    from .config import store_of
+
+    if (location := store_of(ctx)) == "":
         raise click.BadParameter("'' names no file", ctx.find_root(), param_hint="'--store'")
     return harken.open(location, create=create, damaged=not create)
 
@@ -174,13 +176,15 @@ def _open_beside_files(ctx: click.Context) -> Repo:
     import harken
     from harken.errors import NotFound
 
+    from .config import store_of
+
     try:
         return _open_to_look(ctx)
     except NotFound as problem:
         words = [word for value in ctx.params.values() for word in (value if isinstance(value, tuple) else (value,))]
         if any(isinstance(word, str) and is_there(word) for word in words):
             return harken.open("memory:")
-        if ctx.find_root().obj is None:  # nobody spoke of a store; it may well be a file that is missing
+        if store_of(ctx) is None:  # nobody spoke of a store; it may well be a file that is missing
             hint = "a SESSION is a file, or a session in the store; `harken import` makes one"
             raise NotFound(f"no such file, and {problem}", hint=hint) from problem
         raise

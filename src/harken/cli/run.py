@@ -108,7 +108,9 @@ def run_command(
 
 def _environment() -> dict[str, str]:
     """What the runtime is started with: a `harken` that its agent calls finds the store that this run writes to."""
-    location = click.get_current_context().find_root().obj
+    from .config import store_of
+
+    location = store_of(click.get_current_context())
     if not location:
         return environment()
     return environment() | {"HARKEN_STORE": location if "://" in location else str(Path(location).absolute())}

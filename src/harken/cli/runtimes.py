@@ -66,7 +66,10 @@ def working_folder() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The environment, with a home folder in it even where only the user's account has one."""
+    """The environment, with a home folder in it even where only the user's account has one, and with the runtimes'
+    folders that the configuration names."""
+    from .config import homes
+
     known = dict(os.environ)
     if not known.get("HOME"):
         from harken.errors import NotFound
@@ -74,4 +77,4 @@ def environment() -> dict[str, str]:
 
         with suppress(NotFound):  # a store and files that are named need none
             known["HOME"] = str(home_folder())
-    return known
+    return known | homes(known)

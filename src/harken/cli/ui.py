@@ -69,6 +69,11 @@ def json_line(value: Any) -> None:
     sys.stdout.write(_json(value) + "\n")
 
 
+def json_text(value: Any) -> str:
+    """A value as JSON, to stand in a line."""
+    return _json(value)
+
+
 def _json(value: Any) -> str:
     try:
         data = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
