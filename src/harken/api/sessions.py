@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harken import clock, ids
+from harken.context import project_of
 from harken.errors import BadRequest, PartlyCorrupt
 from harken.repo import Repo
 from harken.store import SessionRow
@@ -60,6 +61,8 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The full name of the commit it goes on from."""
     source: str | None
     """The file it was read from."""
+    project: str | None
+    """The folder that was worked in, as its first record says that names one."""
     older: list[str]
     """The short names of its older tips, `SESSION~1` first."""
     template: str | None
@@ -122,6 +125,7 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
             continues=(resumed[row.session].session or None) if row.session in resumed else None,
             continues_at=resumed[row.session].commit if row.session in resumed else None,
             source=row.source or None,
+            project=project_of(row) or None,
             older=[shorts[tip] for tip in row.older if tip in shorts],
             template=row.template or None,
             principal=row.principal or None,

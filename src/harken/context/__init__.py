@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harken.formats.base import Counts, count
 
+from .chains import project_of
 from .checkpoint import checkpoint, get_artifact, instant
 from .compaction import compact, snapshot
 from .describe import Shown, show
@@ -53,6 +54,7 @@ __all__ = [
     "lineage",
     "maker_name",
     "materialize",
+    "project_of",
     "session_bytes",
     "session_events",
     "session_records",

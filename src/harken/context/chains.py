@@ -197,6 +197,8 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     title: str = ""
     named: bool = False
     """Whether somebody chose the title."""
+    project: str = ""
+    """The folder that was worked in, as the first record says that names one."""
     messages: int = 0
     """Of its own agent: those of agents inside it are counted in their own rows."""
     records: int = 0
@@ -234,6 +236,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             scan=facts.state.decode(),
             title=facts.title,
             named=facts.named,
+            project=facts.project,
             messages=facts.messages - facts.inside,
             records=facts.records,
             opaque=facts.opaque,
@@ -262,14 +265,15 @@ Sources = dict[str, SourceMemory]
 
 
 class SourceStamp(msgspec.Struct, frozen=True, array_like=True):
-    """What has to be known of a source that has not changed: its stamp, when it was read, and by what others are found
-    that copy it, or that it copies."""
+    """What has to be known of a source that has not changed: its stamp, when it was read, by what others are found
+    that copy it, or that it copies, and what a list of sessions says of it."""
 
     stamp: FileStamp
     read_at: int
     first: str = ""
     copies: str = ""
     session: str = ""
+    project: str = ""
 
 
 class StampsLine(msgspec.Struct, frozen=True):
@@ -301,7 +305,9 @@ def readable_sessions(place: ListsSessions, prefix: str = "") -> list[SessionRow
 def remember(sources: Sources) -> bytes:
     """The memory as a session's row holds it: a line of JSON with the stamps, and behind it the rest, compressed where
     it is long. An import with nothing to do reads the line alone."""
-    known = {path: SourceStamp(k.stamp, k.read_at, k.first, k.copies, k.session) for path, k in sources.items()}
+    known = {
+        path: SourceStamp(k.stamp, k.read_at, k.first, k.copies, k.session, k.project) for path, k in sources.items()
+    }
     rest = _encode(sources)
     return _encode(StampsLine(VERSION, known)) + b"\n" + (rest if len(rest) < LONG else compress(rest))
 
@@ -331,6 +337,14 @@ def recall_stamps(row: SessionRow) -> dict[str, SourceStamp]:
         return known.sources if known.version == VERSION else {}
     except (msgspec.MsgspecError, ValueError):
         return {}  # no import left it, or one of another version: reading the source again makes a new one
+
+
+def project_of(row: SessionRow) -> str:
+    """The folder that a session worked in: that of its present source, else of the first by its path that names one.
+    Empty where no record does, or where an earlier Harken read them, until `import --verify` looks again."""
+    known = recall_stamps(row)
+    ranked = sorted(known, key=lambda path: (path != row.source, path))
+    return next((known[path].project for path in ranked if known[path].project), "")
 
 
 def recall(row: SessionRow | None) -> Sources:

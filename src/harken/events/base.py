@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
@@ -177,6 +177,12 @@ def named(text: str) -> str:
     """An id as a name; empty where it was no text, since all such ids look alike once they are `clean`."""
     text = clean(text)
     return "" if "\N{REPLACEMENT CHARACTER}" in text else text
+
+
+def folder(record: Mapping[str, Any], key: str = "cwd") -> str:
+    """The folder that a record says was worked in; empty where it names none."""
+    named = record.get(key)
+    return clean(named) if isinstance(named, str) else ""
 
 
 def excerpt(text: str, limit: int = 100) -> str:

@@ -39,6 +39,8 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     named: bool = False
     """Whether somebody chose the title, as far as the format tells."""
+    project: str = ""
+    """The folder that was worked in, as the first record says that names one."""
     records: int = 0
     opaque: int = 0
     """Records nobody could read."""

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from harken.events import Event, Output, Prompt, Response, ToolCall, ToolResult
-from harken.events.base import clean, named
+from harken.events.base import clean, folder, named
 from harken.events.tally import Tally
 from harken.formats import Delta
 from harken.formats.facts import FileFacts, Scan
@@ -49,6 +49,8 @@ class DocumentParts(msgspec.Struct, frozen=True, kw_only=True):
     tail: bytes
     """What stands around the closed messages, so that the format's `join` can put the document together again."""
     session: str = ""
+    project: str = ""
+    """The folder that was worked in, where the document names one."""
     damage: str = ""
     """Why its messages cannot be found, where they cannot; all of it then counts as one record that cannot be read."""
 
@@ -59,7 +61,7 @@ def document_scan(runtime: str, read: ReadRecord, take_apart: Callable[[bytes], 
 
     def scan(data: bytes, state: bytes) -> FileFacts:
         parts = take_apart(data)
-        now = SessionCounts(session=named(parts.session))
+        now = SessionCounts(session=named(parts.session), project=clean(parts.project))
         deltas: list[Delta] = []
         for message in parts.closed:
             deltas.append(_document_delta(now, deltas, [list(read(message))], message))
@@ -101,6 +103,7 @@ class SessionCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
     offset: int = 0
     session: str = ""
     title: str = ""
+    project: str = ""
     records: int = 0
     opaque: int = 0
     tally: Tally = msgspec.field(default_factory=Tally)
@@ -141,6 +144,7 @@ class SessionCounts(msgspec.Struct, kw_only=True, omit_defaults=True):
             runtime=runtime,
             session=self.session,
             title=self.title,
+            project=self.project,
             records=self.records,
             opaque=self.opaque,
             messages=self.messages,
@@ -186,6 +190,8 @@ class _LineScan:
             self._closed = self._before
         if line.strip():
             self._now.session = self._now.session or named(self._session_of(parse(line)))
+            if not self._now.project and b'"cwd"' in line:
+                self._now.project = folder(parse(line))
             self._time = self._now.add(events) or self._time
 
     def _begins_turn(self, events: Sequence[Event], offset: int) -> bool:

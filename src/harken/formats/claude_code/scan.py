@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from harken.clock import parse_instant
-from harken.events.base import clean, named
+from harken.events.base import clean, folder, named
 from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts, prompt_name
@@ -75,6 +75,7 @@ class ClaudeCounts(msgspec.Struct):
     agents: list[str] = []
     told: str = ""
     """The name of the first prompt on a side chain."""
+    project: str = ""
 
 
 class ClaudeScanState(msgspec.Struct):
@@ -137,6 +138,7 @@ class _ClaudeScanner:
             session=total.session_id,
             agents=tuple(total.agents),
             title=total.title,
+            project=total.project,
             records=total.records,
             opaque=total.opaque,
             messages=self.tally.messages,
@@ -173,14 +175,12 @@ class _ClaudeScanner:
         before = tally.messages
         for line, _, text in self.waiting:
             counts.records += 1
-            if line is None or not is_known(line):
-                counts.opaque += 1
+            counts.opaque += line is None or not is_known(line)
             if line is not None:
                 self._note(line, text)
         instants = [instant for _, instant, _ in self.waiting if instant is not None]
-        if instants:
-            tally.at(min(instants))
-            tally.at(max(instants))
+        for instant in (min(instants), max(instants)) if instants else ():
+            tally.at(instant)
         self.waiting.clear()
         # Of what closed together, the first is what was said, and a compaction repeats the summary.
         said = tally.messages - before
@@ -192,6 +192,8 @@ class _ClaudeScanner:
             now.uuids.append(line.uuid)
         if not now.session_id and line.sessionId:
             now.session_id = named(line.sessionId)
+        if not now.project and b'"cwd"' in text:
+            now.project = folder(_load(text))
         if line.agentId is not None and line.agentId and line.agentId not in now.agents:
             now.agents.append(line.agentId)
         kind, boundary, now.boundary, before = line.type, now.boundary, "", self.tally.messages
@@ -359,8 +361,7 @@ CLAIMED_BY = ("parentUuid", "uuid", "sessionId", "leafUuid", "messageId")
 
 def claim(head: bytes, path: str = "") -> Claim:
     """How sure it is, and by which record."""
-    home = _HOME in path.replace("\\", "/")
-    found = NO_CLAIM
+    home, found = _HOME in path.replace("\\", "/"), NO_CLAIM
     for number, record in enumerate(read_head(head), 1):
         if _is_others(record):
             return NO_CLAIM

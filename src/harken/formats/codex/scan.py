@@ -10,7 +10,7 @@ from harken import ids
 from harken.clock import parse_instant
 from harken.errors import BadRequest
 from harken.events import Tokens
-from harken.events.base import named
+from harken.events.base import folder, named
 from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
 from harken.formats.facts import FileFacts
@@ -48,6 +48,8 @@ class RolloutCounts(msgspec.Struct):
     title: str = ""
     named: bool = False
     """Whether somebody chose the title."""
+    project: str = ""
+    """The folder that was worked in, as the first record says that names one."""
     model: str = ""
     records: int = 0
     opaque: int = 0
@@ -170,6 +172,7 @@ class _RolloutScanner:
             self._note_meta(payload)
         elif kind == TURN_CONTEXT:
             now.model = text_of(payload.get("model")) or now.model
+            now.project = now.project or folder(payload)
         elif kind == USAGE:
             self._note_tokens(self.meter.record(payload))
         elif act == HEARD:
@@ -296,6 +299,7 @@ class _RolloutScanner:
     def _note_meta(self, meta: Record) -> None:
         self.meter.meet(meta)
         now = self.now
+        now.project = now.project or folder(meta)
         if now.session:
             return
         now.session = named(text_of(meta.get("id")))
@@ -334,6 +338,7 @@ class _RolloutScanner:
             fork_base=now.fork_base,
             title=now.title,
             named=now.named,
+            project=now.project,
             records=now.records,
             opaque=now.opaque,
             messages=now.messages,
