@@ -164,6 +164,11 @@ def row_sum(table: str, row: Iterable[str | bytes | int | None]) -> bytes:
     return blake3(_pack((table, *row)), key=_ROW).digest(8)
 
 
+def short_key(text: str) -> int:
+    """64 bits of a name, as a signed number: enough to tell the messages of a store apart, and small in a table."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
+
+
 def row_sums(table: str, rows: Iterable[tuple[Any, ...]]) -> list[bytes]:
     """`row_sum` of many rows of a table."""
     hasher = blake3(key=_ROW)

@@ -30,6 +30,7 @@ from harken.store.arguments import checks_arguments
 from .agents import SessionAgent, agents_of
 from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, ImportOptions, SessionOrFile
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
+from .finding import Finding
 from .location import default_location
 from .looking import events_of, view_of
 from .naming import Naming
@@ -55,7 +56,7 @@ def _check_limit(limit: int | None) -> None:
 
 
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
-class Repo(Naming, Upkeep):
+class Repo(Naming, Upkeep, Finding):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:
@@ -333,6 +334,8 @@ class Repo(Naming, Upkeep):
     def close(self) -> None:
         """Close the store: from then on every call is `Closed`. One that was not closed is still whole, and lets go of
         its file when nobody holds it any more."""
+        if "index" in self.__dict__:
+            self.index.close()
         self.store.close()
 
     def __enter__(self) -> Self:

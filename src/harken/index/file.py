@@ -1,0 +1,376 @@
+"""The index file: opened, checked, built again where it is not what it should be; written by one, read by many.
+
+Everything in it can be made again, so whatever is wrong with it (damage, another version, another epoch of the store)
+is no error: the file is removed and built anew, and that is said. A store that lies in no file, or where nothing can
+be written, has its index in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from harken import clock
+from harken.errors import Closed, HarkenError, Locked
+from harken.formats.base import revision
+from harken.store import forking
+from harken.store.base import Store
+from harken.store.explaining import explain, is_no_text
+from harken.store.opening import is_writable
+
+from . import figures, schema, words
+from .follow import Batch
+
+SUFFIX = "-index"
+PARTS = ("", "-wal", "-shm")
+OWN = "claude-code-v1"
+"""Any of our own formats: they change together."""
+STALE = 50
+"""Sessions whose numbers are made in one transaction."""
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+Moved = Callable[[int, int], None]
+"""Is told how far it is: the number that was reached, and the last one there is."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the index has come."""
+
+    at: int
+    """The number of the last change that was taken in."""
+    last: int
+    """The number of the store's last change."""
+    taken: int = 0
+    """How many changes were taken in this time."""
+    rebuilt: str = ""
+    """Why it was built anew, where it was."""
+    stale: int = 0
+    """Sessions whose numbers are not up to date."""
+
+    @property
+    def behind(self) -> int:
+        """How many changes are missing."""
+        return max(0, self.last - self.at)
+
+
+class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What the index holds."""
+
+    path: str
+    """Its file; empty where it is held in memory."""
+    at: int
+    """The number of the last change that was taken in."""
+    last: int
+    """The number of the store's last change."""
+    sessions: int
+    messages: int
+    bytes: int
+    """The size of its files."""
+    stale: int
+    """Sessions whose numbers are not up to date."""
+    problems: tuple[tuple[str, str, str], ...]
+    """What could not be read: commit, session and why."""
+
+
+class _Outdated(Exception):
+    """The file is none that can be gone on with."""
+
+
+def _ignore(_at: int, _last: int) -> None:
+    """Nobody is told."""
+
+
+class Index:
+    """Words, rows and numbers of a store."""
+
+    def __init__(self, store: Store, path: Path | None) -> None:
+        self._store = store
+        self.path = path
+        """Its file; None where it is held in memory."""
+        self._lock = threading.RLock()
+        self._writing: sqlite3.Connection | None = None
+        self._reading: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._rebuilt = ""
+        self._closed = False
+        self.forked = False
+        with forking.OPENING:
+            forking.USERS.add(self)
+
+    @classmethod
+    def open(cls, store: Store) -> Index:
+        """The index of a store; it is made, or made anew, when it is first used."""
+        path = Path(store.location)
+        if not path.is_file() or not is_writable(path):
+            return cls(store, None)
+        return cls(store, path.with_name(path.name + SUFFIX))
+
+    @property
+    def used_by_others(self) -> bool:
+        """Whether a thread is inside SQLite."""
+        if not self._lock.acquire(blocking=False):
+            return True
+        self._lock.release()
+        return False
+
+    # -- asking ------------------------------------------------------------------------------------------------
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """The rows that a statement gives; nothing can be written with it."""
+        with self._lock:
+            try:
+                return self._reader().execute(sql, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._begin_anew(f"it was damaged: {error}")
+                self.catch_up(seconds=2.0)
+                return self._reader().execute(sql, values).fetchall()
+
+    def status(self) -> IndexStatus:
+        """How far it has come and what it holds."""
+        counts = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM messages), (SELECT count(*) FROM stale)"
+        with self._lock:
+            sessions, messages, stale = self.query(counts)[0]
+            problems = self.query('SELECT "commit", session, why FROM problems ORDER BY session, "commit"')
+            return IndexStatus(
+                path=str(self.path or ""),
+                at=self._at(self._reader()),
+                last=self._store.last_change(),
+                sessions=sessions,
+                messages=messages,
+                bytes=self._size(),
+                stale=stale,
+                problems=tuple(problems),
+            )
+
+    def _size(self) -> int:
+        if self.path is None:
+            ((pages,),), ((size,),) = self.query("PRAGMA page_count"), self.query("PRAGMA page_size")
+            return int(pages * size)
+        return sum(found.stat().st_size for found in self._parts() if found.exists())
+
+    # -- following ---------------------------------------------------------------------------------------------
+
+    def catch_up(self, *, seconds: float | None = None, numbers: bool = True, moved: Moved = _ignore) -> Progress:
+        """Take in what has changed in the store: all of it, or what can be done in so many seconds. Without `numbers`
+        only words and rows."""
+        deadline = None if seconds is None else clock.monotonic() + seconds
+        with self._lock:
+            self._rebuilt = ""
+            taken = 0
+            while True:
+                before, at, more = self._step(deadline, numbers=numbers)
+                taken += max(0, at - before)
+                moved(at, max(at, self._store.last_change()))
+                if not more or (deadline is not None and clock.monotonic() >= deadline):
+                    break
+            ((stale,),) = self.query("SELECT count(*) FROM stale")
+            last = self._store.last_change()
+            return Progress(at=at, last=last, taken=taken, rebuilt=self._rebuilt, stale=stale)
+
+    def rebuild(self, moved: Moved = _ignore) -> Progress:
+        """Remove everything and build it anew; bytes that were erased from the store leave the index too."""
+        with self._lock:
+            self._begin_anew("asked for")
+            return msgspec.structs.replace(self.catch_up(moved=moved), rebuilt="asked for")
+
+    def _step(self, deadline: float | None, *, numbers: bool) -> tuple[int, int, bool]:
+        """One transaction: where it began, where it ended, and whether there is more to do."""
+        for last_try in (False, True):
+            try:
+                with self._transaction(deadline) as connection:
+                    return self._take(connection, numbers=numbers)
+            except (_Outdated, sqlite3.DatabaseError) as error:
+                if isinstance(error, sqlite3.Error) and not _is_damage(error, also=sqlite3.SQLITE_ERROR):
+                    if not isinstance(explained := explain(error, str(self.path)), Locked):
+                        raise explained from error
+                    at = self._at(self._reader())  # somebody else is at it
+                    return at, at, False
+                if last_try:
+                    raise HarkenError(f"the index {self.path} cannot be built: {error}") from error
+                self._begin_anew(str(error) if isinstance(error, _Outdated) else f"it was damaged: {error}")
+        raise AssertionError
+
+    def _take(self, connection: sqlite3.Connection, *, numbers: bool) -> tuple[int, int, bool]:
+        at = self._at(connection)
+        batch = Batch(connection, self._store)
+        now = batch.take(at)
+        if now != at:
+            for name in batch.formats:
+                connection.execute("INSERT OR IGNORE INTO state VALUES (?, ?)", (f"revision {name}", revision(name)))
+            connection.execute("UPDATE state SET value = ? WHERE key = 'at'", (now,))
+            return at, now, True
+        made = figures.refresh(connection, self._store, limit=STALE) if numbers else 0
+        return at, now, made > 0
+
+    @staticmethod
+    def _at(connection: sqlite3.Connection) -> int:
+        (at,) = connection.execute("SELECT value FROM state WHERE key = 'at'").fetchone()
+        return int(at)
+
+    # -- the file ----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _transaction(self, deadline: float | None) -> Iterator[sqlite3.Connection]:
+        connection = self._writer()
+        wait = 60.0 if deadline is None else max(0.05, deadline - clock.monotonic())
+        connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._check(connection)
+            yield connection
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+    def _writer(self) -> sqlite3.Connection:
+        self._check_open()
+        if self._writing is not None and self._file != self._identity():
+            self._shut()  # somebody has built it anew
+        if self._writing is None:
+            self._writing = self._connect()
+        return self._writing
+
+    def _reader(self) -> sqlite3.Connection:
+        writer = self._writer()
+        if self.path is None:
+            return writer
+        if self._reading is None:
+            self._reading = sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True, **_HOW)
+        return self._reading
+
+    def _check_open(self) -> None:
+        if self.forked:
+            raise Closed("this index was opened in the process that this one was forked from", hint="open it again")
+        if self._closed:
+            raise Closed("this index has been closed", hint="open the repository again")
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.path is None:
+            held: sqlite3.Connection = sqlite3.connect(":memory:", **_HOW)
+            self._prepare(held)
+            return held
+        with _alone(self.path.parent):
+            for last_try in (False, True):
+                with contextlib.suppress(FileExistsError):
+                    # Only where it is new: closing a file that is open elsewhere in this process drops SQLite's locks.
+                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+                connection: sqlite3.Connection = sqlite3.connect(self.path, **_HOW)
+                try:
+                    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                    connection.execute("PRAGMA synchronous = NORMAL")
+                    self._prepare(connection)
+                except sqlite3.DatabaseError as error:
+                    connection.close()
+                    if last_try or not _is_damage(error, also=sqlite3.SQLITE_ERROR):
+                        raise
+                    self._rebuilt = f"it was damaged: {error}"
+                    self._remove()
+                else:
+                    self._file = self._identity()
+                    return connection
+        raise AssertionError
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make the tables where there are none."""
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+                for statement in schema.TABLES.split(";\n"):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO words (words, rank) VALUES ('hashsize', ?)", (16 << 20,))
+                facts = {"at": 0, "epoch": self._store.epoch, **self._versions()}
+                connection.executemany("INSERT INTO state VALUES (?, ?)", facts.items())
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _versions(self) -> dict[str, object]:
+        return {"schema": schema.VERSION, "words": words.VERSION, f"revision {OWN}": revision(OWN)}
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        """Whether what is there can be gone on with."""
+        state = dict(connection.execute("SELECT key, value FROM state"))
+        if state.get("epoch") != self._store.epoch:
+            raise _Outdated("the store has another epoch: it was repaired, restored or replaced")
+        if any(state.get(key) != value for key, value in self._versions().items()):
+            raise _Outdated("another version of Harken made it")
+        for key, value in state.items():
+            if key.startswith("revision ") and revision(key.removeprefix("revision ")) != value:
+                raise _Outdated(f"the format {key.removeprefix('revision ')} is read otherwise now")
+        if state["at"] > self._store.last_change():
+            raise _Outdated("it is ahead of its store")
+
+    def _begin_anew(self, why: str) -> None:
+        self._rebuilt = self._rebuilt or why
+        self._shut()
+        if self.path is not None:
+            with _alone(self.path.parent):
+                if self._file is None or self._file == self._identity():
+                    self._remove()
+
+    def _remove(self) -> None:
+        for part in self._parts():  # the file first: SQLite never takes up the log of a file that is not there
+            part.unlink(missing_ok=True)
+
+    def _parts(self) -> list[Path]:
+        return [] if self.path is None else [self.path.with_name(self.path.name + part) for part in PARTS]
+
+    def _identity(self) -> tuple[int, int] | None:
+        if self.path is None:
+            return None
+        try:
+            facts = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return facts.st_dev, facts.st_ino
+
+    def _shut(self) -> None:
+        for connection in (self._reading, self._writing):
+            if connection is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+        self._reading = self._writing = None
+
+    def close(self) -> None:
+        """Let go of the file; closing twice is closing once."""
+        with self._lock:
+            self._closed = True
+            if not self.forked:
+                self._shut()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_HOW: dict[str, Any] = {"isolation_level": None, "check_same_thread": False, "timeout": 10.0}
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """While a file is made or removed, no other process does the same."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
+def _is_damage(error: sqlite3.Error, also: int = sqlite3.SQLITE_CORRUPT) -> bool:
+    return is_no_text(error) or getattr(error, "sqlite_errorcode", 0) & 0xFF in {*_DAMAGED, also}

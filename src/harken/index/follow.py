@@ -1,0 +1,251 @@
+"""Following the store: the next changes of its feed, as rows.
+
+A batch of changes and the number it ends at are one transaction. Whatever cannot be read of a commit is written down
+in `problems`, and the others go on. Commits are read as they stand in the feed, a chain's from its root on, so that a
+record without a name can be called after its place: `commits."end"` says where the next delta begins.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+
+from harken.context import project_of
+from harken.context.readable import for_readers
+from harken.context.walk import RESETS, SNAPSHOT, named, places
+from harken.errors import BadRequest, HarkenError
+from harken.events import Event
+from harken.formats import Format, find, problem
+from harken.store.base import Change, Commit, SessionRow, Store
+
+from . import rows
+from .writing import RowWriter
+
+CHANGES = 4096
+"""How many changes are looked at for one transaction."""
+BATCH = 16 << 20
+"""Bytes of deltas that make a transaction: fewer make the text index slower, more take more memory."""
+
+
+class Batch:
+    """The changes of one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, store: Store) -> None:
+        self._store = store
+        self._db = connection
+        self._rows = RowWriter(connection)
+        self._last: tuple[str, bytes] = ("", b"")
+        self.formats: set[str] = set()
+        """The formats that were asked for."""
+
+    def take(self, at: int, limit: int = BATCH) -> int:
+        """Take in the changes after a number, as many as make a transaction; the answer is the number of the last."""
+        changes = self._store.since(at, CHANGES)
+        again = self._db.execute('SELECT "commit", artifact FROM problems').fetchall()
+        asked = {change.subject for change in changes if change.kind == "commit"}
+        commits = _by_name(self._store, [change.subject for change in changes if change.kind == "commit"])
+        taken = _cut(changes, _sizes(self._store, commits), limit)
+        came = {change.subject for change in taken if change.kind == "artifact"}
+        back = [name for name, artifact in again if artifact in came and name not in asked]
+        self._forget_problems(back)
+        names = [change.subject for change in taken if change.kind == "commit"]
+        self._take_commits([*_by_name(self._store, back).values()])
+        self._take_commits([commits[name] for name in dict.fromkeys(names) if name in commits])
+        for name in dict.fromkeys(names):
+            if name and name not in commits:
+                self._note(name, "", "", "the commit cannot be read")
+        self._take_sessions(dict.fromkeys(change.subject for change in taken if change.kind == "session"))
+        self._take_summaries([c.subject for c in taken if c.kind == "annotation" and c.detail == rows.SUMMARY])
+        self._rows.flush()
+        return taken[-1].number if taken else at
+
+    # -- commits -----------------------------------------------------------------------------------------------
+
+    def _take_commits(self, commits: Sequence[Commit]) -> None:
+        for commit, data in _contents(self._store, commits):
+            try:
+                if isinstance(data, HarkenError):
+                    raise data
+                self._take_commit(commit, data)
+            except Exception as problem:
+                if isinstance(problem, sqlite3.Error):
+                    raise
+                self._pass_over(commit, problem)
+
+    def _take_commit(self, commit: Commit, data: bytes) -> None:
+        format = self._format(commit)
+        before = self._end_of(commit.parent)
+        begin = before
+        if commit.parent and commit.commit_type in RESETS:
+            if commit.commit_type == SNAPSHOT or self._delta_of(commit.parent).endswith(data):
+                self._add_commit(commit, before)  # the chain below says all of it
+                return
+            begin = None
+        events = named(format, format.read_delta(data), begin)
+        end = before if begin is None else begin + places(format, data)
+        number, session = self._add_commit(commit, end)
+        self._add_events(events, commit, format, data, session, number)
+        self._last = (commit.id, data)
+
+    def _add_events(
+        self, events: Sequence[Event], commit: Commit, format: Format, data: bytes, session: int | None, number: int
+    ) -> None:
+        common = format.shared_names(data) if format.shared_names is not None else None
+
+        def shared(name: str) -> str:
+            # Where names are places, a delta alone cannot tell what its records are called elsewhere.
+            found = common(name) if common is not None and name[0] != "@" else ""
+            return f"{format.name} {found}" if found else ""
+
+        scope = commit.session_id or commit.id
+        found = rows.message_rows(events, scope, shared, commit.id)
+        self._rows.add(found, session, number, scope)
+        self._rows.add_results(rows.results(events), session)
+
+    def _format(self, commit: Commit) -> Format:
+        self.formats.add(commit.format)
+        found = find(commit.format)
+        if found is None or "read" not in found.can:
+            why = problem(commit.format)
+            raise BadRequest(f"{commit.format} cannot be read here" + (f": {why}" if why else ""))
+        return found
+
+    def _end_of(self, commit: str) -> int | None:
+        """The place behind a commit's delta, at which the next begins; 0 where there is none."""
+        if not commit:
+            return 0
+        row = self._db.execute('SELECT "end" FROM commits WHERE "commit" = ?', (bytes.fromhex(commit),)).fetchone()
+        return None if row is None else row[0]
+
+    def _delta_of(self, commit: str) -> bytes:
+        if commit != self._last[0]:
+            try:
+                return self._store.get(self._store.get_commit(commit).artifact)
+            except HarkenError:
+                return b""
+        return self._last[1]
+
+    def _add_commit(self, commit: Commit, end: int | None) -> tuple[int, int | None]:
+        session = self._rows.session(commit.session_id) if commit.session_id else None
+        name = bytes.fromhex(commit.id)
+        known = self._db.execute('SELECT n FROM commits WHERE "commit" = ?', (name,)).fetchone()
+        if known is not None:
+            self._db.execute('UPDATE commits SET "end" = ? WHERE n = ?', (end, known[0]))
+            return known[0], session
+        added = self._db.execute(
+            'INSERT INTO commits ("commit", session, "end") VALUES (?, ?, ?)', (name, session, end)
+        )
+        assert added.lastrowid is not None
+        return added.lastrowid, session
+
+    def _pass_over(self, commit: Commit, problem: Exception) -> None:
+        """Write down why a commit is missing; what comes after it is still called after its place."""
+        told = str(problem) if isinstance(problem, HarkenError) else f"{type(problem).__name__}: {problem}"
+        self._note(commit.id, commit.artifact, commit.session_id, told)
+        begin, info = self._end_of(commit.parent), self._store.infos([commit.artifact]).get(commit.artifact)
+        counted = not (commit.parent and commit.commit_type in RESETS)
+        format = find(commit.format)
+        known = info is not None and begin is not None and (format is None or format.places is len)
+        size = info.size if info is not None else 0
+        self._add_commit(commit, (begin or 0) + (size if counted else 0) if known else None)
+
+    def _note(self, commit: str, artifact: str, session: str, why: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?)", (commit, artifact, session, why))
+
+    def _forget_problems(self, commits: Iterable[str]) -> None:
+        self._db.executemany('DELETE FROM problems WHERE "commit" = ?', [(name,) for name in commits])
+
+    # -- sessions and summaries --------------------------------------------------------------------------------
+
+    def _take_sessions(self, names: Iterable[str]) -> None:
+        for name in filter(None, names):
+            try:
+                row = self._store.find_session(name)
+            except HarkenError as problem:
+                self._note("", "", name, str(problem))
+                continue
+            if row is not None:
+                self._take_session(row)
+
+    def _take_session(self, row: SessionRow) -> None:
+        number = self._rows.session(row.session)
+        facts = (row.runtime, project_of(row), row.title, row.parent, row.agent, row.started, row.ended)
+        self._db.execute(
+            "UPDATE sessions SET runtime = ?, project = ?, title = ?, parent = ?, agent = ?, started = ?, ended = ?"
+            " WHERE n = ?",
+            (*facts, number),
+        )
+        self._db.execute("INSERT OR IGNORE INTO stale VALUES (?)", (number,))
+        if row.title:
+            said = rows.said_row(f"session {row.session}", rows.TITLE, row.title, row.started)
+            self._rows.add([said], number, None, row.session)
+
+    def _take_summaries(self, commits: Sequence[str]) -> None:
+        named = [name for name in dict.fromkeys(commits) if name]
+        if not named:
+            return
+        for name, commit in _by_name(self._store, named).items():
+            notes = [note for note in self._store.annotations(name) if note.key == rows.SUMMARY and note.value]
+            if notes:
+                session = self._rows.session(commit.session_id) if commit.session_id else None
+                number = self._db.execute(
+                    'SELECT n FROM commits WHERE "commit" = ?', (bytes.fromhex(commit.id),)
+                ).fetchone()
+                said = rows.said_row(f"commit {commit.id}", rows.SUMMARY, notes[-1].value, commit.time)
+                self._rows.add([said], session, number[0] if number else None, commit.id)
+
+
+def _by_name(store: Store, names: Sequence[str]) -> dict[str, Commit]:
+    """The commits of these names that can be read."""
+    wanted = [name for name in dict.fromkeys(names) if name]
+    try:
+        return dict(zip(wanted, store.get_commits(wanted), strict=True))
+    except HarkenError:
+        found: dict[str, Commit] = {}
+        for name in wanted:  # one is damaged: the others are asked for alone
+            try:
+                found[name] = store.get_commit(name)
+            except HarkenError:
+                continue
+        return found
+
+
+def _sizes(store: Store, commits: dict[str, Commit]) -> dict[str, int]:
+    infos = store.infos([commit.artifact for commit in commits.values()])
+    return {name: infos[commit.artifact].size for name, commit in commits.items() if commit.artifact in infos}
+
+
+def _cut(changes: Sequence[Change], sizes: dict[str, int], limit: int) -> Sequence[Change]:
+    """The first changes, up to so many bytes of deltas; at least one."""
+    total = 0
+    for place, change in enumerate(changes):
+        total += sizes.get(change.subject, 0) if change.kind == "commit" else 0
+        if total > limit and place:
+            return changes[:place]
+    return changes
+
+
+def _contents(store: Store, commits: Sequence[Commit]) -> Iterator[tuple[Commit, bytes | HarkenError]]:
+    """The bytes of each commit's delta for a reader, or why they cannot be had; one after the other."""
+    for _, group in groupby(commits, key=attrgetter("format")):
+        same = list(group)
+        large = for_readers(store, same)
+        done = 0
+        while done < len(same):
+            try:
+                for data in store.get_many([commit.artifact for commit in same[done:]], large=large):
+                    yield same[done], data
+                    done += 1
+            except HarkenError:
+                # One of them is at fault, and perhaps not this one.
+                yield same[done], _content(store, same[done], large)
+                done += 1
+
+
+def _content(store: Store, commit: Commit, large: object) -> bytes | HarkenError:
+    try:
+        return large(commit.artifact) if callable(large) else store.get(commit.artifact)
+    except HarkenError as problem:
+        return problem

@@ -1,0 +1,84 @@
+"""The tables of the index file. A change here raises `VERSION`: a file of another version is built again.
+
+Instants are microseconds, sizes bytes, money micro-dollars. `messages.session` and its like are the number of a row in
+`sessions`, `messages."commit"` that of a row in `commits`.
+"""
+
+from __future__ import annotations
+
+VERSION = 1
+MARK = 0x68_6B_69_78
+"""`application_id`: this file is an index of Harken's."""
+
+TABLES = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+CREATE TABLE sessions (
+  n INTEGER PRIMARY KEY,
+  session TEXT NOT NULL UNIQUE,
+  runtime TEXT,             -- what follows is NULL where the store has no row of that session
+  project TEXT,
+  title TEXT,
+  parent TEXT,
+  agent TEXT,
+  started INTEGER,
+  ended INTEGER
+);
+CREATE TABLE stale (session INTEGER PRIMARY KEY            -- its numbers have to be made again
+);
+
+CREATE TABLE commits (
+  n INTEGER PRIMARY KEY,
+  "commit" BLOB NOT NULL UNIQUE,                           -- its full name
+  session INTEGER,                                         -- NULL where the commit names none
+  "end" INTEGER                                            -- the place in its chain behind its delta; NULL if unknown
+);
+CREATE TABLE problems ("commit" TEXT PRIMARY KEY, artifact TEXT NOT NULL, session TEXT NOT NULL, why TEXT NOT NULL);
+CREATE INDEX problems_by_artifact ON problems (artifact);
+
+CREATE TABLE messages (
+  n INTEGER PRIMARY KEY,                                   -- the row of its words, in the order of arrival
+  key INTEGER NOT NULL UNIQUE,                             -- 64 bits of its name, the same for its copies
+  session INTEGER,
+  agent TEXT,                                              -- NULL for the session's own
+  role TEXT NOT NULL,
+  tool TEXT,
+  model TEXT,
+  time INTEGER,
+  "commit" INTEGER,                                        -- NULL for a title
+  record TEXT,                                             -- what SESSION@RECORD names
+  event INTEGER NOT NULL,                                  -- its place among the events of the record
+  size INTEGER NOT NULL,                                   -- characters
+  sum INTEGER NOT NULL                                     -- tells whether the text is the same
+);
+CREATE TABLE copies (message INTEGER, session INTEGER, PRIMARY KEY (message, session)) WITHOUT ROWID;
+CREATE TABLE calls (
+  message INTEGER PRIMARY KEY,
+  session INTEGER,
+  tool TEXT NOT NULL,
+  call_id TEXT NOT NULL,
+  time INTEGER,
+  took INTEGER,                                            -- NULL where there is no result, or no time
+  failed INTEGER,                                          -- NULL where there is no result
+  what TEXT NOT NULL                                       -- what it was called with, in a few words
+);
+CREATE INDEX calls_by_id ON calls (session, call_id);
+CREATE TABLE touched (message INTEGER, session INTEGER, path TEXT, op TEXT, PRIMARY KEY (message, path)) WITHOUT ROWID;
+CREATE INDEX touched_by_path ON touched (path);
+CREATE TABLE flow (session INTEGER, message INTEGER PRIMARY KEY, source TEXT, target TEXT, how TEXT);
+CREATE TABLE compactions (
+  message INTEGER PRIMARY KEY, session INTEGER, time INTEGER, before INTEGER, after INTEGER, "trigger" TEXT
+);
+
+CREATE TABLE usage (
+  session INTEGER, key TEXT, time INTEGER, model TEXT, agent TEXT, input INTEGER, output INTEGER, cache_read INTEGER,
+  cache_write_5m INTEGER, cache_write_1h INTEGER, reasoning INTEGER, said_micros INTEGER, micros INTEGER,
+  carried INTEGER, counted INTEGER, PRIMARY KEY (session, key)
+) WITHOUT ROWID;
+CREATE TABLE daily (session INTEGER, day INTEGER, model TEXT, PRIMARY KEY (session, day, model)) WITHOUT ROWID;
+CREATE TABLE tool_totals (
+  session INTEGER, tool TEXT, calls INTEGER, failed INTEGER, took INTEGER, PRIMARY KEY (session, tool)
+) WITHOUT ROWID;
+
+CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61');
+"""

@@ -1,0 +1,106 @@
+"""The index says what the store says, however it came to be up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import harken
+from harken.index import Index
+from harken.repo import Repo
+from support.contexts import Ticking, chain, keep, turn
+from support.indexes import digest, found
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    with harken.open(tmp_path / "store.db", clock=Ticking()) as repo:
+        yield repo
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
+    """A store with sessions that the runtimes themselves wrote, sub-agents and forks among them."""
+    with harken.open(tmp_path_factory.mktemp("recorded") / "store.db") as repo:
+        list(repo.import_sessions([RECORDED]))
+        repo.index.catch_up()
+        yield repo
+
+
+class TestWhatIsSaidIsFound:
+    def test_messages_calls_and_results_have_their_roles_and_records(self, repo: Repo) -> None:
+        keep(repo, turn(7), session_id="s")
+        repo.index.catch_up()
+
+        assert [("human", "m7a")] == found(repo.index, "question")
+        assert [("call", "m7b")] == found(repo.index, "path")
+        assert [("result", "m7c"), ("assistant", "m7d")] == found(repo.index, "result OR answer")
+        assert [("Read", "c7", 0)] == repo.index.query("SELECT tool, call_id, failed FROM calls")
+
+    def test_so_are_titles_and_summaries(self, repo: Repo) -> None:
+        commit = chain(repo, [1])
+        repo.annotate(commit, "about the walrus")
+        repo.index.catch_up()
+
+        assert [("summary", None)] == found(repo.index, "walrus")
+
+    def test_a_newer_summary_takes_the_place_of_the_older(self, repo: Repo) -> None:
+        commit = chain(repo, [1])
+        repo.annotate(commit, "about the walrus")
+        repo.index.catch_up()
+        repo.annotate(commit, "about the otter")
+        repo.index.catch_up()
+
+        assert [] == found(repo.index, "walrus")
+        assert [("summary", None)] == found(repo.index, "otter")
+
+
+class TestItIsTheSameHoweverItCameToBe:
+    def test_deleted_and_built_again(self, recorded: Repo) -> None:
+        before = digest(recorded.index)
+        recorded.index.rebuild()
+
+        assert before == digest(recorded.index)
+        assert len(before["messages"]) > 100
+
+    def test_step_by_step_or_at_once(self, repo: Repo) -> None:
+        parent = None
+        for number in range(6):
+            parent = keep(repo, turn(number), parent, session_id="s")
+            repo.index.catch_up()
+        with Index(repo.store, None) as fresh:
+            fresh.catch_up()
+
+            assert digest(fresh) == digest(repo.index)
+
+    def test_an_index_that_is_up_to_date_has_nothing_to_do(self, recorded: Repo) -> None:
+        progress = recorded.index.catch_up()
+
+        assert (0, 0, "") == (progress.taken, progress.behind, progress.rebuilt)
+
+
+class TestEveryFileCanBeBuiltAnew:
+    @pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
+    def test_a_damaged_file(self, repo: Repo, tmp_path: Path, damage: bytes) -> None:
+        chain(repo, [1, 2])
+        (tmp_path / "store.db-index").write_bytes(damage)
+        progress = repo.index.catch_up()
+
+        assert 0 == progress.behind
+        assert bool(damage) == bool(progress.rebuilt)
+        assert 2 == len(found(repo.index, "question"))
+
+    @pytest.mark.parametrize("key", ["epoch", "schema", "words", "revision claude-code-v1"])
+    def test_one_of_another_version_or_epoch(self, repo: Repo, key: str) -> None:
+        chain(repo, [1, 2])
+        repo.index.catch_up()
+        with repo.index._transaction(None) as connection:
+            connection.execute("UPDATE state SET value = 'other' WHERE key = ?", (key,))
+        progress = repo.index.catch_up()
+
+        assert progress.rebuilt
+        assert 2 == len(found(repo.index, "question"))

@@ -1,0 +1,37 @@
+"""What an index says, whatever numbers its rows have."""
+
+from __future__ import annotations
+
+from harken.index import Index
+
+SESSION = "(SELECT session FROM sessions WHERE n = {0}.session)"
+MESSAGE = "(SELECT key FROM messages WHERE n = {0}.message)"
+COMMIT = '(SELECT hex("commit") FROM commits WHERE n = messages."commit")'
+SAID = {
+    "sessions": "SELECT session, runtime, project, title, parent, agent, started, ended FROM sessions",
+    "stale": f"SELECT {SESSION.format('stale')} FROM stale",
+    "commits": f'SELECT hex("commit"), {SESSION.format("commits")}, "end" FROM commits',
+    "problems": "SELECT * FROM problems",
+    "messages": f"SELECT key, {SESSION.format('messages')}, agent, role, tool, model, time, {COMMIT}, record, event,"
+    " size, sum FROM messages",
+    "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')} FROM copies",
+    "calls": f"SELECT {MESSAGE.format('calls')}, {SESSION.format('calls')}, tool, call_id, time, took, failed, what"
+    " FROM calls",
+    "touched": f"SELECT {MESSAGE.format('touched')}, {SESSION.format('touched')}, path, op FROM touched",
+    "flow": f"SELECT {MESSAGE.format('flow')}, {SESSION.format('flow')}, source, target, how FROM flow",
+    "compactions": f'SELECT {MESSAGE.format("compactions")}, time, before, after, "trigger" FROM compactions',
+}
+
+
+def digest(index: Index) -> dict[str, list[tuple[object, ...]]]:
+    """Every table, without the numbers that rows got as they arrived, and the words of each message."""
+    said = {table: sorted(index.query(query), key=repr) for table, query in SAID.items()}
+    return said | {"words": sorted(index.query("SELECT key FROM messages, words_docsize ON id = n"))}
+
+
+def found(index: Index, words: str) -> list[tuple[str, str]]:
+    """Role and record of the messages that have these words, in the order of arrival."""
+    rows = index.query(
+        "SELECT role, record FROM words JOIN messages ON n = words.rowid WHERE words MATCH ? ORDER BY n", (words,)
+    )
+    return [(role, record) for role, record in rows]
