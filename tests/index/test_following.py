@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.index import Index
+from harken.index import StoreIndex
 from harken.repo import Repo
 from support.contexts import Ticking, chain, keep, turn
 from support.indexes import digest, found
@@ -72,7 +72,7 @@ class TestItIsTheSameHoweverItCameToBe:
         for number in range(6):
             parent = keep(repo, turn(number), parent, session_id="s")
             repo.index.catch_up()
-        with Index(repo.store, None) as fresh:
+        with StoreIndex(repo.store, None) as fresh:
             fresh.catch_up()
 
             assert digest(fresh) == digest(repo.index)

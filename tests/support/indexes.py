@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harken.index import Index
+from harken.index import StoreIndex
 
 SESSION = "(SELECT session FROM sessions WHERE n = {0}.session)"
 MESSAGE = "(SELECT key FROM messages WHERE n = {0}.message)"
@@ -23,13 +23,13 @@ SAID = {
 }
 
 
-def digest(index: Index) -> dict[str, list[tuple[object, ...]]]:
+def digest(index: StoreIndex) -> dict[str, list[tuple[object, ...]]]:
     """Every table, without the numbers that rows got as they arrived, and the words of each message."""
     said = {table: sorted(index.query(query), key=repr) for table, query in SAID.items()}
     return said | {"words": sorted(index.query("SELECT key FROM messages, words_docsize ON id = n"))}
 
 
-def found(index: Index, words: str) -> list[tuple[str, str]]:
+def found(index: StoreIndex, words: str) -> list[tuple[str, str]]:
     """Role and record of the messages that have these words, in the order of arrival."""
     rows = index.query(
         "SELECT role, record FROM words JOIN messages ON n = words.rowid WHERE words MATCH ? ORDER BY n", (words,)

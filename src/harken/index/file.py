@@ -36,11 +36,11 @@ OWN = "claude-code-v1"
 STALE = 50
 """Sessions whose numbers are made in one transaction."""
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
-Moved = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Is told how far it is: the number that was reached, and the last one there is."""
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class IndexProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far the index has come."""
 
     at: int
@@ -87,7 +87,7 @@ def _ignore(_at: int, _last: int) -> None:
     """Nobody is told."""
 
 
-class Index:
+class StoreIndex:
     """Words, rows and numbers of a store."""
 
     def __init__(self, store: Store, path: Path | None) -> None:
@@ -105,7 +105,7 @@ class Index:
             forking.USERS.add(self)
 
     @classmethod
-    def open(cls, store: Store) -> Index:
+    def open(cls, store: Store) -> StoreIndex:
         """The index of a store; it is made, or made anew, when it is first used."""
         path = Path(store.location)
         if not path.is_file() or not is_writable(path):
@@ -159,7 +159,9 @@ class Index:
 
     # -- following ---------------------------------------------------------------------------------------------
 
-    def catch_up(self, *, seconds: float | None = None, numbers: bool = True, moved: Moved = _ignore) -> Progress:
+    def catch_up(
+        self, *, seconds: float | None = None, numbers: bool = True, moved: OnProgress = _ignore
+    ) -> IndexProgress:
         """Take in what has changed in the store: all of it, or what can be done in so many seconds. Without `numbers`
         only words and rows."""
         deadline = None if seconds is None else clock.monotonic() + seconds
@@ -174,9 +176,9 @@ class Index:
                     break
             ((stale,),) = self.query("SELECT count(*) FROM stale")
             last = self._store.last_change()
-            return Progress(at=at, last=last, taken=taken, rebuilt=self._rebuilt, stale=stale)
+            return IndexProgress(at=at, last=last, taken=taken, rebuilt=self._rebuilt, stale=stale)
 
-    def rebuild(self, moved: Moved = _ignore) -> Progress:
+    def rebuild(self, moved: OnProgress = _ignore) -> IndexProgress:
         """Remove everything and build it anew; bytes that were erased from the store leave the index too."""
         with self._lock:
             self._begin_anew("asked for")
@@ -195,7 +197,10 @@ class Index:
                     at = self._at(self._reader())  # somebody else is at it
                     return at, at, False
                 if last_try:
-                    raise HarkenError(f"the index {self.path} cannot be built: {error}") from error
+                    raise HarkenError(
+                        f"the index {self.path} cannot be built: {error}",
+                        hint="delete that file; it comes back by itself",
+                    ) from error
                 self._begin_anew(str(error) if isinstance(error, _Outdated) else f"it was damaged: {error}")
         raise AssertionError
 

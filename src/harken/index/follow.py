@@ -109,7 +109,9 @@ class Batch:
         found = find(commit.format)
         if found is None or "read" not in found.can:
             why = problem(commit.format)
-            raise BadRequest(f"{commit.format} cannot be read here" + (f": {why}" if why else ""))
+            raise BadRequest(
+                f"{commit.format} cannot be read here" + (f": {why}" if why else ""), hint="install what reads it"
+            )
         return found
 
     def _end_of(self, commit: str) -> int | None:

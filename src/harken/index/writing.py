@@ -15,7 +15,7 @@ _COLUMNS = 'n, key, session, agent, role, tool, model, time, "commit", record, e
 _INSERT = f"INSERT OR IGNORE INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-class _Held(NamedTuple):
+class _HeldRow(NamedTuple):
     row: rows.MessageRow
     session: int | None
     commit: int | None
@@ -30,7 +30,7 @@ class RowWriter:
         (last,) = connection.execute("SELECT max(n) FROM messages").fetchone()
         (kept,) = connection.execute("SELECT max(rowid) FROM words_docsize").fetchone()
         self._next = max(last or 0, kept or 0) + 1  # a number whose words are there is never given again
-        self._held: list[_Held] = []
+        self._held: list[_HeldRow] = []
         self._size = 0
         self._results: list[tuple[rows.ResultRow, int | None]] = []
         self._sessions: dict[str, int] = {}
@@ -51,7 +51,7 @@ class RowWriter:
     def add(self, messages: Iterable[rows.MessageRow], session: int | None, commit: int | None, scope: str) -> None:
         """Take messages of a commit (None for a title); `scope` is what a message is called after that is no copy."""
         for row in messages:
-            self._held.append(_Held(row, session, commit, scope))
+            self._held.append(_HeldRow(row, session, commit, scope))
             self._size += row.size
             if self._size > HELD:
                 self.flush()
@@ -90,7 +90,7 @@ class RowWriter:
             [(result.failed, result.time, session, result.call_id) for result, session in results],
         )
 
-    def _is_new_after_all(self, number: int, one: _Held, key: int) -> bool:
+    def _is_new_after_all(self, number: int, one: _HeldRow, key: int) -> bool:
         """A message whose key is there: it is the same again, it has grown, it is a copy, or it is called alike."""
         there = self._db.execute(
             'SELECT n, session, sum, size, "commit" FROM messages WHERE key = ?', (key,)
@@ -120,7 +120,7 @@ class RowWriter:
             self._db.execute(f"DELETE FROM {table} WHERE message = ?", (number,))
 
 
-def _values(number: int, one: _Held, key: int) -> tuple[object, ...]:
+def _values(number: int, one: _HeldRow, key: int) -> tuple[object, ...]:
     row = one.row
     return (
         number, key, one.session, row.agent, row.role, row.tool, row.model, row.time, one.commit, row.record, row.event,

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from harken.store import Store
 
 if TYPE_CHECKING:
-    from harken.index import Index
+    from harken.index import StoreIndex
 
 
-class Finding:
+class Indexed:
     """A store that is searched."""
 
     store: Store
 
     @cached_property
-    def index(self) -> Index:
+    def index(self) -> StoreIndex:
         """Words, rows and numbers of the store, in a file beside it; opened when it is first asked for."""
-        from harken.index import Index  # most commands do without it
+        from harken.index import StoreIndex  # most commands do without it
 
-        return Index.open(self.store)
+        return StoreIndex.open(self.store)

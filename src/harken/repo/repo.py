@@ -30,7 +30,7 @@ from harken.store.arguments import checks_arguments
 from .agents import SessionAgent, agents_of
 from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, ImportOptions, SessionOrFile
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
-from .finding import Finding
+from .finding import Indexed
 from .location import default_location
 from .looking import events_of, view_of
 from .naming import Naming
@@ -56,7 +56,7 @@ def _check_limit(limit: int | None) -> None:
 
 
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
-class Repo(Naming, Upkeep, Finding):
+class Repo(Naming, Upkeep, Indexed):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:
