@@ -121,6 +121,31 @@ def _parse(text: str) -> int | None:
     return instant if _FIRST <= instant <= _LAST else None
 
 
+_AGO = re.compile(r"([0-9]{1,5})([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def parse_when(text: str, present: int, *, end: bool = False) -> int | None:
+    """The instant that people mean: `today`, `yesterday`, a day like 2026-01-31, `12h`, `7d` or `2w` ago, or RFC 3339;
+    None for anything else. A day is one of the local time zone, and stands for its first instant, or its last."""
+    if ago := _AGO.fullmatch(text):
+        instant = present - int(ago[1]) * _HOURS[ago[2]] * _HOUR_LONG
+        return instant if in_calendar(instant) else None
+    try:
+        if text in ("today", "yesterday"):
+            day = to_datetime(present).astimezone().date() - timedelta(days=text == "yesterday")
+        elif _DAY.fullmatch(text):
+            day = datetime.fromisoformat(text).date()
+        else:
+            return parse_instant(text)
+        # Without a zone it is local time, also where that changes with the season.
+        midnight = datetime.combine(day + timedelta(days=end), datetime.min.time())
+        return from_datetime(midnight.astimezone()) - end
+    except (ValueError, OverflowError, OSError):  # a day that its month does not have, or outside every calendar
+        return None
+
+
 class Timestamps:
     """Instants as text; those of one minute share the work, so that formatting many costs a third."""
 
