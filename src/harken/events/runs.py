@@ -22,6 +22,10 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     output_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
+    """How much of what went into the cache is kept for an hour; the rest is for five minutes."""
+    reasoning_tokens: int | None = None
+    """How much of the output is reasoning."""
     cost_usd: float | None = None
     duration_seconds: float = 0.0
     turn_count: int = 0

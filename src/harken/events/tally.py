@@ -5,7 +5,7 @@ methods with the same classifier its reader has, so an import and a look at the 
 
 Rule 1: unknown is not zero. A figure that nobody told is None, and stays None until somebody tells it.
 Rule 2: usage belongs to a request (`Metric.request_key`) and counts once, over lines, files, forks and sub-agents; of
-        several reports of one request the one with the largest output stands.
+        several reports of one request the one with the largest output stands, then the one with the largest input.
 Rule 3: money is added up first and rounded last, to whole millionths of a dollar.
 Rule 4: a message is a prompt or a response: what somebody said in words, a person, an agent, the harness or a model.
         Thoughts, calls of tools and their results are none, nor is what a compaction puts in place of what was said.
@@ -60,7 +60,9 @@ class RequestUsage(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
         """Whether this report stands where both are of the same request."""
         if self.nested != other.nested:
             return other.nested
-        return (-1 if self.output is None else self.output) > (-1 if other.output is None else other.output)
+        if self.output != other.output:
+            return (-1 if self.output is None else self.output) > (-1 if other.output is None else other.output)
+        return self.tokens.prompt > other.tokens.prompt  # so that the order in which they come says nothing
 
 
 Requests = dict[str, RequestUsage]
@@ -244,7 +246,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         self._take_counts(other)
         self.agents |= other.agents
         merge_requests(self.totals, other.totals)
-        if other._run_stands():
+        if other.run_stands():
             # It has no key that another session could share, and stands in for that session's requests.
             merge_requests(self.requests, {key: usage for key, usage in other.requests.items() if usage.agent})
             self.unnamed += other.runs
@@ -252,7 +254,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         else:
             merge_requests(self.requests, other.requests)
             self.unnamed += other.unnamed
-            self.unnamed_cost = _plus(self.unnamed_cost, other._cost_beside_requests())
+            self.unnamed_cost = _plus(self.unnamed_cost, other.cost_beside_requests())
 
     def _take_counts(self, other: Tally) -> None:
         for name in ("human", "injected", "tool_result"):
@@ -266,8 +268,6 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         for instant in (other.started, other.ended):
             if instant is not None:
                 self.at(instant)
-
-    # -- answers ------------------------------------------------------------------------------------------------------
 
     @property
     def messages(self) -> int:
@@ -284,7 +284,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
     @property
     def tokens(self) -> Tokens:
         """All tokens; zero where no model was asked, unknown where one answered and nobody counted."""
-        total = ((self.runs if self._run_stands() else self._by_request()) + self._by_agents()).possible
+        total = ((self.runs if self.run_stands() else self._by_request()) + self._by_agents()).possible
         if total == self.runs == Tokens() and not (self.responses or self.tools or self.requests or self.totals):
             return NO_TOKENS
         return total
@@ -318,9 +318,9 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def _by_request(self) -> Tokens:
         own = [usage for usage in self.counted().values() if not usage.agent]
-        return _total([*own, self.unnamed, *map(self._beyond, self.totals)])
+        return _total([*own, self.unnamed, *map(self.beyond, self.totals)])
 
-    def _beyond(self, api_id: str) -> Tokens:
+    def beyond(self, api_id: str) -> Tokens:
         """How much more a running total tells than the requests in it."""
         requested = _total([usage for key, usage in self.requests.items() if key.partition(" ")[0] == api_id])
         total = self.totals[api_id].tokens
@@ -330,7 +330,7 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         of_agents = [usage for usage in self.counted().values() if usage.agent]
         return _total([*of_agents, *self.agents.values()]) if of_agents else Tokens()
 
-    def _run_stands(self) -> bool:
+    def run_stands(self) -> bool:
         """Whether the runs' own totals stand over their requests': while a message streams its output is not known."""
         return (self.runs.output or 0) > (self._by_request().output or 0)
 
@@ -338,11 +338,11 @@ class Tally(msgspec.Struct, kw_only=True, omit_defaults=True):
         return [usage.cost_usd for usage in self.counted().values() if usage.cost_usd is not None]
 
     def _cost(self) -> float | None:
-        beside = self._cost_beside_requests()
+        beside = self.cost_beside_requests()
         costs = self._request_costs()
         return math.fsum(costs if beside is None else [*costs, beside]) if costs or beside is not None else None
 
-    def _cost_beside_requests(self) -> float | None:
+    def cost_beside_requests(self) -> float | None:
         """What is known to have been spent and is in no request: a run's report includes what its requests tell."""
         process = _plus(self.run_cost, self.process_cost)
         if process is None:

@@ -126,6 +126,7 @@ def _usage(value: Record, time: int | None) -> Iterator[Event]:
     if not isinstance(usage, dict):
         return
     details = usage.get("input_tokens_details")
+    more = usage.get("output_tokens_details")
     cached = figure(details.get("cached_tokens")) if isinstance(details, dict) else None
     given = figure(usage.get("input_tokens"))
     yield Metric(
@@ -136,6 +137,7 @@ def _usage(value: Record, time: int | None) -> Iterator[Event]:
         input_tokens=None if given is None else max(given - (cached or 0), 0),
         output_tokens=figure(usage.get("output_tokens")),
         cache_read_tokens=cached,
+        reasoning_tokens=figure(more.get("reasoning_tokens")) if isinstance(more, dict) else None,
     )
 
 

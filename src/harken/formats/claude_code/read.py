@@ -175,7 +175,10 @@ def _figures(metric: Metric) -> tuple[int | None, ...]:
 
 def _metric(usage: Record, **rest: Any) -> Metric:
     """A metric with the figures of a `usage` object."""
+    written, details = usage.get("cache_creation"), usage.get("output_tokens_details")
     return Metric(
+        cache_write_1h_tokens=figure(written.get("ephemeral_1h_input_tokens")) if isinstance(written, dict) else None,
+        reasoning_tokens=figure(details.get("thinking_tokens")) if isinstance(details, dict) else None,
         input_tokens=figure(usage.get("input_tokens")),
         output_tokens=figure(usage.get("output_tokens")),
         cache_read_tokens=figure(usage.get("cache_read_input_tokens")),

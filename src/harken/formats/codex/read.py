@@ -31,7 +31,7 @@ from .records import (
     kind_of,
     why_unknown,
 )
-from .usage import Key, Meter
+from .usage import Key, Meter, reasoning_of
 
 _SPOKEN = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
 ERRORS = ("error", "stream_error")
@@ -144,7 +144,7 @@ class _RolloutReader:
         if kind == TURN_CONTEXT:
             self._listener.model = text_of(payload.get("model")) or self._listener.model
         if kind == USAGE:
-            return self._metric(self._meter.record(payload), fields)
+            return self._metric(self._meter.record(payload), payload, fields)
         return []
 
     def _item(self, item: Record, fields: dict[str, Any]) -> list[Event]:
@@ -205,7 +205,7 @@ class _RolloutReader:
         if name == "token_count":
             step = self._meter.step(payload)
             # In a delta that is read alone, a total that no record of it told is one that an earlier delta told.
-            return self._metric(step if self._meter.thread or not self._has_usage else None, fields)
+            return self._metric(step if self._meter.thread or not self._has_usage else None, payload, fields)
         if name in ERRORS:
             return [Error(message=clean(text_of(payload.get("message"))), **fields)]
         if name in ("turn_aborted", "thread_rolled_back"):
@@ -223,11 +223,16 @@ class _RolloutReader:
         source, origin = self._listener.who({"content": text}, text)
         return [Prompt(content=text, source=source, origin=origin, **fields)]
 
-    def _metric(self, step: tuple[Key, Tokens] | None, fields: dict[str, Any]) -> list[Event]:
+    def _metric(self, step: tuple[Key, Tokens] | None, payload: Record, fields: dict[str, Any]) -> list[Event]:
         if step is None:
             return []
         key, tokens = step
-        metric = Metric(model=self._listener.model, request_id=key[1], **{**fields, "api_id": key[0]})
+        metric = Metric(
+            model=self._listener.model,
+            request_id=key[1],
+            reasoning_tokens=reasoning_of(payload, tokens),
+            **{**fields, "api_id": key[0]},
+        )
         return [metric.with_tokens(tokens)]
 
 

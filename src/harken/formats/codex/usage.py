@@ -50,6 +50,15 @@ def tokens_of(totals: Totals) -> Tokens:
     return Tokens(input=fresh, output=output, cache_read=read, cache_write=written)
 
 
+def reasoning_of(payload: Record, tokens: Tokens) -> int | None:
+    """How much of a request's output was reasoning; None where nobody says it of just this request."""
+    info = payload.get("info")
+    last = info.get("last_token_usage") if isinstance(info, dict) else payload.get("usage")
+    if not isinstance(last, dict) or figure(last.get("output_tokens")) != tokens.output:
+        return None
+    return figure(last.get("reasoning_output_tokens"))
+
+
 class Meter:
     """Turns running totals into steps."""
 

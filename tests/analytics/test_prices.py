@@ -1,0 +1,155 @@
+"""Prices: exact, dated, with a source, and never guessed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harken.analytics.prices import MICRO, PriceList, micros, packaged, plain_model, read_prices
+from harken.analytics.usage import UsageRow
+from harken.clock import parse_instant
+from harken.errors import BadRequest
+
+TABLE = """
+[[model]]
+name = "demo"
+source = "a page"
+date = 2026-01-01
+input = 3
+output = 15.0
+cache_read = 0.3
+cache_write_5m = 3.75
+cache_write_1h = 6
+[[model.tiers]]
+above = 1000
+input = 6
+output = 22.5
+cache_read = 0.6
+"""
+
+
+def prices() -> PriceList:
+    return read_prices(TABLE, "table")
+
+
+def row(**counts: object) -> UsageRow:
+    return UsageRow(key="k", **{"model": "demo", **counts})  # type: ignore[arg-type]
+
+
+def cost(**counts: object) -> int | None:
+    found = prices().cost(row(**counts))
+    return None if found is None else micros(found)
+
+
+def test_each_kind_of_token_has_its_price() -> None:
+    assert 3 * 100 + 15 * 10 == cost(input=100, output=10)
+    assert 30 + 375 + 600 == cost(cache_read=100, cache_write_5m=100, cache_write_1h=100)
+
+
+def test_a_long_request_is_paid_at_its_tier_as_a_whole() -> None:
+    assert 3 * 1000 + 15 == cost(input=1000, output=1)
+    assert 6 * 900 + 60 + 2250 == cost(input=900, cache_read=101, output=100) - 1  # type: ignore[operator]
+
+
+def test_several_requests_together_are_no_long_request() -> None:
+    assert 3 * 5000 == cost(input=5000, several=True)
+
+
+def test_a_kind_without_a_price_makes_the_cost_unknown() -> None:
+    assert cost(input=5000, cache_write_5m=1) is None
+
+
+def test_reasoning_is_output_unless_it_has_a_price_of_its_own() -> None:
+    table = read_prices(TABLE.replace("cache_read = 0.3\n", "cache_read = 0.3\nreasoning = 60\n"), "table")
+
+    assert 15 * 10 == cost(output=10, reasoning=4)
+    assert 15 * 6 + 60 * 4 == micros(table.cost(row(output=10, reasoning=4)) or 0)
+
+
+def test_an_unknown_model_has_no_price_and_one_that_used_nothing_cost_nothing() -> None:
+    assert cost(model="demo-2", input=1) is None
+    assert 0 == cost(model="demo-2", input=0, output=0)
+    assert cost(model="demo") is None  # nobody counted
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**7), st.integers(0, 10**7)), max_size=20))
+def test_costs_are_added_up_exactly_and_rounded_once(counts: list[tuple[int, int]]) -> None:
+    found = sum(prices().cost(row(input=i, cache_read=r, several=True)) or 0 for i, r in counts)
+
+    exact = sum((Fraction(3) * i + Fraction(3, 10) * r for i, r in counts), Fraction(0))
+    assert exact == Fraction(found, MICRO)
+    assert abs(micros(found) - exact) <= Fraction(1, 2)
+
+
+def test_the_price_is_the_one_in_force_when_the_request_was_made() -> None:
+    later = '[[model]]\nname = "demo"\nsince = 2026-02-01\ninput = 1\noutput = 1\n'
+    table = read_prices(TABLE + later, "table")
+
+    def at(day: str) -> int | None:
+        return table.cost(row(input=100, time=parse_instant(f"{day}T00:00:00Z")))
+
+    assert 300 * MICRO == at("2025-06-01") == at("2026-01-31")
+    assert 100 * MICRO == at("2026-02-01") == table.cost(row(input=100))
+
+
+def test_a_users_table_replaces_the_entries_of_the_models_it_names() -> None:
+    mine = read_prices('[[model]]\nname = "claude-opus-4-6"\ninput = 1\noutput = 2\n', "mine")
+
+    both = mine.over(packaged())
+
+    assert 1 * MICRO == both.cost(row(model="claude-opus-4-6", input=1))
+    assert both.cost(row(model="claude-opus-4-6", cache_read=1)) is None
+    assert 5 * MICRO == both.cost(row(model="claude-opus-4-5-20251101", input=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("claude-opus-4-5-20251101", "claude-opus-4-5"),
+        ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5"),
+        ("claude-opus-4-8[1m]", "claude-opus-4-8"),
+        ("gpt-4.1-2025-04-14", "gpt-4.1"),
+        ("openai/gpt-5.5", "gpt-5.5"),
+        ("copilot/gpt-4o", "copilot/gpt-4o"),
+        ("kimi-k2.7-code", "kimi-k2.7-code"),
+    ],
+)
+def test_a_name_says_where_and_when_a_model_was_served(name: str, plain: str) -> None:
+    assert plain == plain_model(name)
+
+
+def test_every_entry_that_comes_along_has_a_source_a_date_and_the_prices_that_are_used() -> None:
+    entries = list(packaged())
+
+    assert len(entries) > 40
+    for entry in entries:
+        assert entry.source.startswith("https://"), entry.model
+        assert len("2026-11-16") == len(entry.date), entry.model
+        assert entry.rates.input and entry.rates.output and entry.rates.cache_read, entry.model
+        assert entry.model == plain_model(entry.model)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("no toml", "cannot be read"),
+        ("a = 1", "no [[model]] entries"),
+        ("[[model]]\ninput = 1\noutput = 1\n", "without a name"),
+        ('[[model]]\nname = "m"\ninput = 1\n', "needs prices for input and output"),
+        ('[[model]]\nname = "m"\ninput = -1\noutput = 1\n', "-1 is no price of m"),
+        ('[[model]]\nname = "m"\ninput = nan\noutput = 1\n', "is no price of m"),
+        ('[[model]]\nname = "m"\ninput = 0.0000001\noutput = 1\n', "at most six decimals"),
+        ('[[model]]\nname = "m"\ninput = 1\noutput = 1\nsince = 3\n', "is a date"),
+        ('[[model]]\nname = "m"\ninput = 1\noutput = 1\ninptu = 3\n', "unknown key 'inptu'"),
+        ('[[model]]\nname = "m"\ninput = 1\noutput = 1\n[[model.tiers]]\ninput = 1\n', "needs a number of tokens"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused_with_the_reason(text: str, why: str) -> None:
+    with pytest.raises(BadRequest, match="the prices in mine") as refused:
+        read_prices(text, "mine.toml")
+
+    assert why in str(refused.value)
