@@ -55,6 +55,13 @@ def test_the_lines_of_a_message_count_once_with_the_largest_output() -> None:
     assert Tokens(input=20, output=12, cache_read=200, cache_write=2000) == total
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_reports_with_the_same_output_the_largest_input_stands_in_whatever_order_they_come(order: int) -> None:
+    reports = [metric("m1", 5), metric("m1", 5).replace(input_tokens=70), metric("m1", 5).replace(input_tokens=None)]
+
+    assert (70, 5) == figures(*reports[::order])
+
+
 def test_the_same_message_asked_for_twice_is_two() -> None:
     assert (20, 2) == figures(metric("m1", 1, request="a"), metric("m1", 1, request="b"))
 

@@ -91,8 +91,13 @@ def one_session(counts: Iterable[Count]) -> Count:
 
 def keep_largest(into: dict[tuple[str, str], Usage], more: dict[tuple[str, str], Usage]) -> None:
     for key, usage in more.items():
-        if key not in into or (usage["output"] or 0) > (into[key]["output"] or 0):
+        if key not in into or weight(usage) > weight(into[key]):
             into[key] = usage
+
+
+def weight(usage: Usage) -> tuple[int, int]:
+    """The largest output stands, then the largest input, from the cache or not."""
+    return usage["output"] or 0, sum(usage[field] or 0 for field in ("input", "cache_read", "cache_write"))
 
 
 def added(rows: list[Usage]) -> Usage:

@@ -318,13 +318,18 @@ def naive(files: list[Path]) -> tuple[list[int], list[int]]:
                     row = [body["usage"].get(name) or 0 for name in names]
                     kept = own if table == "own" else nested
                     key = (body.get("id") or record.get("uuid") or str(len(own)), request or "")
-                    if key not in kept or row[1] > kept[key][1]:
+                    if key not in kept or weight(row) > weight(kept[key]):
                         kept[key] = row
                     if table == "own":
                         summed = [a + b for a, b in zip(summed, row, strict=True)]
     seen = {name for name, _ in own}
     rows = [*own.values(), *(row for (name, _), row in nested.items() if name not in seen)]
     return [sum(column) for column in zip(*rows, strict=True)] or [0] * 4, summed
+
+
+def weight(row: list[int]) -> tuple[int, int]:
+    """The largest output stands, then the largest input, from the cache or not."""
+    return row[1], row[0] + row[2] + row[3]
 
 
 def objects(line: bytes) -> Iterator[dict[str, Any]]:
