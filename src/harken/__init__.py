@@ -13,7 +13,7 @@ The packages, in the order data meets them. A package may import those after its
     runtimes   <- events formats store context                     where sessions lie; import, watch, run, resume
     views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
-    index      <- events formats store context                     words, rows and numbers in a file beside the store
+    index      <- events formats store context analytics           words, rows and numbers in a file beside the store
     repo       <- events formats log agents store context runtimes views analytics index   operations as sentences
     api        <- events formats log agents store context runtimes views repo   one typed function per operation
     cli        <- formats views repo api                           one file per command

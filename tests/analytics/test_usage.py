@@ -91,7 +91,9 @@ def test_a_request_of_codex_says_how_much_of_it_was_reasoning() -> None:
 
     (row,) = usage_rows(records(get("codex-v1").read(rollout.data)))
 
-    expected = UsageRow(key=row.key, time=row.time, model="gpt-5.5", input=60, output=20, cache_read=40, reasoning=15)
+    expected = UsageRow(
+        key=row.key, api=row.api, time=row.time, model="gpt-5.5", input=60, output=20, cache_read=40, reasoning=15
+    )
     assert expected == msgspec.structs.replace(row, cache_write_5m=None, agent="")
 
 

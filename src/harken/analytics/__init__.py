@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from .stats import SessionCount, SessionTotals, count_records, stats, tells_process_cost, without_cost
+from .stats import SessionCount, SessionTotals, count_records, stats, tells_process_cost, with_told_cost, without_cost
 
-__all__ = ["SessionCount", "SessionTotals", "count_records", "stats", "tells_process_cost", "without_cost"]
+__all__ = [
+    "SessionCount",
+    "SessionTotals",
+    "count_records",
+    "stats",
+    "tells_process_cost",
+    "with_told_cost",
+    "without_cost",
+]

@@ -17,7 +17,8 @@ import msgspec
 from harken.events import Event, Metric
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
-from harken.events.tally import Tally, money
+from harken.events.runs import SO_FAR
+from harken.events.tally import MICROS, Tally, money
 
 
 def stats(events: Iterable[Event]) -> Figures:
@@ -46,6 +47,13 @@ def tells_process_cost(records: Iterable[SessionRecord]) -> bool:
         for record in records
         for event in record.events
     )
+
+
+def with_told_cost(records: list[SessionRecord], cost_usd_micros: int | None) -> list[SessionRecord]:
+    """The records, and what a run told that the session cost, where nothing in its file says it again."""
+    if cost_usd_micros is None or count_records(records).figures.cost_usd_micros is not None:
+        return records
+    return [*records, SessionRecord(events=[Metric(cost_usd=cost_usd_micros / MICROS, scope=SO_FAR)])]
 
 
 def without_cost(records: Iterable[SessionRecord], *, of_process: bool) -> list[SessionRecord]:

@@ -26,12 +26,16 @@ from harken.events.tally import SYNTHETIC, RequestUsage, Tally, money
 
 LOCAL = "@"
 """How a key begins that means something in one session only."""
+TOTALS = " total"
+"""How the key of what a running total has beyond its requests ends."""
 
 
 class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one request used, or a whole beyond its requests; None where nobody told."""
 
     key: str
+    api: str = ""
+    """What reports of one message have in common: the API's id of it, or of a thread. Else it is the key."""
     time: int | None = None
     model: str = ""
     agent: str = ""
@@ -123,7 +127,7 @@ class _Rows:
             if known is None or usage.beats(known.usage):
                 self._told[key] = _Told(self._time, agent, usage, metric)
             self._model = usage.model or self._model
-            self._models[key.partition(" ")[0]] = usage.model
+            self._models[_api(key)] = usage.model
         if not alone.requests and (alone.unnamed != Tokens() or alone.unnamed_cost is not None):
             key = f"{record.name or LOCAL} #{metric.index or len(self._unnamed)}"
             row = _row(key, alone.unnamed, metric, said_usd=alone.unnamed_cost)
@@ -145,7 +149,9 @@ class _Rows:
             row = _row(key, usage.tokens, told.metric, said_usd=usage.cost_usd)
             nested = usage.nested
             yield (
-                msgspec.structs.replace(row, time=told.time, agent=told.agent, model=usage.model, nested=nested),
+                msgspec.structs.replace(
+                    row, api=_api(key), time=told.time, agent=told.agent, model=usage.model, nested=nested
+                ),
                 usage,
             )
 
@@ -153,19 +159,22 @@ class _Rows:
         tally = self._tally
         rest = total_tokens(self._unnamed)
         wholes = {f"{LOCAL}run": tally.runs if stands else tally.unnamed.minus(rest)}
-        wholes |= {} if stands else {f"{api_id} total": tally.beyond(api_id) for api_id in tally.totals}
+        wholes |= {} if stands else {api_id + TOTALS: tally.beyond(api_id) for api_id in tally.totals}
         if any(usage.agent for usage in tally.counted().values()):
             wholes |= {f"agents {process}": tokens for process, tokens in tally.agents.items()}
         for key, tokens in wholes.items():
             if any((tokens.input, tokens.output, tokens.cache_read, tokens.cache_write)):
-                model = self._models.get(key.partition(" ")[0], "") or self._model
-                yield msgspec.structs.replace(_row(key, tokens), time=self._time, model=model, several=True)
+                api = _api(key) if key.endswith(TOTALS) else key
+                model = self._models.get(api, "") or self._model
+                yield msgspec.structs.replace(_row(key, tokens), api=api, time=self._time, model=model, several=True)
         cost = tally.cost_beside_requests()
         if stands:
             spent = [usage.cost_usd for usage in tally.counted().values() if not usage.agent]
             cost = _plus(cost, [usd for usd in spent if usd is not None])
         if (stands or of_process) and cost is not None:
-            yield UsageRow(key=f"{LOCAL}process", time=self._time, said_usd=money(cost), several=True)
+            yield UsageRow(
+                key=f"{LOCAL}process", api=f"{LOCAL}process", time=self._time, said_usd=money(cost), several=True
+            )
 
 
 def _row(key: str, tokens: Tokens, metric: Metric | None = None, *, said_usd: float | None = None) -> UsageRow:
@@ -176,6 +185,7 @@ def _row(key: str, tokens: Tokens, metric: Metric | None = None, *, said_usd: fl
     hour = None if written is None or hour is None else min(hour, written)
     return UsageRow(
         key=key,
+        api=key,
         input=tokens.input,
         output=tokens.output,
         cache_read=tokens.cache_read,
@@ -184,6 +194,10 @@ def _row(key: str, tokens: Tokens, metric: Metric | None = None, *, said_usd: fl
         reasoning=reasoning,
         said_usd=said_usd,
     )
+
+
+def _api(key: str) -> str:
+    return key.partition(" ")[0]
 
 
 def _plus(cost: float | None, more: Sequence[float]) -> float | None:

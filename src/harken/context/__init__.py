@@ -11,7 +11,6 @@ from .describe import Shown, show
 from .diff import Diff, diff
 from .lineage import TELLING, agent_name, agents_below, below, lineage
 from .materialize import Materialized, empty, materialize
-from .projects import session_project
 from .refs import Found, Ref, find, find_session, get_commit, get_commits, get_session, whole_principal
 from .session_events import maker_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
@@ -58,7 +57,6 @@ __all__ = [
     "project_of",
     "session_bytes",
     "session_events",
-    "session_project",
     "session_records",
     "show",
     "snapshot",

@@ -1,14 +1,127 @@
-"""The numbers of sessions, made again wherever a session has changed."""
+"""The numbers of sessions, made again wherever a session has changed: what each request used, and what it cost.
+
+A request may be told of in several sessions: a fork copies it, a resume carries it over, a parent embeds it. Each tells
+it in a row of its own, and of the rows with one key one is `counted`:
+
+1. one that the session made, never one that it carried over;
+2. one of the agent's own file before one that another agent's record embeds, which counts only where its message is
+   seen nowhere else;
+3. the one with the largest output, then the largest input;
+4. the one of the agent that made it; then that of the session that began first; then of the smaller id.
+
+So the answer does not depend on the order in which sessions came, and the sum over `counted` is the total of
+`Repo.stats()`.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
-from harken.store.base import Store
+from harken.analytics import count_records, tells_process_cost, with_told_cost
+from harken.analytics.prices import packaged
+from harken.analytics.usage import LOCAL, UsageRow, usage_rows
+from harken.context import agents_below, session_records
+from harken.errors import HarkenError
+from harken.events.figures import Figures
+from harken.events.records import SessionRecord
+from harken.store.base import SessionRow, Store
+
+MOST = 1 << 62
+"""A cost that is larger cannot be, and would not fit."""
+_COLUMNS = (
+    "session, key, api, time, model, agent, input, output, cache_read, cache_write_5m, cache_write_1h, reasoning,"
+    " said_usd, cost, several, nested, carried, counted"
+)
+_INSERT = f"INSERT OR REPLACE INTO usage ({_COLUMNS}) VALUES ({', '.join('?' * 18)})"
+_REPORTS = """
+SELECT u.session, u.key, u.nested, u.output, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, u.counted,
+       u.agent NOT IN ('', coalesce(s.agent, '')) AS others, coalesce(s.started, 1 << 62) AS began, s.session AS name
+FROM usage u JOIN sessions s ON s.n = u.session WHERE u.api = ? AND NOT u.carried
+"""
 
 
 def refresh(connection: sqlite3.Connection, store: Store, *, limit: int) -> int:
     """Inside a transaction: make the numbers of at most so many stale sessions; the answer is how many were made."""
     stale = [session for (session,) in connection.execute("SELECT session FROM stale LIMIT ?", (limit,))]
-    connection.executemany("DELETE FROM stale WHERE session = ?", [(session,) for session in stale])
+    touched: set[str] = set()
+    for number in stale:
+        connection.execute("DELETE FROM stale WHERE session = ?", (number,))
+        touched |= _refresh(connection, store, number)
+    for api in touched:
+        _settle(connection, api)
     return len(stale)
+
+
+def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[str]:
+    """One session; the answer is what the requests are called that it tells of, or told of before."""
+    before = {api for (api,) in connection.execute("SELECT DISTINCT api FROM usage WHERE session = ?", (number,))}
+    known = connection.execute("SELECT 1 FROM figures WHERE session = ?", (number,)).fetchone()
+    connection.execute("DELETE FROM usage WHERE session = ?", (number,))
+    connection.execute("DELETE FROM figures WHERE session = ?", (number,))
+    (name,) = connection.execute("SELECT session FROM sessions WHERE n = ?", (number,)).fetchone()
+    try:
+        row = store.find_session(name)
+        if row is None:
+            return before
+        records = own_records(store, row)
+    except HarkenError as problem:
+        connection.execute("INSERT INTO figures (session, problem) VALUES (?, ?)", (number, str(problem)))
+        return before
+    if known is None and row.parent:
+        # What a sub-agent did inside its parent's file is told in its own chain from now on.
+        parent = "INSERT OR IGNORE INTO stale SELECT n FROM sessions WHERE session = ?"
+        connection.execute(parent, (row.parent.partition("/")[0],))
+        connection.execute(parent, (row.parent,))
+    return before | _write(connection, number, row, records)
+
+
+def own_records(store: Store, row: SessionRow) -> list[SessionRecord]:
+    """What a session is counted by: its records, but for those of agents that have chains of their own."""
+    elsewhere = {agent.agent for agent in agents_below(store, row)} - {"", row.agent}
+    records = [record for record in session_records(store, row) if record.agent not in elsewhere]
+    return with_told_cost(records, row.cost_usd_micros)
+
+
+def _write(connection: sqlite3.Connection, number: int, row: SessionRow, records: Sequence[SessionRecord]) -> set[str]:
+    rows = usage_rows(records)
+    connection.executemany(_INSERT, [_values(number, row.session, one, row.started) for one in rows])
+    figures = count_records(records).figures
+    connection.execute(
+        f"INSERT INTO figures VALUES ({', '.join('?' * 10)})",
+        (number, *_counts(figures), tells_process_cost(records), ""),
+    )
+    return {one.api for one in rows if not one.api.startswith(LOCAL)}
+
+
+def _counts(figures: Figures) -> tuple[int, ...]:
+    prompts = figures.prompts
+    said = (prompts.human, prompts.injected, prompts.tool_result, figures.responses)
+    return (*said, sum(figures.tools.values()), figures.errors, figures.compactions)
+
+
+def _values(number: int, session: str, row: UsageRow, started: int | None) -> tuple[object, ...]:
+    local = row.key.startswith(LOCAL)
+    cost = packaged().cost(row)
+    return (
+        number, f"{row.key} {session}" if local else row.key, LOCAL if local else row.api,
+        row.time if row.time is not None else started, row.model, row.agent, row.input, row.output, row.cache_read,
+        row.cache_write_5m, row.cache_write_1h, row.reasoning, row.said_usd,
+        cost if cost is not None and cost < MOST else None, row.several, row.nested, row.carried,
+        local and not row.carried,
+    )  # fmt: skip
+
+
+def _settle(connection: sqlite3.Connection, api: str) -> None:
+    """Say which of the reports about one message or thread count."""
+    reports = connection.execute(_REPORTS, (api,)).fetchall()
+    best: dict[str, tuple[tuple[object, ...], int]] = {}
+    for session, key, nested, output, *tokens, _, others, began, name in reports:
+        prompt = sum(count or 0 for count in tokens)
+        rank = (nested, -(-1 if output is None else output), -prompt, others, began, name)
+        if key not in best or rank < best[key][0]:
+            best[key] = (rank, session)
+    seen = any(not rank[0] for rank, _ in best.values())
+    counted = {(session, key) for key, (rank, session) in best.items() if not (rank[0] and seen)}
+    changed = [(report[:2] in counted, *report[:2]) for report in reports if (report[:2] in counted) != report[8]]
+    connection.executemany("UPDATE usage SET counted = ? WHERE session = ? AND key = ?", changed)

@@ -6,7 +6,7 @@ Instants are microseconds, sizes bytes, money micro-dollars. `messages.session` 
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 MARK = 0x68_6B_69_78
 """`application_id`: this file is an index of Harken's."""
 
@@ -71,14 +71,35 @@ CREATE TABLE compactions (
 );
 
 CREATE TABLE usage (
-  session INTEGER, key TEXT, time INTEGER, model TEXT, agent TEXT, input INTEGER, output INTEGER, cache_read INTEGER,
-  cache_write_5m INTEGER, cache_write_1h INTEGER, reasoning INTEGER, said_micros INTEGER, micros INTEGER,
-  carried INTEGER, counted INTEGER, PRIMARY KEY (session, key)
+  session INTEGER NOT NULL,
+  key TEXT NOT NULL,                                       -- of the request, the same in every session that tells of it
+  api TEXT NOT NULL,                                       -- what reports of one message or thread have in common
+  time INTEGER,
+  model TEXT NOT NULL,
+  agent TEXT NOT NULL,                                     -- empty for the session's own
+  input INTEGER,
+  output INTEGER,
+  cache_read INTEGER,
+  cache_write_5m INTEGER,
+  cache_write_1h INTEGER,
+  reasoning INTEGER,                                       -- of the output
+  said_usd REAL,                                           -- what the runtime said that it cost, in dollars
+  cost INTEGER,                                            -- at list price, in 1e-12 dollars; NULL where unknown
+  several INTEGER NOT NULL,                                -- of several requests together
+  nested INTEGER NOT NULL,                                 -- told by another agent's record
+  carried INTEGER NOT NULL,                                -- the session began with it
+  counted INTEGER NOT NULL,                                -- of all reports of the request, the one that counts
+  PRIMARY KEY (session, key)
 ) WITHOUT ROWID;
-CREATE TABLE daily (session INTEGER, day INTEGER, model TEXT, PRIMARY KEY (session, day, model)) WITHOUT ROWID;
-CREATE TABLE tool_totals (
-  session INTEGER, tool TEXT, calls INTEGER, failed INTEGER, took INTEGER, PRIMARY KEY (session, tool)
-) WITHOUT ROWID;
+CREATE INDEX usage_by_api ON usage (api);
+CREATE INDEX usage_by_time ON usage (counted, time);
+CREATE TABLE figures (                                     -- of a session's own agent, what it carried over included
+  session INTEGER PRIMARY KEY,
+  human INTEGER, injected INTEGER, results INTEGER, responses INTEGER, calls INTEGER, errors INTEGER,
+  compactions INTEGER,
+  pays INTEGER,                                            -- it says what a process cost, its sub-agents included
+  problem TEXT NOT NULL                                    -- why it could not be counted; empty where it could
+);
 
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61');
 """

@@ -9,14 +9,12 @@ from pathlib import Path
 import msgspec
 
 from harken import ids
-from harken.analytics import SessionTotals, count_records, tells_process_cost, without_cost
+from harken.analytics import SessionTotals, count_records, tells_process_cost, with_told_cost, without_cost
 from harken.context import agents_below, below, file_records, find_remembered, get_session, session_records
 from harken.errors import Corrupt, Evicted, HarkenError, PartlyCorrupt
-from harken.events import Metric
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
-from harken.events.runs import SO_FAR
-from harken.events.tally import MICROS, NO_TOKENS
+from harken.events.tally import NO_TOKENS
 from harken.store import SessionRow, Store
 
 from .looking import has_agents, in_store_of_its_own, open_file
@@ -204,12 +202,7 @@ def _tops(known: Sequence[SessionRow]) -> list[SessionRow | Path]:
 def _records(store: Store, what: SessionRow | Path) -> list[SessionRecord]:
     if isinstance(what, Path):
         return list(file_records(*open_file(what), str(what)))
-    records = session_records(store, what)
-    if what.cost_usd_micros is None or count_records(records).figures.cost_usd_micros is not None:
-        return records
-    # Only a run told what the session cost, and its file does not say it again.
-    told = Metric(cost_usd=what.cost_usd_micros / MICROS, scope=SO_FAR)
-    return [*records, SessionRecord(events=[told])]
+    return with_told_cost(session_records(store, what), what.cost_usd_micros)
 
 
 def _of_file(path: Path, found: SessionFigures) -> SessionFigures:
