@@ -16,6 +16,7 @@ import pytest
 
 from harken import clock, runtimes
 from harken.runtimes.importer import Importer
+from harken.runtimes.lookout import Lookout
 from harken.runtimes.watch import watch
 from support.sessions import conversation
 
@@ -115,7 +116,7 @@ def _watch(store: Any, path: Path) -> None:
         watch(
             store,
             [runtimes.get("racing")],
-            lambda: [path],
+            Lookout(lambda: [path]),
             interval=0.5,
             stop=Stop(),
             now=lambda: clock.now() + int(passed * 1e6),

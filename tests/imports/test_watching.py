@@ -25,6 +25,7 @@ from harken.cli.watch import StopRequest
 from harken.errors import BadRequest, Locked
 from harken.runtimes.files import OpenFile, Unfit
 from harken.runtimes.importer import Importer
+from harken.runtimes.lookout import Lookout
 from harken.runtimes.memory import ImportResult
 from harken.runtimes.sources import Reading
 from harken.runtimes.watch import watch
@@ -161,7 +162,15 @@ class Hours:
     def watch(self, store: Store, path: Path, **options: Any) -> list[ImportResult]:
         known = [runtimes.get("claude-code")]
         return list(
-            watch(store, known, lambda: [path], interval=0.5, stop=self.stop, monotonic=lambda: self.passed, **options)
+            watch(
+                store,
+                known,
+                Lookout(lambda: [path]),
+                interval=0.5,
+                stop=self.stop,
+                monotonic=lambda: self.passed,
+                **options,
+            )
         )
 
 
@@ -409,7 +418,7 @@ class TestStopping:
             results = watch(
                 repo.store,
                 [runtimes.get("claude-code")],
-                lambda: [path],
+                Lookout(lambda: [path]),
                 interval=0.5,
                 stop=Stop(),
                 monotonic=lambda: passed,

@@ -158,6 +158,8 @@ class WatchRequest(ApiRequest, frozen=True, kw_only=True):
     """The environment that tells where the runtimes keep their sessions, where no paths are given."""
     interval: float = 0.5
     """Seconds between looks."""
+    poll: bool = False
+    """Look at every file each time, though the system could tell what has changed."""
     principal: str = ""
     """Whose sessions they are; empty: `<runtime>:<session>`."""
 
@@ -171,6 +173,7 @@ def watch(
         runtimes=request.runtimes,
         environ=request.environ,
         interval=request.interval,
+        poll=request.poll,
         principal=request.principal,
         stop=stop,
     )

@@ -57,26 +57,51 @@ class StopRequest(threading.Event):
 @click.option(
     "--interval", type=click.FloatRange(min=0.05), default=0.5, show_default=True, help="Seconds between looks"
 )
+@click.option("--poll", is_flag=True, help="Look at every file each time, as a file system over a network may need it")
 @click.option("-v", "--verbose", is_flag=True, help="Name the files that were passed over, and why")
 @click.option("--principal", default="", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
+@click.option(
+    "--install", "service", flag_value="install", help="Have the system watch from now on, whenever you log in"
+)
+@click.option("--uninstall", "service", flag_value="uninstall", help="Undo --install")
+@click.option("--print", "service", flag_value="print", help="Show what --install would write, and write nothing")
+@click.option("--yes", is_flag=True, help="With --install and --uninstall: do it without asking")
 @json_option
+@click.pass_context
+def watch_command(ctx: click.Context, /, service: str | None, yes: bool, **settings: Any) -> None:
+    """Go on importing as sessions grow
+
+    Imports what is there, then keeps looking until it is stopped with Ctrl-C, which loses nothing. Runtimes delete
+    their sessions after a while (Claude Code after 30 days); with --install the system itself watches, so that none is
+    lost: with systemd on Linux, launchd on macOS. What is written for that is shown first.
+
+        harken watch
+        harken watch ~/.claude/projects --interval 2
+        harken watch --install
+
+    With `watchfiles` (pip install 'harken[watch]') the system tells what has changed, and waiting costs nothing.
+    """
+    if service is None and yes:
+        raise click.UsageError("--yes goes with --install or --uninstall", ctx)
+    if service is None:
+        ctx.invoke(_watch, **settings)
+        return
+    from .watch_service import act
+
+    act(ctx, service, yes=yes, **settings)
+
+
 @make_repo
-def watch_command(
+def _watch(
     repo: Repo,
     paths: tuple[str, ...],
     runtimes: tuple[str, ...],
     interval: float,
+    poll: bool,
     verbose: bool,
     principal: str,
     as_json: bool,
 ) -> None:
-    """Go on importing as sessions grow
-
-    Imports what is there, then keeps looking until it is stopped with Ctrl-C, which loses nothing:
-
-        harken watch
-        harken watch ~/.claude/projects --interval 2
-    """
     from harken.api.runtimes import ImportReport, WatchRequest, watch
 
     warn_of_plugins()
@@ -93,6 +118,7 @@ def watch_command(
         runtimes=runtimes,
         environ=environment(),
         interval=interval,
+        poll=poll,
         principal=principal,
     )
     try:

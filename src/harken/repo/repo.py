@@ -248,15 +248,14 @@ class Repo(Naming, Upkeep, Indexed):
         environ: Environment | None = None,
         principal: str = "",
         interval: float = 0.5,
+        poll: bool = False,
         stop: threading.Event | None = None,
     ) -> Iterator[ImportResult]:
-        """`import_sessions`, and go on as files grow, until `stop` is set or the repository is closed."""
+        """`import_sessions`, and go on as files grow, until `stop` is set or it is closed; `poll`: without notices."""
         from harken.runtimes.watch import watch_sessions
 
-        stop = threading.Event() if stop is None else stop
-        return watch_sessions(
-            *(self.store, paths, runtimes, environ), interval=interval, stop=stop, now=self.clock, principal=principal
-        )
+        options: dict[str, Any] = {"now": self.clock, "principal": principal, "poll": poll, "interval": interval}
+        return watch_sessions(self.store, paths, runtimes, environ, stop=stop or threading.Event(), **options)
 
     def resume(
         self,

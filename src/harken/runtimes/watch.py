@@ -1,4 +1,5 @@
-"""Going on importing as files grow: a look at every file a few times a second, and a read of those that changed.
+"""Going on importing as files grow: a look a few times a second, and a read of what changed (`lookout.py` says which
+files are looked at).
 
 Closed deltas are kept at once. What follows the last cut is kept when its file has been quiet for two seconds: a tail
 that is still being written would only leave commits that the next moment supersedes.
@@ -11,6 +12,7 @@ that grow to a minute. So is a store that cannot be written to, since another pr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
@@ -25,6 +27,7 @@ from harken.store import Store, giving_up
 from .base import Environment, Runtime, chosen
 from .files import Unreadable, as_paths, places, session_files
 from .importer import Importer
+from .lookout import Lookout
 from .memory import ImportResult, failure_of
 from .sources import Reading, Resumption, read_source
 
@@ -82,22 +85,29 @@ def watch_sessions(
     stop: threading.Event,
     now: clock.Clock,
     principal: str,
+    poll: bool,
 ) -> Iterator[ImportResult]:
     """What became of each file that changed, at the paths or where the runtimes keep theirs, until `stop` is set."""
     known, given = chosen(runtimes), as_paths(paths)
     places(given, known, environ)  # a request that says nothing of where to look is refused at once
 
-    def find() -> Iterator[Path | Unreadable]:
+    def roots() -> list[Path]:
         # Asked at each look: a runtime's folder may come with its first session, or go and come back.
-        yield from session_files(places(given, known, environ), known)
+        return places(given, known, environ)
 
-    yield from watch(store, known, find, interval=interval, stop=stop, now=now, principal=principal)
+    lookout = Lookout(
+        lambda: session_files(roots(), known),
+        roots=None if poll else roots,
+        suffixes={suffix for runtime in known for suffix in runtime.read.suffixes},
+    )
+    with contextlib.closing(lookout):
+        yield from watch(store, known, lookout, interval=interval, stop=stop, now=now, principal=principal)
 
 
 def watch(
     store: Store,
     runtimes: Iterable[Runtime],
-    find: Callable[[], Iterable[Path | Unreadable]],
+    lookout: Lookout,
     *,
     interval: float,
     stop: threading.Event,
@@ -116,12 +126,12 @@ def watch(
         return _importer(store, known, now, principal, reader)
 
     while not (store.closed or stop.is_set()):
-        results = _told(store, pauses, lambda: importer().run(_due(find(), pauses)), stop)
-        for result in _news(results, pauses):
+        results = _told(store, pauses, lambda: importer().run(_due(lookout, pauses)), stop)
+        for result in _news(_looked_at_again(results, lookout, store), pauses):
             yield result
             if stop.is_set():
                 return
-        if _rest(store, stop, monotonic, max(interval, pauses.left(store.location))):
+        if _rest(store, stop, monotonic, max(interval, lookout.pause, pauses.left(store.location))):
             return
 
 
@@ -162,9 +172,13 @@ class _PacedReader:
             yield part
 
 
-def _due(found: Iterable[Path | Unreadable], pauses: Pauses) -> Iterator[Path | Unreadable]:
+def _due(lookout: Lookout, pauses: Pauses) -> Iterator[Path | Unreadable]:
     """What is not left alone for now."""
-    return (one for one in found if isinstance(one, Unreadable) or pauses.left(str(one)) <= 0)
+    for one in lookout.find():
+        if isinstance(one, Unreadable) or pauses.left(str(one)) <= 0:
+            yield one
+        else:
+            lookout.look_again(str(one))
 
 
 def _told(
@@ -191,6 +205,14 @@ def _told(
     except Exception as problem:  # noqa: BLE001  it goes on until it is told to stop
         if not store.closed and not (stop.is_set() and isinstance(problem, Locked)):
             yield failure_of(store.location, problem)
+
+
+def _looked_at_again(results: Iterable[ImportResult], lookout: Lookout, store: Store) -> Iterator[ImportResult]:
+    """The results; what failed is looked at again though nothing tells of it, and everything where it was the store."""
+    for result in results:
+        if result.status == "failed":
+            lookout.look_again("" if result.source == store.location else result.source)
+        yield result
 
 
 def _news(results: Iterable[ImportResult], pauses: Pauses) -> Iterator[ImportResult]:
