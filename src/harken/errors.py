@@ -10,6 +10,7 @@ class's name in small letters (`not_found`); under `--json` it is printed with t
     + Closed             exit 2  http 400   the store was closed before it was asked
   + NotFound             exit 3  http 404   a well-formed question about something that is not there
     + Evicted            exit 3  http 404   the commit is known, its bytes were removed
+      + Forgotten        exit 3  http 404   they were forgotten on purpose
   + Conflict             exit 4  http 409   somebody else was faster, or holds what we need
     + Locked             exit 4  http 409   another process is the writer
   + BadRecord            exit 5  http 422   a record that could not be read, where the caller asked to be strict
@@ -67,6 +68,10 @@ class NotFound(HarkenError):
 
 class Evicted(NotFound):
     """The commit is known, its bytes were removed."""
+
+
+class Forgotten(Evicted):
+    """The bytes were forgotten on purpose."""
 
 
 class Conflict(HarkenError):

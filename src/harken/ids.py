@@ -39,6 +39,7 @@ _FRAME = _key("harken.store.frame")
 _SEAL = _key("harken.commit.seal")
 _ROW = _key("harken.store.row")
 _SOURCE = _key("harken.source.content")
+_WORD = _key("harken.forgotten.word")
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -116,6 +117,11 @@ def artifact_ref(full: str) -> str:
 def frame_hash(stored: bytes) -> bytes:
     """The name of a compressed frame, over the bytes as they lie on disk."""
     return blake3(stored, key=_FRAME).digest()
+
+
+def secret_hash(salt: bytes, secret: bytes) -> bytes:
+    """By which a secret that was forgotten is known again."""
+    return blake3(salt + secret, key=_WORD).digest()
 
 
 def commit_id(parent: str, artifact: str, created_at: str, template: str) -> str:

@@ -93,7 +93,7 @@ class Reader:
         self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         self.seen = {}
         assert self.value("PRAGMA application_id") == 0x48524B4E
-        assert self.value("PRAGMA user_version") == self.value("SELECT max(version) FROM migrations") == 3
+        assert self.value("PRAGMA user_version") == self.value("SELECT max(version) FROM migrations") == 4
 
     def value(self, query, *values):
         return self.db.execute(query, values).fetchone()[0]

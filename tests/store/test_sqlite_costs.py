@@ -65,7 +65,7 @@ def test_packed_and_closed_it_takes_a_fraction_of_the_bytes(path, store):
         overhead = (
             path.stat().st_size - frames[1] - again.db.all("SELECT coalesce(sum(length(data)), 0) FROM loose")[0][0]
         )
-        assert overhead / 600 < 520
+        assert overhead / 600 < 540  # of which 20 are the pages of three tables that are empty: what is forgotten
         assert 600 == len(list(again.get_many([link.artifact for link in again.walk(parent)])))
 
 

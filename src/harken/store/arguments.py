@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from .tombstones import ErasureOrder
 from .values import ArgumentKind, Draft, SessionRow, guarded
 
 C = TypeVar("C", bound=type)
@@ -34,6 +35,7 @@ PLAIN = {
 }
 STORE = PLAIN | {
     "Draft": ArgumentKind("give a Draft", (Draft,)),
+    "ErasureOrder": ArgumentKind("give an ErasureOrder", (ErasureOrder,)),
     "SessionRow": ArgumentKind("give a SessionRow", (SessionRow,)),
     "Sequence[str]": ArgumentKind("give a list of text", (list, tuple, Collection), each=TEXT),
     "Iterable[str]": ArgumentKind("give a list of text", (Iterable,), each=TEXT),

@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .reports import GcReport, Report
+from .tombstones import Erasure, ErasureOrder, Tombstone
 from .values import (
     CHECKPOINTS,
     COMMIT_TYPES,
@@ -54,6 +55,8 @@ __all__ = [
     "CommitWriter",
     "Content",
     "Draft",
+    "Erasure",
+    "ErasureOrder",
     "Feed",
     "Maintenance",
     "Move",
@@ -61,6 +64,7 @@ __all__ = [
     "SessionRow",
     "Sighting",
     "Store",
+    "Tombstone",
     "WalkStep",
     "Writer",
 ]
@@ -100,6 +104,16 @@ class BlobReader(Protocol):
 
     def artifacts(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Full names that begin with these hex digits."""
+        ...
+
+    def contents(self, since: int | None = None) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Every artifact that has bytes, with its parts, in the order that is quickest to read; or those that came
+        after that change."""
+        ...
+
+    def tombstones(self, artifacts: Sequence[str]) -> dict[str, Tombstone]:
+        """What was forgotten of these artifacts, by their names; those that are whole are left out. `get` gives what is
+        left, and says `Forgotten` where that is nothing."""
         ...
 
 
@@ -307,6 +321,31 @@ class Maintenance(Protocol):
     ) -> GcReport:
         """Remove what nothing needs. `backing` says whether another store holds an artifact: those are evicted until
         the rest is below `limit` bytes; `needed` names artifacts that something outside the store needs."""
+        ...
+
+    def erasures(self) -> list[Erasure]:
+        """Everything that was forgotten on purpose, the oldest first."""
+        ...
+
+    def erase(self, order: ErasureOrder) -> Erasure:
+        """Forget, in one transaction: names, sizes, commits and seals stay, and from its end on nobody is shown what
+        was there. It is begun then; `scrub` takes the bytes out of the file, `finish_erasure` notes that it is done."""
+        ...
+
+    def scrub(self) -> None:
+        """Take what nothing points at out of the file, its log and its cache. It may be called at any time."""
+        ...
+
+    def finish_erasure(self, number: int) -> None:
+        """Note that nothing is left of what the erasure forgot."""
+        ...
+
+    def lift_erasure(self, number: int) -> None:
+        """Let in again what the erasure forgot, where somebody puts it again."""
+        ...
+
+    def keep_out(self, value: str) -> str:
+        """The text without the secrets that were forgotten, as far as they can be known again."""
         ...
 
     def backup(self, path: str | os.PathLike[str]) -> int:

@@ -8,7 +8,7 @@ which is written last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +19,7 @@ from harken.errors import BadRequest, NotFound
 from . import sql, values
 from .blobs import BULK, FRAME_SIZE, Frame, live_level, seal_frame
 from .db import Row, checked
+from .packed import even_parts
 from .values import CHANGES, SessionRow
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class SqliteBlobWriter:
         number, found = self._numbers.get(name), None
         if number is None:
             found = self._find(name)
-            if found is None or (found[2] is None and not self._store.has(name)):
+            if found is None or self._is_wanted(found):
                 self._place(name, data, like, found)
                 self._changes.add("artifact", self._numbers[name])
         if found is None or policy != "default" or found[5] == "ephemeral":  # no other policy is weaker
@@ -199,8 +200,20 @@ class SqliteBlobWriter:
             self._numbers[name] = found[0]
             self._noted.add(name)
             self._scattered = True
-        self._buffer[name] = data
+        self._buffer[name] = data if self._store.kept_rows.watchwords == () else self._kept_out(name, data)
         self._size += len(data)
+
+    def _is_wanted(self, found: Row) -> bool:
+        """Whether the bytes of a known artifact, which somebody puts again, are not here and may be."""
+        from .erasing import is_wanted  # few were ever let go
+
+        return (found[2] is None or self._store.kept_rows.watchwords != ()) and is_wanted(self._store, found)
+
+    def _kept_out(self, name: str, data: bytes) -> bytes:
+        """The bytes without what was forgotten before."""
+        from .erasing import keep_out
+
+        return keep_out(self._store, self._numbers[name], data)
 
     def _flush(self) -> None:
         """Make the buffer a frame. A small one is loose until it is gathered with its neighbours."""
@@ -309,7 +322,7 @@ class SqliteBlobWriter:
         self.begin()
         hasher, first = ids.ArtifactHasher(), b""
         frames: list[tuple[int, int]] = []
-        for part in _even(parts):
+        for part in even_parts(parts):
             hasher.update(part)
             if not frames and not first:
                 first = part  # the only one, perhaps
@@ -322,7 +335,7 @@ class SqliteBlobWriter:
             return self.put(first, policy=policy, expires=expires)
         name = hasher.hexdigest()
         found = self._store.find_artifact(name)
-        if found is not None and self._store.has(name):
+        if found is not None and not self._is_wanted(found):
             self._db.many(sql.DROP_FRAME, [(frame,) for frame, _ in frames])
         else:
             if found is not None:
@@ -333,6 +346,10 @@ class SqliteBlobWriter:
             rows = [(number, n, *frame) for n, frame in enumerate(frames)]
             self._db.many(sql.ADD_PART, [(*row, ids.row_sum("parts", row)) for row in rows])
             self._changes.add("artifact", number)
+            if self._store.kept_rows.watchwords != ():
+                from .erasing import keep_out_of_parts
+
+                keep_out_of_parts(self._store, name, self._draw)
         self._keep_for(name, policy, expires, new=found is None)
         return name
 
@@ -380,21 +397,3 @@ def set_artifact(db: Database, row: tuple[Any, ...]) -> None:
     """Write what is known of an artifact now; its name and size never change."""
     number, _, frame, start, _, policy, expires = row
     db.do(sql.SET_ARTIFACT, (frame, start, policy, expires, ids.row_sum("artifacts", row), number))
-
-
-def _even(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces of exactly one frame, but for the last; nothing at all gives one empty piece."""
-    held = bytearray()
-    given = False
-    for part in parts:
-        view = memoryview(part)
-        while len(view):
-            taken = view[: FRAME_SIZE - len(held)]
-            held += taken
-            view = view[len(taken) :]
-            if len(held) == FRAME_SIZE:
-                yield bytes(held)
-                held.clear()
-                given = True
-    if held or not given:
-        yield bytes(held)

@@ -19,7 +19,7 @@ import msgspec
 import zstandard
 
 from harken import ids
-from harken.errors import Corrupt, Evicted, HarkenError, NotFound
+from harken.errors import Corrupt, HarkenError, NotFound
 
 from . import sql
 from .db import FSCK, Row, all_checked, checked
@@ -34,11 +34,9 @@ FRAME_SIZE = 1 << 20
 LIMIT = 4 << 20
 """No frame has more content than this, so reading one takes bounded memory whatever it claims."""
 
-BULK, PACKED = 3, 6
-"""Levels of compression: an import wants speed, packing happens once and wants room."""
-
-COPY = 16
-"""The level for a frame that leans on another: copies are rare, and most of their bytes are never looked at twice."""
+BULK, PACKED, COPY = 3, 6, 16
+"""Levels of compression: an import wants speed, packing happens once and wants room, and copies, which lean on another
+frame, are rare, and most of their bytes are never looked at twice."""
 _PAGE = 6000  # content that compresses into a page of 4 KiB at any level, but for one recorded turn of a hundred
 _WINDOW = 23  # a prefix and a frame, both at their largest, lie inside one window
 
@@ -123,13 +121,10 @@ def readable() -> Iterator[None]:
         raise Corrupt(f"a row cannot be read: {error!r}", hint=FSCK) from error
 
 
-FrameRow = tuple[bytes, int, int | None, bytes]
-"""Hash, size, prefix and data."""
+FrameRow = tuple[bytes, int, int | None, bytes]  # hash, size, prefix and data
 _NOWHERE = (None, None, None)
 _TOGETHER = 128  # artifacts that are looked up in one query
-_FRAMES_AHEAD = 32
-_FRAMES_KEPT = 4
-_WORTH_KEEPING = 64 << 10
+_FRAMES_AHEAD, _FRAMES_KEPT, _WORTH_KEEPING = 32, 4, 64 << 10
 
 
 class SqliteBlobs:
@@ -206,8 +201,14 @@ class SqliteBlobs:
         for piece in self._pieces(artifact):
             hasher.update(piece)
             yield piece
-        if hasher.hexdigest() != artifact:
+        if (name := hasher.hexdigest()) != artifact and not self._is_blanked(artifact, name):
             raise _not_its_bytes(artifact)
+
+    def _is_blanked(self, artifact: str, name: str) -> bool:
+        """Whether what has this name is the artifact, but for what was forgotten of it."""
+        from .erasing import tombstones  # of few anything is
+
+        return any(stone.hash == name for stone in tombstones(self, [artifact]).values())
 
     def has(self, artifact: str) -> bool:
         """Whether its bytes are here."""
@@ -274,7 +275,7 @@ class SqliteBlobs:
             try:
                 data = self.frame(frame)[start : start + size]
                 # A slot may have been filled anew since we looked where the artifact is.
-                if ids.artifact_id(data) == artifact:
+                if (name := ids.artifact_id(data)) == artifact or self._is_blanked(artifact, name):
                     yield data
                     return
                 problem: HarkenError = _not_its_bytes(artifact)
@@ -287,8 +288,9 @@ class SqliteBlobs:
     def _parts(self, artifact: str, number: int) -> Iterator[bytes]:
         parts = [checked("parts", row) for row in self.db.all(sql.PARTS, (number,))]
         if not parts:
-            name = ids.artifact_ref(artifact)
-            raise Evicted(f"the bytes of {name} were evicted", hint="put them again, or fetch them from a backup")
+            from .erasing import gone
+
+            raise gone(self, artifact)
         for _, _, frame, size in parts:
             content = self.frame(frame)
             if len(content) != size:

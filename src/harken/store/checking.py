@@ -23,6 +23,7 @@ from .commits import Names, commit_of, full_name, parent_of, words
 from .db import FSCK, Row, checked
 from .feed import unpacked
 from .reports import Finding, Report
+from .tombstones import Tombstone
 from .values import Commit, Draft
 
 if TYPE_CHECKING:
@@ -72,10 +73,13 @@ def _plain(error: Exception) -> str:
     return "a row that it needs is not there" if isinstance(error, KeyError) else "a value is none that was written"
 
 
-def evicted(artifact: str) -> Finding:
-    """What is said of an artifact whose bytes were evicted."""
+def evicted(artifact: str, stone: Tombstone | None = None) -> Finding:
+    """What is said of an artifact whose bytes, or some of them, are gone on purpose."""
     name = ids.artifact_ref(artifact)
-    return Finding(severity="evicted", what="artifact", which=name, why="its bytes were evicted")
+    if stone is None:
+        return Finding(severity="evicted", what="artifact", which=name, why="its bytes were evicted")
+    what = f"{stone.count} of its bytes were" if stone.spans else "it was"
+    return Finding(severity="forgotten", what="artifact", which=name, why=f"{what} forgotten{stone.said}")
 
 
 def _lost(table: str, number: int) -> Finding:
@@ -134,7 +138,8 @@ class Checker:
                 table, number if number is not None else "row", f"points at a row of {parent} that is not there"
             )
         expected = sqlite3.connect(":memory:")
-        for statement in (said for _, _, statements in sql.STEPS for said in statements):
+        seen = sql.STEPS[:-1] if self._db.is_old else sql.STEPS
+        for statement in (said for _, _, statements in seen for said in statements):
             expected.execute(statement)
         # What `ANALYZE` leaves behind belongs to SQLite, and does no harm.
         schema = (
@@ -149,7 +154,7 @@ class Checker:
         if "epoch" not in {key for key, _ in self._sound("facts", "SELECT key, value, sum FROM facts")}:
             self.corrupt("file", "epoch", "it is lost")
         (application,), (version,) = self._db.all("PRAGMA application_id")[0], self._db.all("PRAGMA user_version")[0]
-        if (application, version) != (sql.APPLICATION_ID, sql.STEPS[-1][0]):
+        if (application, version) != (sql.APPLICATION_ID, seen[-1][0]):
             self.corrupt("file", "header", f"says {application:#x} and version {version}")
 
     # -- artifacts and frames ----------------------------------------------------------------------------------
@@ -179,7 +184,9 @@ class Checker:
                 if at != frame:
                     frame, content = at, self._store.frame(at)
                 self._report.bytes_read += size
-                if ids.artifact_id(content[start : start + size]) != name:
+                if (found := ids.artifact_id(content[start : start + size])) != name and not self._is_blanked(
+                    name, found
+                ):
                     self.corrupt("artifact", ids.artifact_ref(name), "it is not what its name says", row)
         for number in parts:
             self.corrupt("artifact", number, "parts without an artifact")
@@ -229,7 +236,7 @@ class Checker:
     ) -> None:
         row = ("artifacts", number)
         if not parts:
-            self._report.findings.append(evicted(name))
+            self._report.findings.append(evicted(name, self._store.tombstones([name]).get(name)))
         elif [part for part, _, _ in parts] != list(range(len(parts))) or sum(part[2] for part in parts) != size:
             self.corrupt("artifact", ids.artifact_ref(name), "its parts do not add up", row)
         elif any(sizes.get(frame) != length for _, frame, length in parts):
@@ -239,8 +246,16 @@ class Checker:
             for _, frame, length in parts:
                 hasher.update(self._store.frame(frame))
                 self._report.bytes_read += length
-            if hasher.hexdigest() != name:
+            if (found := hasher.hexdigest()) != name and not self._is_blanked(name, found):
                 self.corrupt("artifact", ids.artifact_ref(name), "it is not what its name says", row)
+
+    def _is_blanked(self, name: str, found: str) -> bool:
+        """Whether these are an artifact's bytes but for what was forgotten of them; then that is said."""
+        stone = self._store.tombstones([name]).get(name)
+        if stone is None or stone.hash != found:
+            return False
+        self._report.findings.append(evicted(name, stone))
+        return True
 
     def _loose(self, slots: dict[int, int]) -> None:
         """A loose frame holds its artifacts and nothing else, or packing would lose something."""
@@ -311,6 +326,7 @@ class Checker:
             ("annotations", 'n, "commit", key, value, time, who, sum'),
             ("names", "n, name, kind, target, sum"),
             ("moves", "n, name, kind, before, after, time, who, why, sum"),
+            *(() if self._db.is_old else _FORGETTING),
         ):
             for _ in self._sound(table, f"SELECT {columns} FROM {table}"):
                 pass
@@ -332,6 +348,11 @@ class Checker:
 
 
 _ONE = {"loose": "frame"}
+_FORGETTING = (
+    ("erasures", "n, time, who, why, what, state, sum"),
+    ("tombstones", "artifact, hash, spans, erasure, sum"),
+    ("watchwords", "n, erasure, size, begin, salt, hash, sum"),
+)
 
 
 def _key(table: str, row: Row) -> object:

@@ -25,8 +25,7 @@ from .values import Commit, SessionRow, WalkStep, text, untext
 
 T = TypeVar("T")
 _KEPT, _SESSIONS_KEPT = 200_000, 64
-_STEP = 512  # rows of a walk that are fetched first, so that one that stops early has not read everything
-_ASKED = 400  # names in one query
+_STEP, _ASKED = 512, 400  # rows of a walk that are fetched first, since it may stop early; names in one query
 Names = dict[int | None, str]
 """The full names of commits by their row numbers; None is no commit."""
 
@@ -109,6 +108,7 @@ def session_of(row: Row, names: Names, older: tuple[str, ...]) -> SessionRow:
         cost_usd_micros=row[19],
         state=row[20],
         lost=row[21] == 1,
+        forgotten=row[21] == sql.FORGOTTEN,
     )
 
 
@@ -151,7 +151,8 @@ class SqliteCommits(SqliteBlobs):
                 epoch = connection.execute(sql.FACT, ("epoch",)).fetchone()
                 if epoch != self.kept_rows.epoch:
                     self.forget_all()
-                    self.kept_rows.epoch = epoch
+                    watched = () if self.db.is_old else connection.execute(sql.WATCHED)
+                    self.kept_rows.epoch, self.kept_rows.watchwords = epoch, tuple(watched)
             connection.looked_at = changes
 
     # -- commits -----------------------------------------------------------------------------------------------

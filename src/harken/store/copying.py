@@ -14,6 +14,7 @@ from harken.errors import Conflict, HarkenError
 from harken.files import give_name, sync_file, sync_folder, write_hint
 
 from . import sql
+from .erasing import copy_forgotten
 from .explaining import explain
 from .opening import drawn_epoch
 from .values import Draft
@@ -91,14 +92,16 @@ def copy_memory(store: MemoryStore, path: str | os.PathLike[str]) -> int:
 
 
 def _copy_rows(store: MemoryStore, writer: SqliteWriter) -> None:
+    stones = store.tombstones(store.artifacts(limit=1 << 60))
     for artifact in store.artifacts(limit=1 << 60):
         info = store.info(artifact)
-        if info.evicted:
+        if info.evicted or artifact in stones:
             writer.put_name(artifact, info.size)
         else:
             writer.put(store.get(artifact))
         if info.policy != "default":
             writer.set_policy(artifact, info.policy, expires=info.expires)
+    copy_forgotten(store, writer)
     for commit in store.commits_as_made():
         draft = Draft(**{field: getattr(commit, field) for field in Draft.__struct_fields__})
         writer.commit(draft)

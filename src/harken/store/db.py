@@ -70,7 +70,7 @@ class Database:
     A connection is taken for a statement and given back; a transaction or a snapshot holds one for its thread. So a
     thread that ends leaves nothing behind, and `close` knows whom to wait for."""
 
-    writable = True
+    writable, is_old = True, False  # old: of an older version, and can only be read
     how_to_read = "mode=ro"
     """What the URI says of a connection that only reads."""
     problem: Corrupt | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken import ids
 from harken.errors import Conflict
@@ -10,9 +10,29 @@ from harken.errors import Conflict
 from . import sql, values
 from .blob_writer import SqliteBlobWriter, place_artifact
 
+if TYPE_CHECKING:
+    from .sqlite import SqliteStore
+
 
 class SqliteEvictor(SqliteBlobWriter):
     """What changes artifacts that are there."""
+
+    @property
+    def store(self) -> SqliteStore:
+        """Whose transaction it is."""
+        return self._store
+
+    def draw(self, what: str) -> int:
+        """The next free number of a kind."""
+        return self._draw(what)
+
+    def tell(self, kind: str, number: int) -> None:
+        """Note a change in the feed."""
+        self._changes.add(kind, number)
+
+    def place_again(self, artifact: str, data: bytes, row: tuple[Any, ...]) -> None:
+        """Keep other bytes in the place of an artifact's: a tombstone says why they are not what its name says."""
+        self._place(artifact, data, "", row)
 
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
         """How long the artifact must stay."""
@@ -42,6 +62,6 @@ class SqliteEvictor(SqliteBlobWriter):
         fact = ("artifacts", self._draw("artifact") - 1)
         self._next.pop("artifact")
         self._db.do(sql.SET_FACT, (*fact, ids.row_sum("facts", fact)))
-        for statement in (sql.DROP_PARTS, sql.DROP_ARTIFACT):
+        for statement in (sql.DROP_PARTS, sql.DROP_TOMBSTONE, sql.DROP_ARTIFACT):
             self._db.do(statement, (number,))
         self._changes.add("eviction", id)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .db import Database
     from .sqlite import SqliteStore
 
-ABOUT_ARTIFACTS = ("artifact", "policy", "eviction")
+ABOUT_ARTIFACTS = ("artifact", "policy", "eviction", "erasure")
 ABOUT_COMMITS = ("commit", "sighting", "annotation", "link")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 
@@ -47,6 +47,7 @@ def retell(db: Database) -> None:
         ("name", "SELECT name, kind FROM names ORDER BY name"),
         ("session", "SELECT n, '' FROM sessions ORDER BY n"),
         ("annotation", 'SELECT "commit", key FROM annotations ORDER BY n'),
+        ("erasure", "SELECT artifact, '' FROM tombstones ORDER BY artifact"),
     ):
         for subject, detail in db.all(statement):
             log.add(kind, subject, detail)

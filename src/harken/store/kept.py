@@ -29,3 +29,5 @@ class KeptRows(msgspec.Struct):
     origins: dict[int, Row] = {}
     principals: dict[int, Row] = {}
     sessions: SavedSessions = {}
+    watchwords: tuple[Row, ...] | None = None
+    """Of secrets that are not let in, and of erasures; None before anybody has looked."""

@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from harken import clock, ids
-from harken.errors import BadRequest, Closed, Evicted, NotFound
+from harken.errors import BadRequest, Closed, NotFound
 
 from . import values
 from .arguments import STORE, checks_arguments
 from .base import Store
 from .checking import evicted
+from .memory_forgetting import MemoryForgetting
 from .memory_writer import MemoryArtifact, MemoryWriter
 from .reports import Finding, GcReport, Report
 from .values import (
@@ -55,12 +56,13 @@ def _reading(ask: Callable[Concatenate[MemoryStore, P], V], /) -> Callable[Conca
 
 
 @checks_arguments(STORE, Store)
-class MemoryStore:
+class MemoryStore(MemoryForgetting):
     """A store that is gone when the program ends."""
 
     location = "memory:"
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.RLock()
         self._writing = False
         self._artifacts: dict[str, MemoryArtifact] = {}
@@ -104,7 +106,7 @@ class MemoryStore:
         """The bytes of that full name."""
         data = self._artifact(artifact).data
         if data is None:
-            raise Evicted(f"the bytes of {ids.artifact_ref(artifact)} were evicted", hint="put them again")
+            raise self._gone(artifact)
         return data
 
     @_reading
@@ -323,8 +325,9 @@ class MemoryStore:
         """Is everything what it says it is? There is no disk here that could have changed it."""
         report = Report(commits=len(self._commits), artifacts=len(self._artifacts))
         for name, artifact in self._artifacts.items():
-            if artifact.data is None:
-                report.findings.append(evicted(name))
+            stone = self.tombstones([name]).get(name)
+            if artifact.data is None or (stone is not None and ids.artifact_id(artifact.data) == stone.hash):
+                report.findings.append(evicted(name, stone))
             elif ids.artifact_id(artifact.data) != name:
                 report.findings.append(Finding(severity="corrupt", what="artifact", which=name, why="its hash differs"))
             report.bytes_read += len(artifact.data or b"")
@@ -343,38 +346,13 @@ class MemoryStore:
         """Remove what nothing needs."""
         report = GcReport(dry_run=dry_run, cache=0 if keep_cache else sum(map(len, self._cache.values())))
         with self.write() as writer:
-            self._collect(writer, report, clock.now() if now is None else now, limit, backing, frozenset(needed))
+            writer.collect(report, clock.now() if now is None else now, limit, backing, set(needed))
             report.kept = len(self._artifacts)
             if dry_run:
                 writer.undo_all()
             elif not keep_cache:
                 self._cache.clear()
         return report
-
-    def _collect(
-        self,
-        writer: MemoryWriter,
-        report: GcReport,
-        now: int,
-        limit: int | None,
-        backing: Callable[[str], bool] | None,
-        needed: frozenset[str],
-    ) -> None:
-        used = needed | {commit.artifact for commit in self._commits.values()}
-        for name, artifact in list(self._artifacts.items()):
-            if artifact.policy[0] == "ephemeral" and (artifact.policy[1] or 0) <= now and name not in used:
-                writer.drop_artifact(name)
-                report.note(name, artifact.size)
-                report.expired += 1
-        total = sum(artifact.size for artifact in self._artifacts.values() if artifact.data is not None)
-        for name, artifact in list(self._artifacts.items()):
-            if limit is None or backing is None or total <= limit:
-                break
-            if artifact.data is not None and artifact.policy[0] != "pin" and backing(name):
-                writer.evict(name)
-                report.note(name, artifact.size)
-                report.evicted += 1
-                total -= artifact.size
 
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy everything into a new store in a file; the answer is its size in bytes."""

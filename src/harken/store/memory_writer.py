@@ -14,6 +14,7 @@ from . import values
 from .arguments import STORE, checks_arguments
 from .base import Content, Writer
 from .packed import PackedFrame
+from .reports import GcReport
 from .values import Annotation, Change, Commit, Draft, Move, Name, SessionRow, Sighting
 
 if TYPE_CHECKING:
@@ -50,12 +51,16 @@ class MemoryWriter:
         values.check_policy(policy, expires)
         data, name = bytes(data), ids.artifact_id(data)
         before = self._store._artifacts.get(name)
+        if self._store._is_kept_out(name):
+            return name
+        if before is None or before.data is None or ids.artifact_id(before.data) != name:
+            data = self._store._let_in(self, name, data)
         kept = (policy, expires) if before is None else values.stronger(before.policy, (policy, expires))
-        self._set(self._store._artifacts, name, MemoryArtifact(data, kept, len(data)))
+        self.keep(self._store._artifacts, name, MemoryArtifact(data, kept, len(data)))
         if before is None or before.data is None:
-            self._tell("artifact", name)
+            self.tell("artifact", name)
         if kept != (before.policy if before is not None else ("default", None)):
-            self._tell("policy", name, kept[0])
+            self.tell("policy", name, kept[0])
         return name
 
     def put_stream(self, parts: Iterable[bytes], *, policy: str = "default", expires: int | None = None) -> str:
@@ -97,13 +102,13 @@ class MemoryWriter:
         digits = ids.digits_needed(name, store._alike.get(name[:8], ()))
         short = ids.commit_ref(name, digits)
         commit = values.to_commit(draft, id=name, seal=seal, short=short, created_at=created_at)
-        self._set(store._commits, name, commit)
-        self._tell("commit", name)
+        self.keep(store._commits, name, commit)
+        self.tell("commit", name)
         self._append(store._alike.setdefault(name[:8], []), name)
-        self._set(store._places, name, self._place(parent))
+        self.keep(store._places, name, self._place(parent))
         if parent is not None:
             self._append(store._children.setdefault(parent.id, []), name)
-        self._set(store._sightings, name, [])
+        self.keep(store._sightings, name, [])
         self._sight(name, draft, first=True)
         return store.get_commit(name)
 
@@ -124,7 +129,7 @@ class MemoryWriter:
             sighting = Sighting(commit=name, principal=draft.principal, machine=draft.machine, time=draft.time)
             self._append(seen, sighting)
             if not first:
-                self._tell("sighting", name, draft.principal)
+                self.tell("sighting", name, draft.principal)
 
     def link(self, commit: str, *, spawned_from: dict[str, Any] | None, forked_from: str) -> None:
         """Put these links in the place of the commit's."""
@@ -132,8 +137,8 @@ class MemoryWriter:
         known = self._store.get_commit(commit)
         linked = msgspec.structs.replace(known, spawned_from=spawned_from, forked_from=forked_from)
         if linked != known:
-            self._set(self._store._commits, known.id, linked)
-            self._tell("link", known.id)
+            self.keep(self._store._commits, known.id, linked)
+            self.tell("link", known.id)
 
     def annotate(self, commit: str, key: str, value: str, *, time: int, who: str = "") -> None:
         """Say something about a commit."""
@@ -141,7 +146,7 @@ class MemoryWriter:
         name = self._store.get_commit(commit).id
         said = self._store._annotations.setdefault(name, [])
         self._append(said, Annotation(commit=name, key=key, value=value, time=time, who=who))
-        self._tell("annotation", name, key)
+        self.tell("annotation", name, key)
 
     def move(
         self,
@@ -165,10 +170,10 @@ class MemoryWriter:
         if target == before:
             return
         if target:
-            self._set(store._names, name, Name(name=name, kind=kind, target=target))
+            self.keep(store._names, name, Name(name=name, kind=kind, target=target))
         else:
-            self._drop(store._names, name)
-        self._tell("name", name, kind)
+            self.drop(store._names, name)
+        self.tell("name", name, kind)
         if record:
             number = store._moves[-1].number + 1 if store._moves else 1
             move = Move(number=number, name=name, kind=kind, before=before, after=target, time=time, who=who, why=why)
@@ -187,8 +192,8 @@ class MemoryWriter:
             live=store.get_commit(row.live).id if row.live else "",
             older=tuple(store.get_commit(commit).id for commit in row.older),
         )
-        self._set(store._sessions, row.session, saved)
-        self._tell("session", row.session)
+        self.keep(store._sessions, row.session, saved)
+        self.tell("session", row.session)
         return saved
 
     def compress_beside(self) -> None:
@@ -199,38 +204,63 @@ class MemoryWriter:
         sessions = self._store._sessions
         values.check_rename(session, to, known=session in sessions, taken=to in sessions)
         row = msgspec.structs.replace(sessions[session], session=to, version=sessions[session].version + 1)
-        self._drop(sessions, session)
-        self._set(sessions, to, row)
-        self._tell("session", to)
+        self.drop(sessions, session)
+        self.keep(sessions, to, row)
+        self.tell("session", to)
         return row
 
     def set_policy(self, artifact: str, policy: str, *, expires: int | None = None) -> None:
         """How long the artifact must stay."""
         values.check_policy(policy, expires)
         found = self._store._artifact(artifact)
-        self._set(self._store._artifacts, artifact, MemoryArtifact(found.data, (policy, expires), found.size))
-        self._tell("policy", artifact, policy)
+        self.keep(self._store._artifacts, artifact, MemoryArtifact(found.data, (policy, expires), found.size))
+        self.tell("policy", artifact, policy)
 
     def evict(self, artifact: str) -> None:
         """Let the bytes go and keep the name."""
         found = self._store._artifact(artifact)
         if found.policy[0] == "pin":
             raise Conflict(f"{ids.artifact_ref(artifact)} is pinned", hint="unpin it first")
-        self._set(self._store._artifacts, artifact, MemoryArtifact(None, found.policy, found.size))
-        self._tell("eviction", artifact)
+        self.keep(self._store._artifacts, artifact, MemoryArtifact(None, found.policy, found.size))
+        self.tell("eviction", artifact)
 
     def drop_artifact(self, artifact: str) -> None:
         """Remove an artifact, its name too."""
-        self._drop(self._store._artifacts, artifact)
-        self._tell("eviction", artifact)
+        if artifact in self._store.stones:
+            self.drop(self._store.stones, artifact)
+        self.drop(self._store._artifacts, artifact)
+        self.tell("eviction", artifact)
+
+    def collect(
+        self, report: GcReport, now: int, limit: int | None, backing: Callable[[str], bool] | None, needed: set[str]
+    ) -> None:
+        """What gc removes."""
+        store = self._store
+        used = needed | {commit.artifact for commit in store._commits.values()}
+        for name, artifact in list(store._artifacts.items()):
+            if artifact.policy[0] == "ephemeral" and (artifact.policy[1] or 0) <= now and name not in used:
+                self.drop_artifact(name)
+                report.note(name, artifact.size)
+                report.expired += 1
+        total = sum(artifact.size for artifact in store._artifacts.values() if artifact.data is not None)
+        for name, artifact in list(store._artifacts.items()):
+            if limit is None or backing is None or total <= limit:
+                break
+            if artifact.data is not None and artifact.policy[0] != "pin" and backing(name):
+                self.evict(name)
+                report.note(name, artifact.size)
+                report.evicted += 1
+                total -= artifact.size
 
     # -- changes that can be taken back ------------------------------------------------------------------------
 
-    def _tell(self, kind: str, subject: str, detail: str = "") -> None:
+    def tell(self, kind: str, subject: str, detail: str = "") -> None:
+        """Note a change in the feed."""
         changes = self._store._changes
         self._append(changes, Change(number=len(changes) + 1, kind=kind, subject=subject, detail=detail))
 
-    def _set(self, table: dict[K, V], key: K, value: V) -> None:
+    def keep(self, table: dict[K, V], key: K, value: V) -> None:
+        """Put a value into a table."""
         if key in table:
             before = table[key]
             self._undo.append(lambda: table.__setitem__(key, before))
@@ -238,10 +268,17 @@ class MemoryWriter:
             self._undo.append(lambda: table.pop(key))
         table[key] = value
 
-    def _drop(self, table: dict[K, V], key: K) -> None:
+    def drop(self, table: dict[K, V], key: K) -> None:
+        """Take a value out of a table."""
         before = table.pop(key)
         self._undo.append(lambda: table.__setitem__(key, before))
 
     def _append(self, items: list[V], item: V) -> None:
         items.append(item)
         self._undo.append(items.pop)
+
+    def refill(self, items: list[V], new: list[V]) -> None:
+        """Put other items in the place of all."""
+        before = list(items)
+        items[:] = new
+        self._undo.append(lambda: items.__setitem__(slice(None), before))

@@ -202,9 +202,10 @@ def delist(file: tuple[int, int]) -> None:
 
 
 def upgrade(db: Database, steps: Steps) -> None:
-    """Bring the file to our version in one transaction, or refuse one that is newer than we are."""
+    """Bring the file to our version in one transaction, unless it can only be read; a newer one is refused."""
     missing = _missing_steps(db, steps)
-    if missing == ():
+    db.is_old = bool(missing) and not db.writable
+    if missing == () or db.is_old:
         return
     with db.transaction():
         missing = _missing_steps(db, steps)  # somebody may have been faster
@@ -249,8 +250,7 @@ def _missing_steps(db: Database, steps: Steps) -> Steps | None:
 
 
 _NUMBER = struct.Struct("<q")
-_WRAP = 1 << 40
-_BASE = 64  # bytes below are the number itself
+_WRAP, _BASE = 1 << 40, 64  # bytes below the base are the number itself
 # Open-file-description locks belong to the open file, not to the process, so that threads count as well.
 _SETLK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
 _FLOCK = struct.Struct("hhqqi4x")

@@ -11,8 +11,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing fsck has to say."""
 
     severity: str
-    """`corrupt`: not what it says it is. `lost`: a repair did not find it. `evicted`: let go on purpose. `note`:
-    harmless, and worth knowing."""
+    """`corrupt`: not what it says it is. `lost`: a repair did not find it. `evicted`, `forgotten`: let go on purpose.
+    `note`: harmless, and worth knowing."""
     what: str
     """`commit`, `artifact`, `frame`, `name`, …"""
     which: str

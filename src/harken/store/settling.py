@@ -25,6 +25,7 @@ from .lost import lost_commit, lost_origin, quarantined, seal_above
 from .opening import drawn_epoch
 from .packing import highest_frame, keep_highest
 from .reports import Report
+from .tombstones import BEGUN
 
 if TYPE_CHECKING:
     from .salvage import Salvage
@@ -57,6 +58,7 @@ class Settler:
                 self._damaged(table, int(key))
             keep_highest(self._store, highest)
             self._db.do("DELETE FROM parts WHERE artifact NOT IN (SELECT n FROM artifacts)")
+            self._erasures()
             self._principals()
             self._commits()
             self._origins(found.origins)
@@ -107,6 +109,16 @@ class Settler:
         self._db.do(sql.DROP_PARTS, (artifact,))
 
     # -- rows that others need ---------------------------------------------------------------------------------
+
+    def _erasures(self) -> None:
+        """Why something was forgotten may be lost; that it was is not."""
+        self._db.do("DELETE FROM tombstones WHERE artifact NOT IN (SELECT n FROM artifacts)")
+        for (number,) in self._db.all(
+            "SELECT erasure FROM tombstones UNION SELECT erasure FROM watchwords EXCEPT SELECT n FROM erasures"
+        ):
+            row = (number, 0, "(lost)", "", "{}", BEGUN)
+            self._db.do(sql.ADD_ERASURE, (*row, ids.row_sum("erasures", row)))
+            self.lost.append(f"erasure {number}: who forgot what, and why")
 
     def _principals(self) -> None:
         """Who made a commit is outside its name and its seal: where that is lost, the rest of it need not be."""
@@ -192,7 +204,14 @@ class Settler:
             self.lost.append(f"session {name}: in part; `harken import` brings back what its file still has")
             # Where only bytes are lost, whoever asks for them is told, and the chain can be looked at.
             lost = not (same and all(map(standing, ends)))
-            kept = (*row[:4], *ends, " ".join(map(str, older)), *row[7:20], b"", int(lost or row[21]))
+            kept = (
+                *row[:4],
+                *ends,
+                " ".join(map(str, older)),
+                *row[7:20],
+                b"",
+                row[21] if row[21] == sql.FORGOTTEN else int(lost or row[21]),
+            )
             if kept != row:
                 self._quarantine("sessions", row[0], "some of its commits are lost")
                 kept = (*kept[:2], row[2] + 1, *kept[3:])

@@ -59,13 +59,29 @@ CREATE TABLE quarantine (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, what TEXT
   row TEXT NOT NULL, data BLOB);
 """
 
+FORGETTING = """
+CREATE TABLE erasures (n INTEGER PRIMARY KEY, time INTEGER NOT NULL, who TEXT NOT NULL, why TEXT NOT NULL,
+  what TEXT NOT NULL, state INTEGER NOT NULL, sum BLOB NOT NULL);
+CREATE TABLE tombstones (artifact INTEGER PRIMARY KEY REFERENCES artifacts, hash BLOB NOT NULL, spans TEXT NOT NULL,
+  erasure INTEGER NOT NULL REFERENCES erasures, sum BLOB NOT NULL);
+CREATE TABLE watchwords (n INTEGER PRIMARY KEY, erasure INTEGER NOT NULL REFERENCES erasures, size INTEGER NOT NULL,
+  begin BLOB NOT NULL, salt BLOB NOT NULL, hash BLOB NOT NULL, sum BLOB NOT NULL);
+"""
+"""The tables of what is forgotten, which came later."""
+
 LOST = b"lost"
 """The sum of a row of `commits` or `origins` in the place of one that a repair could not find; no other has it."""
+
+FORGOTTEN = 2
+"""In the column `lost` of a session that was forgotten on purpose."""
 
 PUT_BACK = "to put a backup in its place, remove the files -wal and -shm beside it first"
 """SQLite would write what an old log holds into the new file."""
 
-STEPS = ((3, "the first schema", tuple(filter(None, map(str.strip, SCHEMA.split(";\n"))))),)
+STEPS = tuple(
+    (version, name, tuple(filter(None, map(str.strip, statements.split(";\n")))))
+    for version, name, statements in ((3, "the first schema", SCHEMA), (4, "what is forgotten", FORGETTING))
+)
 """Version, what the step does, and its statements. The list only grows; a step, once released, never changes. Versions
 1 and 2 were never released: a store of one of them is refused."""
 
@@ -148,7 +164,10 @@ NEXT = {
     "chain": "SELECT (coalesce(max(n), 0) >> 32) + 1 FROM commits",
     **{
         table: f"SELECT coalesce(max(n), 0) + 1 FROM {table}"
-        for table in ("names", "moves", "origins", "principals", "sightings", "annotations", "sessions", "changes")
+        for table in (
+            *("names", "moves", "origins", "principals", "sightings", "annotations", "sessions", "changes"),
+            *("erasures", "watchwords"),
+        )
     },
 }
 """The next number of a kind."""
@@ -260,6 +279,21 @@ LAST_CHANGE = "SELECT n, count, what, sum FROM changes ORDER BY n DESC LIMIT 1"
 ADD_CHANGES = "INSERT INTO changes (n, count, what, sum) VALUES (?, ?, ?, ?)"
 CHANGES_AFTER = "SELECT n, count, what, sum FROM changes WHERE n > ? ORDER BY n LIMIT ?"
 
+
+# -- what is forgotten -----------------------------------------------------------------------------------------------
+
+ERASURES = "SELECT n, time, who, why, what, state, sum FROM erasures"
+ADD_ERASURE = "INSERT OR REPLACE INTO erasures (n, time, who, why, what, state, sum) VALUES (?, ?, ?, ?, ?, ?, ?)"
+TOMBSTONES = "SELECT artifact, hash, spans, erasure, sum FROM tombstones"
+TOMBSTONE = f"{TOMBSTONES} WHERE artifact = ?"
+TOMBSTONES_AT = f"{TOMBSTONES} WHERE artifact IN (SELECT value FROM json_each(?))"
+ADD_TOMBSTONE = "INSERT OR REPLACE INTO tombstones (artifact, hash, spans, erasure, sum) VALUES (?, ?, ?, ?, ?)"
+DROP_TOMBSTONE = "DELETE FROM tombstones WHERE artifact = ?"
+WATCHWORDS = "SELECT n, erasure, size, begin, salt, hash, sum FROM watchwords"
+# An erasure stands among them with no size: where there is none, nobody need look any further.
+WATCHED = f"{WATCHWORDS} UNION ALL SELECT n, n, -1, x'', x'', x'', sum FROM erasures"
+ADD_WATCHWORD = "INSERT INTO watchwords (n, erasure, size, begin, salt, hash, sum) VALUES (?, ?, ?, ?, ?, ?, ?)"
+DROP_WATCHWORDS = "DELETE FROM watchwords WHERE erasure = ?"
 
 # -- prefixes --------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -19,11 +19,12 @@ from .arguments import STORE, checks_arguments
 from .base import Store
 from .blobs import readable
 from .cache import Cache
-from .commits import SqliteCommits, listed
+from .commits import listed
 from .db import FSCK, Database, Row, all_checked, checked
 from .opening import Steps, is_writable
-from .reports import GcReport, Report
 from .sqlite_writer import SqliteWriter
+from .tombstones import Tombstone
+from .upkeep import SqliteUpkeep
 from .values import Annotation, Change, Commit, Move, Name, Sighting, text, untext
 
 
@@ -54,7 +55,7 @@ class _Transaction:
 
 
 @checks_arguments(STORE, Store)
-class SqliteStore(SqliteCommits):
+class SqliteStore(SqliteUpkeep):
     """Bytes, commits and names in one file."""
 
     def __init__(
@@ -253,40 +254,19 @@ class SqliteStore(SqliteCommits):
         """Keep derived bytes for a while, for this epoch of the store."""
         self.derived.put(f"{self.epoch}/{key}", data)
 
+    def tombstones(self, artifacts: Sequence[str]) -> dict[str, Tombstone]:
+        """What was forgotten of these artifacts, by their names."""
+        if self._kept_now().watchwords == ():  # in most stores nothing ever was
+            return {}
+        from .erasing import tombstones
+
+        return tombstones(self, artifacts)
+
     # -- maintenance -------------------------------------------------------------------------------------------
 
     def pack(self, commit: str = "") -> int:
         """Gather small frames into large ones: those of the commit's chain, or all."""
         return self.packer.pack(self.number(commit) >> 32 if commit else None)
-
-    def fsck(self, *, read_data: bool = False, repair: bool = False, now: int | None = None) -> Report:
-        """Is everything what it says it is?"""
-        from .checking import check
-
-        return check(self, read_data=read_data, repair=repair, now=now)
-
-    def gc(
-        self,
-        *,
-        dry_run: bool = False,
-        now: int | None = None,
-        keep_cache: bool = False,
-        limit: int | None = None,
-        backing: Callable[[str], bool] | None = None,
-        needed: Iterable[str] = (),
-    ) -> GcReport:
-        """Remove what nothing needs."""
-        from .collecting import collect
-
-        return collect(
-            self, dry_run=dry_run, now=now, keep_cache=keep_cache, limit=limit, backing=backing, needed=needed
-        )
-
-    def backup(self, path: str | os.PathLike[str]) -> int:
-        """Copy the store as it is now into a new file, a store of its own; the answer is its size in bytes."""
-        from .copying import copy_file
-
-        return copy_file(self, path)
 
     def close(self) -> None:
         """Gather what this store left loose, and let go of the file; closing twice is closing once."""

@@ -72,7 +72,7 @@ class SqliteWriter(SqliteEvictor):
         self.begin()
         names = {*packed.names}
         known = not names.isdisjoint(self._numbers) or self._store.artifact_rows(packed.names)
-        if known or len(names) < len(packed.names):
+        if known or self._store.kept_rows.watchwords != () or len(names) < len(packed.names):
             return False
         frame, start, rows = self._draw("frame"), 0, list[Row]()
         add_frame(self._db, frame, Frame(packed.hash, packed.size, packed.data))
@@ -342,7 +342,8 @@ class SqliteWriter(SqliteEvictor):
         kept = (
             *(number, session, version + 1, text(row.runtime), *ends, older),
             *_texts(_session_words(row)),
-            *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state, int(row.lost)),
+            *(row.started, row.ended, row.messages, row.cost_usd_micros, row.state),
+            sql.FORGOTTEN if row.forgotten else int(row.lost),
         )
         total = ids.row_sum("sessions", kept)
         if known and (known[7], known[10]) == (kept[7], kept[10]):

@@ -20,7 +20,7 @@ T = TypeVar("T")
 COMMIT_TYPES = ("delta", "compaction", "snapshot")
 POLICIES = ("default", "pin", "ephemeral", "replicate")
 KINDS = ("branch", "tag")
-CHANGES = ("artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction", "link")
+CHANGES = ("artifact", "policy", "commit", "sighting", "name", "session", "annotation", "eviction", "link", "erasure")
 """What can change; the feed writes a kind as its place in this list."""
 CHECKPOINTS = ("turn_boundary", "tool_call", "compaction", "session_end", "explicit")
 
@@ -169,6 +169,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     """What the importer needs to go on where it stopped; opaque here (JSON text)."""
     lost: bool = False
     """Whether a repair found only a part of it, and no import has brought back the rest."""
+    forgotten: bool = False
+    """Whether it was forgotten on purpose: no import brings it back by itself."""
 
     @property
     def stand(self) -> str:
@@ -182,7 +184,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """The store's next: no gap, always higher, never used again."""
     kind: str
-    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation`, `eviction` or `link`."""
+    """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation`, `eviction`, `link` or `erasure`."""
     subject: str
     """The full name of an artifact or commit, a branch or tag, or a session; empty where it is no longer there."""
     detail: str = ""
@@ -252,8 +254,8 @@ def check_session(row: SessionRow) -> None:
 
 def commit_name(draft: Draft, created_at: str) -> str:
     """The 64 digits by Bureau's recipe."""
-    parent = ids.commit_ref(draft.parent) if draft.parent else ""
-    return ids.commit_id(parent, ids.artifact_ref(draft.artifact), created_at, draft.template)
+    parent, artifact = ids.commit_ref(draft.parent) if draft.parent else "", ids.artifact_ref(draft.artifact)
+    return ids.commit_id(parent, artifact, created_at, draft.template)
 
 
 def seal_of(draft: Draft, created_at: str, parent_seal: str) -> str:
@@ -333,7 +335,6 @@ def check_name(name: str) -> None:
 
 # -- arguments --------------------------------------------------------------------------------------------------------
 
-
 _WHOLE = {str, bytes, type(None)}  # what nobody looks into, though it may be many
 
 
@@ -342,8 +343,7 @@ class ArgumentKind(msgspec.Struct, frozen=True):
 
     hint: str
     types: tuple[Any, ...]
-    paths: tuple[Any, ...] = ()
-    """Values of these types name a file."""
+    paths: tuple[Any, ...] = ()  # values of these types name a file
     each: ArgumentKind | None = None
     """What each of them is, where it takes many; `lazy`: looked at as they are taken."""
     lazy: bool = False

@@ -16,6 +16,7 @@ from .artifacts import ArtifactContract
 from .chains import T0, grow
 from .commits import CommitContract
 from .feed import FeedContract
+from .forgetting import ForgettingContract
 from .maintenance import MaintenanceContract
 from .sessions import SessionContract
 from .transactions import TransactionContract
@@ -30,6 +31,7 @@ class StoreContract(
     SessionContract,
     FeedContract,
     MaintenanceContract,
+    ForgettingContract,
     ArgumentContract,
 ):
     """Subclass it, and give it a fixture called `store` that yields an empty store."""

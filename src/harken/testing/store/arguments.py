@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from harken.errors import BadRequest, NotFound
-from harken.store import Draft, SessionRow, Store
+from harken.store import Draft, ErasureOrder, SessionRow, Store
 from harken.store.arguments import STORE, parameters, public_methods
 from harken.store.base import Writer
 
@@ -18,6 +18,7 @@ from .chains import T0, grow
 
 DRAFT = Draft(artifact="ab" * 32, format="x", time=T0)
 ROW = SessionRow(session="s", runtime="r")
+ORDER = ErasureOrder(time=T0, at=-1)
 
 
 class NoSuchType:
@@ -37,7 +38,16 @@ def right_calls(protocol: type) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _right(types: tuple[Any, ...]) -> Any:
-    known: dict[Any, Any] = {str: "s", bytes: b"x", bool: True, int: 1, float: 1.0, Draft: DRAFT, SessionRow: ROW}
+    known: dict[Any, Any] = {
+        str: "s",
+        bytes: b"x",
+        bool: True,
+        int: 1,
+        float: 1.0,
+        Draft: DRAFT,
+        SessionRow: ROW,
+        ErasureOrder: ORDER,
+    }
     return next((known[one] for one in types if one in known), None if type(None) in types else [])
 
 

@@ -1,0 +1,194 @@
+"""What is forgotten, as values and rules: spans of an artifact that are blanked, and words that are not let in again.
+
+A blanked byte is an asterisk: it may stand anywhere in a string of JSON, so a line stays a line and a record a record.
+Of a forgotten secret a store keeps its length, its first bytes (a quarter of them, four at most) and a salted hash:
+enough to know it again where somebody stores it again, and nothing that could be read back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from harken import clock, ids
+from harken.errors import BadRequest
+
+from .values import SessionRow
+
+ByteSpan = tuple[int, int]
+"""Where it begins, and where it ends."""
+BLANK = b"*"
+SHORTEST = 8
+"""A shorter text stands in too many places to be anybody's secret."""
+_FIRST, _PART = 4, 4
+_CUT = 12  # bytes of a secret that are looked for where a text was cut off
+_ELLIPSES = ("…", "...")
+_SALT = 16
+_LEVELS = 3  # JSON in JSON in JSON: a tool's argument that holds a line of a transcript
+BEGUN, DONE, LIFTED = 0, 1, 2
+"""What may have become of an erasure. One that is lifted lets in again what it forgot, where somebody has it."""
+
+
+class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an artifact of which something was forgotten."""
+
+    spans: tuple[ByteSpan, ...]
+    """The bytes that are blanked; none where all of it is gone."""
+    hash: str
+    """The name that the bytes have now, blanked; empty where all of it is gone."""
+    who: str
+    why: str
+    time: int
+
+    @property
+    def said(self) -> str:
+        """When, by whom and why, as a sentence goes on with it."""
+        by, why = f" by {self.who}" if self.who else "", f": {self.why}" if self.why else ""
+        return f" on {clock.format_instant(self.time)[:10]}{by}{why}"
+
+    @property
+    def count(self) -> int:
+        """How many bytes are blanked."""
+        return sum(end - start for start, end in self.spans)
+
+
+class Erasure(msgspec.Struct, frozen=True, kw_only=True):
+    """Something was forgotten on purpose."""
+
+    number: int
+    time: int
+    who: str
+    why: str
+    what: str
+    """What the caller wrote down of it; never the secret."""
+    state: int
+    """`BEGUN`, `DONE` or `LIFTED`."""
+
+
+class ErasureOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be forgotten."""
+
+    time: int
+    who: str = ""
+    why: str = ""
+    what: str = "{}"
+    """What to write down of it; never the secret."""
+    artifacts: dict[str, tuple[ByteSpan, ...]] = {}
+    """By the full name of an artifact the spans to blank; none for all of it."""
+    words: tuple[bytes, ...] = ()
+    """The secrets, in every form: they are blanked in names and remarks too, and are not let in again."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """Commit and key of the remarks that go."""
+    sessions: tuple[SessionRow, ...] = ()
+    """Sessions as their rows are from now on."""
+    at: int
+    """The number of the store's last change when all this was found out: `Conflict` if there was another since."""
+
+
+class Watchword(msgspec.Struct, frozen=True, array_like=True):
+    """A secret that is not let in again."""
+
+    erasure: int
+    size: int
+    begin: bytes
+    salt: bytes
+    hash: bytes
+
+    @classmethod
+    def of(cls, erasure: int, word: bytes) -> Watchword:
+        """What is kept of a secret."""
+        salt = secrets.token_bytes(_SALT)
+        return cls(erasure, len(word), word[: min(_FIRST, len(word) // _PART)], salt, ids.secret_hash(salt, word))
+
+
+# -- finding and blanking ---------------------------------------------------------------------------------------------
+
+
+def forms(secret: str) -> tuple[bytes, ...]:
+    """The bytes in which a secret may stand: as it is, and as JSON escapes it, within JSON too."""
+    if len(secret.encode("utf-8", "surrogatepass")) < SHORTEST:
+        raise BadRequest(
+            f"a secret has at least {SHORTEST} bytes",
+            hint="a shorter one would be found in what has nothing to do with it",
+        )
+    found = {secret: None}
+    for _ in range(_LEVELS):
+        for text in list(found):
+            for ascii in (True, False):
+                escaped = json.dumps(text, ensure_ascii=ascii)[1:-1]
+                upper = re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
+                found |= dict.fromkeys((escaped, upper, escaped.replace("/", r"\/")))
+    return tuple(sorted({text.encode("utf-8", "surrogatepass") for text in found}, key=len, reverse=True))
+
+
+def find_words(data: bytes, words: Iterable[bytes]) -> Iterator[ByteSpan]:
+    """Where these bytes hold one of the words; at their ends, also the part of one that was cut off there."""
+    for word in words:
+        at = data.find(word)
+        while at >= 0:
+            yield at, at + len(word)
+            at = data.find(word, at + 1)
+        # Of a shorter part than this nobody can tell whose it is.
+        for size in range(min(len(word) - 1, len(data)), _CUT - 1, -1):
+            if data.endswith(word[:size]):
+                yield len(data) - size, len(data)
+                break
+        for size in range(min(len(word) - 1, len(data)), _CUT - 1, -1):
+            if data.startswith(word[-size:]):
+                yield 0, size
+                break
+
+
+def find_watched(data: bytes, words: Iterable[Watchword]) -> Iterator[tuple[ByteSpan, int]]:
+    """Where these bytes hold a secret that was forgotten, and by which erasure."""
+    for word in words:
+        at = data.find(word.begin)
+        while at >= 0:
+            found = data[at : at + word.size]
+            if len(found) == word.size and ids.secret_hash(word.salt, found) == word.hash:
+                yield (at, at + word.size), word.erasure
+            at = data.find(word.begin, at + 1)
+
+
+def merged(spans: Iterable[ByteSpan]) -> tuple[ByteSpan, ...]:
+    """The spans in order, those that touch as one."""
+    found: list[ByteSpan] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return tuple(found)
+
+
+def blanked(data: bytes, spans: Sequence[ByteSpan], offset: int = 0) -> bytes:
+    """The bytes, which begin at that place of the whole, with these spans of the whole blanked."""
+    made = bytearray(data)
+    for start, end in spans:
+        start, end = max(start - offset, 0), min(end - offset, len(data))
+        if start < end:
+            made[start:end] = BLANK * (end - start)
+    return bytes(made)
+
+
+def without(value: str, words: Iterable[bytes]) -> str:
+    """The text with these words blanked; an excerpt may end in the middle of one."""
+    end = next((mark for mark in _ELLIPSES if value.endswith(mark)), "")
+    data = value.removesuffix(end).encode("utf-8", "surrogatepass")
+    spans = merged(find_words(data, words))
+    return blanked(data, spans).decode("utf-8", "surrogatepass") + end if spans else value
+
+
+def spans_text(spans: Sequence[ByteSpan]) -> str:
+    """Spans as a row holds them."""
+    return " ".join(f"{start} {end}" for start, end in spans)
+
+
+def spans_of(text: str) -> tuple[ByteSpan, ...]:
+    """The spans that a row holds."""
+    numbers = list(map(int, text.split()))
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
