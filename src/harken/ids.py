@@ -212,6 +212,11 @@ _DIGITS = "0123456789abcdef"
 _SAFE = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
+def short_digest(data: bytes) -> str:
+    """The first 16 digits of the name of these bytes: enough to know them again among a few."""
+    return artifact_id(data)[:16]
+
+
 def is_hex(text: str) -> bool:
     """Whether the text could be a full name or the beginning of one."""
     return _HEX.fullmatch(text) is not None

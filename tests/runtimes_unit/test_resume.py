@@ -101,8 +101,9 @@ def test_what_was_said_is_in_the_new_session(repo: Repo, tmp_path: Path, source:
 def test_the_new_session_goes_by_its_own_name_and_folder(repo: Repo, tmp_path: Path, runtime: str) -> None:
     commit = repo.checkpoint(SESSIONS[runtime], format=FORMATS[runtime])
     done = resume(repo, commit.short, runtime=runtime, home=tmp_path / "home", cwd=tmp_path)
-    first = json.loads(Path(done.path).read_bytes().splitlines()[0])
-    facts = first["payload"] if runtime == "codex" else first
+    # In Claude Code what it comes from stands in a line of its own before the rest.
+    first, second, *_ = map(json.loads, Path(done.path).read_bytes().splitlines())
+    facts = first["payload"] if runtime == "codex" else second
     assert facts["id" if runtime == "codex" else "sessionId"] == done.session
     assert facts["cwd"] == str(tmp_path)
     assert done.session in done.path
@@ -227,7 +228,7 @@ def test_claude_code_is_not_told_of_a_model_it_does_not_have(repo: Repo, tmp_pat
 
     lines = [json.loads(line) for line in Path(done.path).read_bytes().splitlines()]
     assert {True, False} == {line["type"] == "assistant" for line in lines}
-    assert not [line for line in lines if "model" in line["message"]]
+    assert not [line for line in lines if "model" in line.get("message", {})]
 
 
 def test_claude_code_lists_what_a_program_held(repo: Repo, tmp_path: Path) -> None:
@@ -237,7 +238,8 @@ def test_claude_code_lists_what_a_program_held(repo: Repo, tmp_path: Path) -> No
 
     done = resume(repo, commit.short, runtime="claude-code", home=tmp_path, cwd=tmp_path)
 
-    assert "cli" == json.loads(Path(done.path).read_bytes())["entrypoint"]
+    _, said = Path(done.path).read_bytes().splitlines()
+    assert "cli" == json.loads(said)["entrypoint"]
 
 
 def test_each_resume_is_a_session_of_its_own(repo: Repo, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import zstandard
 from harken.errors import PartlyCorrupt
 from harken.events.tally import Tally, merge_requests
 from harken.formats.base import Delta
-from harken.formats.facts import FileFacts
+from harken.formats.facts import FileFacts, Origin
 from harken.store.base import Annotation, Content, Draft, SessionRow, Store, Writer
 from harken.store.blobs import compress
 
@@ -218,6 +218,8 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The call that started it, as a side file tells."""
     copies: str = ""
     """The session that it says it copies or builds on."""
+    origin: Origin | None = None
+    """What it says that it goes on from, where Harken wrote its beginning."""
     first: str = ""
     """The name of the first record, which a copy shares."""
     forked_from: str = ""
@@ -230,6 +232,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """The memory with the totals of a scan that goes to the present end of the source."""
         requests = dict(self.tally.requests)
         merge_requests(requests, facts.tally.requests)
+        origin = facts.origin or self.origin
         return msgspec.structs.replace(
             self,
             offset=facts.offset,
@@ -246,7 +249,8 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             makers={**self.makers, **facts.makers},
             asks={**self.asks, **facts.asks},
             told=facts.told,
-            copies=facts.forked_from,
+            copies=facts.forked_from or (origin.source if origin else ""),
+            origin=origin,
             first=facts.fingerprint[0] if facts.fingerprint else self.first,
         )
 

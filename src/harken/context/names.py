@@ -9,6 +9,7 @@ import msgspec
 
 from harken.errors import Conflict, HarkenError, NotFound
 from harken.formats import Loss
+from harken.formats.facts import Origin
 from harken.store import undo as undo_move
 from harken.store.base import Commit, Move, Name, Store
 
@@ -31,6 +32,8 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many records these were, where the source is no file that grows: bytes do not stay in their places."""
     tier: str
     losses: tuple[Loss, ...] = ()
+    origin: Origin | None = None
+    """What the file itself says, where nothing else is known of it."""
 
 
 def is_own(name: Name) -> bool:

@@ -3,7 +3,8 @@
 **Carried over** is what a session began with and did not make. There are three ways to know it:
 
 1. Harken wrote the session's beginning (`resume`, `run --from`, `chat --from`), and remembered how much of it: the
-   annotation `instantiated` on the commit that it continues. This holds for every runtime and across runtimes.
+   annotation `instantiated` on the commit that it continues. In other stores the file itself tells (`Origin`). This
+   holds for every runtime and across runtimes.
 2. The session's chain hangs from commits of another session.
 3. Another session has the record under the same name (`Format.shared_names`): a runtime's own forks copy records. Who
    has it first can only be told where several sessions are counted together; so this is left to the sum.
@@ -28,6 +29,7 @@ from harken.formats import Format
 from harken.formats.session_log import FORMAT as LOG
 from harken.store.base import SessionRow, Store
 
+from .chains import recall
 from .materialize import everything
 from .names import REMEMBERED, RESUMED_BRANCH, Remembered
 from .refs import whole_session
@@ -69,7 +71,7 @@ def session_records(store: Store, row: SessionRow) -> list[SessionRecord]:
 def _told(store: Store, row: SessionRow, above: frozenset[str]) -> list[_Told]:
     told: list[_Told] = []
     known: dict[str, list[Event]] = {}
-    remembered = find_remembered(store, row.session)
+    remembered = find_remembered(store, row)
     written = _written(store, row, remembered) if remembered else Beginning()
     # The names that a translation made up are nobody's but its copies', which carry over the same.
     made_up = remembered is not None and remembered.tier != NATIVE
@@ -152,8 +154,10 @@ def file_records(data: bytes, format: Format, path: str) -> Iterator[SessionReco
         yield SessionRecord(events=record, name=shared(record[0].message_id), agent=agent_of(record))
 
 
-def find_remembered(store: Store, session: str) -> Remembered | None:
-    """What was remembered when Harken wrote the session's beginning; None where it did not."""
+def find_remembered(store: Store, row: SessionRow) -> Remembered | None:
+    """What was remembered when Harken wrote the session's beginning, or what the file itself says of that where another
+    store did; None where nobody did."""
+    session = row.session
     name = store.find_name(RESUMED_BRANCH + session)
     for note in reversed(store.annotations(name.target)) if name is not None else ():
         if note.key == REMEMBERED:
@@ -163,7 +167,14 @@ def find_remembered(store: Store, session: str) -> Remembered | None:
                 continue
             if told.session == session:
                 return told
-    return None
+    return _told_by_file(row)
+
+
+def _told_by_file(row: SessionRow) -> Remembered | None:
+    told = next((known.origin for known in recall(row).values() if known.origin is not None), None)
+    if told is None:
+        return None
+    return Remembered(runtime=row.runtime, session=row.session, prefix=told.prefix, tier=told.tier, origin=told)
 
 
 def _written(store: Store, row: SessionRow, remembered: Remembered) -> Beginning:
@@ -172,6 +183,8 @@ def _written(store: Store, row: SessionRow, remembered: Remembered) -> Beginning
     format = formats.get(whole.format) if whole else None
     if whole is None or format is None or not _is_in_own_format(format, remembered.runtime):
         return Beginning()  # a recording of the run, which hangs from the commit that it continues
+    if remembered.origin is not None and not remembered.origin.is_of(whole.bytes):
+        return Beginning()  # somebody changed what was written, and the count of its bytes means nothing
     data = whole.bytes if remembered.records is not None else whole.bytes[: remembered.prefix]
     return Beginning.of(islice(by_record(format.read(data)), remembered.records))
 

@@ -25,6 +25,7 @@ import msgspec
 from harken import ids
 from harken.errors import Closed
 from harken.formats.base import Delta
+from harken.formats.facts import Origin
 from harken.formats.session_log import FORMAT, LogRecord, LogScanner, main_agent, owner, told_records
 from harken.store.base import Draft, SessionRow, Store, Writer
 
@@ -56,9 +57,10 @@ class SessionTracker:
         session: str,
         source: str,
         settings: SessionSettings,
-        forked_from: Callable[[], str] = str,
+        forked_from: Callable[[Origin | None], str] = lambda told: "",
     ) -> None:
-        """`forked_from` is asked, when the session's own chain begins, for the commit that it goes on from, if any."""
+        """`forked_from` is asked, when the session's own chain begins, for the commit that it goes on from, if any; it
+        is given what the log says of that."""
         self._forked_from = forked_from
         self.session = session
         self.settings = settings
@@ -171,7 +173,7 @@ class SessionTracker:
             principal=f"{self.principal}/{agent}" if agent else self.principal,
             session_id=self.session,
             spawned_from=spawned,
-            forked_from="" if agent or chain.memory.chain.closed else self._forked_from(),
+            forked_from="" if agent or chain.memory.chain.closed else self._forked_from(chain.scanner.now.origin),
         )
 
     def _row(self, chain: LogChain, memory: SourceMemory) -> SessionRow:
@@ -290,7 +292,7 @@ class LogChain:
         deltas = ((delta, self._bytes(delta)) for delta in (*self.scanner.closed, *([tail] if tail else [])))
         keep_tail = keep_tail or self._answered or self.scanner.at_rest
         extended = extend(writer, self.memory.chain, deltas, facts, now=now, keep_tail=keep_tail)
-        state = self.scanner.state
+        state, origin = self.scanner.state, self.scanner.now.origin
         return SourceMemory(
             live=True,
             offset=state.offset,
@@ -300,6 +302,8 @@ class LogChain:
             first=state.first,
             calls=state.calls,
             makers=state.makers,
+            copies=origin.source if origin else "",
+            origin=origin,
             spawned_from=facts.spawned_from,
             forked_from=facts.forked_from or self.memory.forked_from,
         )

@@ -8,18 +8,76 @@ is that of the last closed cut, so that the tail, which will be read again, is n
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 
 from harken import ids
+from harken.clock import parse_instant
+from harken.events.base import named
 from harken.events.tally import Tally
 
 from .base import Delta
 
+ORIGIN = "harken_origin"
+"""The key under which a file that Harken began says so, in its first record."""
+
 
 def prompt_name(text: str) -> str:
     """A short name by which a prompt is known again, in the call that gives it and where it is heard."""
-    return ids.artifact_id(text.strip().encode(errors="replace"))[:16]
+    return ids.short_digest(text.strip().encode(errors="replace"))
+
+
+ShortText = Annotated[str, msgspec.Meta(max_length=ids.NAME_LIMIT)]
+"""What a transcript may say anything in, and is remembered."""
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a session goes on from, as its own file says where Harken wrote the beginning. It is believed as far as the
+    bytes are those that were written."""
+
+    session: ShortText = ""
+    """The session that was written: a program that copies the file copies these words too. Empty in a session log,
+    whose name is made from them."""
+    source: ShortText = ""
+    """The session that it goes on from; empty where the commit is of none."""
+    commit: str
+    """The full name of the commit that it goes on from."""
+    time: str
+    """The time of that commit. Where the source has grown since, a fresh import of it may have another one there."""
+    size: Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+    """How many bytes behind the first line are not the session's own."""
+    digest: ShortText
+    """The first 16 digits of their name as an artifact."""
+    tier: ShortText
+    """How they were made: `1` the runtime's own records, otherwise a translation."""
+    line: int = 0
+    """How long the first line is, as the reader of the file adds."""
+
+    @property
+    def prefix(self) -> int:
+        """How many bytes from the beginning of the file on are not the session's own."""
+        return self.line + self.size
+
+    @property
+    def instant(self) -> int:
+        """The time of the commit that it goes on from."""
+        return parse_instant(self.time) or 0
+
+    def is_of(self, data: bytes) -> bool:
+        """Whether a file begins with what was written. One of which only parts are held is taken at its word."""
+        return not isinstance(data, bytes) or ids.short_digest(data[self.line : self.prefix]) == self.digest
+
+
+def read_origin(value: object, line: int) -> Origin | None:
+    """What the first record of a file says under `ORIGIN`; None where that is nothing Harken would write."""
+    try:
+        told = msgspec.convert(value, Origin)
+    except msgspec.ValidationError:
+        return None
+    if len(told.commit) < ids.COMMIT_FULL or not ids.is_hex(told.commit) or parse_instant(told.time) is None:
+        return None
+    return msgspec.structs.replace(told, session=named(told.session), source=named(told.source), line=line)
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +92,8 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The session that spawned this one."""
     forked_from: str = ""
     """The session whose records this one copies or builds on."""
+    origin: Origin | None = None
+    """What the file goes on from, where Harken wrote its beginning and this scan read it."""
     fork_base: int | None = None
     """How many bytes of that session's file come before this one's, where the file says so instead of copying them."""
     title: str = ""

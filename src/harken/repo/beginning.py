@@ -7,25 +7,30 @@ the new session's chain is linked to it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from harken import formats
+from harken import formats, ids
+from harken.clock import format_instant
 from harken.context import materialize
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
 from harken.context.translate import check_said
 from harken.context.walk import renamed
-from harken.errors import Conflict, HarkenError
+from harken.errors import Conflict, HarkenError, NotFound
 from harken.events import AgentCreated, Event, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.cbor import decode_events
 from harken.files import write_hint, write_whole
 from harken.formats import Loss
+from harken.formats.facts import ORIGIN, Origin
 from harken.store import Commit, Store
 
 ROOT = "agent_001"
 LOG_FORMAT = "session-log-v2"
+TRANSLATED = "2s"
+"""The tier of what is carried over: a log is nobody's own records."""
 CARRIED = (Prompt, Response, Thinking, ToolCall, ToolResult)
 
 
@@ -49,7 +54,22 @@ def beginning(store: Store, source: Commit, *, time: int, language_model: str = 
     )
     written = formats.get(LOG_FORMAT).write([created, *carried])
     records = {event.message_id or id(event) for event in carried}
-    return LogBeginning(data=written.data, messages=len(records), losses=(*made.losses, *written.losses))
+    data = _signed(created, source, written.data.partition(b"\n")[2])
+    return LogBeginning(data=data, messages=len(records), losses=(*made.losses, *written.losses))
+
+
+def _signed(created: AgentCreated, source: Commit, rest: bytes) -> bytes:
+    """The lines with what they go on from in the first, so that other stores need not be told."""
+    origin = Origin(
+        source=source.session_id,
+        commit=source.id,
+        time=format_instant(source.time),
+        size=len(rest),
+        digest=ids.short_digest(rest),
+        tier=TRANSLATED,
+    )
+    attributes = msgspec.json.encode({ORIGIN: origin})
+    return formats.get(LOG_FORMAT).write([created.replace(attributes=attributes)]).data + rest
 
 
 def _carried(events: Iterable[Event], source: str) -> Iterator[Event]:
@@ -72,13 +92,17 @@ def write_beginning(path: Path, begun: LogBeginning) -> None:
 
 def remember(store: Store, source: Commit, session: str, begun: LogBeginning, *, runtime: str, time: int) -> None:
     """Write down, beside the source, which session goes on from it and how much of that session is not its own."""
-    kept = Remembered(runtime=runtime, session=session, prefix=len(begun.data), tier="2s", losses=begun.losses)
+    kept = Remembered(runtime=runtime, session=session, prefix=len(begun.data), tier=TRANSLATED, losses=begun.losses)
     with store.write() as writer:
         writer.annotate(source.id, REMEMBERED, msgspec.json.encode(kept).decode(), time=time)
         writer.move(RESUMED_BRANCH + session, kind="branch", to=source.id, expect="", time=time, record=False)
 
 
-def source_of(store: Store, session: str) -> str:
-    """The commit that a session goes on from, where Harken wrote its beginning; empty otherwise."""
-    name = store.find_name(RESUMED_BRANCH + session)
-    return name.target if name is not None else ""
+def source_of(store: Store, session: str, told: Origin | None) -> str:
+    """The commit that a session goes on from, where Harken wrote its beginning, as this store remembers or as the log
+    tells; empty otherwise."""
+    if (name := store.find_name(RESUMED_BRANCH + session)) is not None:
+        return name.target
+    with contextlib.suppress(NotFound):
+        return store.get_commit(told.commit).id if told is not None else ""
+    return ""

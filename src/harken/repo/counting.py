@@ -77,7 +77,7 @@ def count_sessions(
 
 
 def _is_resumed(store: Store, top: SessionRow | Path) -> bool:
-    return isinstance(top, SessionRow) and find_remembered(store, top.session) is not None
+    return isinstance(top, SessionRow) and find_remembered(store, top) is not None
 
 
 class _Counting:

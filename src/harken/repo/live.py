@@ -95,7 +95,7 @@ class KeptSession(Session):
             session=name,
             source=str(self.path),
             settings=self._settings,
-            forked_from=lambda: source_of(self._repo.store, name),
+            forked_from=lambda told: source_of(self._repo.store, name, told),
         )
 
 

@@ -25,7 +25,7 @@ from harken import ids
 from harken.errors import BadRequest
 from harken.events import Event, ToolCall
 from harken.formats import Written
-from harken.formats.facts import FileFacts
+from harken.formats.facts import FileFacts, Origin
 from harken.formats.kit.claims import Claim
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ class ResumeWriter(msgspec.Struct, frozen=True, kw_only=True):
     """Puts the bytes in their place, where that is more than writing the file `path`."""
     name: Callable[[Place, str], tuple[Path, bytes]] | None = None
     """A line that gives the session a name, and the file it is put at the end of; None where sessions have no names."""
+    sign: Callable[[bytes, Callable[[bytes], Origin]], bytes] | None = None
+    """What was written, its origin in the first line, where the program passes over it; given the bytes behind it."""
     side_file: Callable[[Place, str], Path | None] = no_place_beside
     """Where a side file of the original goes, by the name it had; None where it is not wanted."""
 

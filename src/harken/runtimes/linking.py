@@ -7,6 +7,7 @@ whom it may concern are looked at again, in the same transaction. Links are outs
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -16,7 +17,8 @@ import msgspec
 from harken.context import chains, commit_at
 from harken.context.chains import SourceMemory, Sources
 from harken.context.names import RESUMED_BRANCH
-from harken.errors import Corrupt
+from harken.errors import Corrupt, NotFound
+from harken.formats.facts import Origin
 from harken.store import SessionRow, Store, WalkStep, Writer
 
 from . import memory
@@ -98,8 +100,10 @@ class Linker:
         threads = (thread for known in chains.recall(row).values() for thread in known.calls)
         found = (self._find(thread, rows) for thread in threads)
         yield from (each for each in found if each is not None and each.parent and not each.agent)
-        if not row.parent:
-            yield from self._relatives(row, rows)
+        # A conversation may go on in another runtime, and so may a sub-agent's, which is named after its session.
+        names = self._beginnings.copies(top) if row.parent else self._beginnings.relatives(row)
+        found = (self._find(name, rows) for name in names)
+        yield from (each for each in found if each is not None and not each.parent)
 
     def _relatives(self, row: SessionRow, rows: Rows) -> list[SessionRow]:
         found = (self._find(name, rows) for name in self._beginnings.relatives(row))
@@ -144,6 +148,8 @@ class Linker:
             return name.target
         if not known.chain.tip:
             return ""
+        if known.origin is not None:
+            return self._written_from(known.origin, rows)
         if known.copies:
             original = self._told_original(row, known, rows)
             return self._left_at(original, known) if original is not None else ""
@@ -155,6 +161,15 @@ class Linker:
                     found.append((-shared, each.session, commit))
         return min(found)[2] if found else ""
 
+    def _written_from(self, origin: Origin, rows: Rows) -> str:
+        """The commit that a file says Harken wrote it from. Where its session has grown since and was imported anew, it
+        may have none of that name: then the last one that is no younger."""
+        with contextlib.suppress(NotFound):
+            return self._store.get_commit(origin.commit).id
+        source = self._find(origin.source, rows) if origin.source else None
+        chain = self._store.chain(source.tip) if source is not None and source.tip else []
+        return next((each.id for each in chain if each.time <= origin.instant), "")
+
     def _told_original(self, row: SessionRow, known: SourceMemory, rows: Rows) -> SessionRow | None:
         for name in (known.copies, f"{known.copies}-{row.runtime}"):
             found = self._find(name, rows)
@@ -165,7 +180,9 @@ class Linker:
     def _may_be_original(self, row: SessionRow, known: SourceMemory) -> bool:
         """Whether another session may be what this one copies: one that says what it copies itself is no original."""
         theirs = chains.recall(row).values()
-        if not row.tip or not any(each.first == known.first and not each.copies for each in theirs):
+        if not row.tip or not any(
+            each.first == known.first and not each.copies and each.origin is None for each in theirs
+        ):
             return False
         return self._store.find_name(RESUMED_BRANCH + row.session) is None
 

@@ -147,6 +147,10 @@ class Beginnings:
         told = {facts.forked_from} if facts.forked_from else set()
         return [*sorted(told), *sorted(self._alike.get((runtime, first), set()) - told)]
 
+    def copies(self, session: str) -> set[str]:
+        """The sessions that say they copy this one, or go on from it."""
+        return self._copies.get(session, set())
+
     def relatives(self, row: SessionRow) -> set[str]:
         """The sessions that a session may copy, or be the original of."""
         found = set(self._copies.get(row.session, ()))

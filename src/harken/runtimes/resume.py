@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from harken import clock, formats
+from harken import clock, formats, ids
 from harken.context import continued
 from harken.context.chains import recall
 from harken.context.names import REMEMBERED, RESUMED_BRANCH, Remembered
@@ -21,6 +22,7 @@ from harken.errors import BadRequest, HarkenError, NotFound
 from harken.events.records import by_record
 from harken.files import make_folder, write_whole
 from harken.formats import Loss, Written
+from harken.formats.facts import Origin
 from harken.store import Commit, SessionRow, Store
 
 from .base import Environment, Place, ResumeWriter, Runtime, user_home
@@ -71,6 +73,8 @@ def resume(store: Store, commit: Commit, to: Destination, *, now: clock.Clock = 
     named_in, line = _name(writer, place, row, written.data)
     if named_in == place.path:
         written = msgspec.structs.replace(written, data=written.data + line)
+    if writer.sign is not None:
+        written = msgspec.structs.replace(written, data=writer.sign(written.data, _teller(commit, place, tier)))
     kept = Remembered(
         runtime=to.runtime.name,
         session=place.session,
@@ -151,6 +155,19 @@ def _written(store: Store, commit: Commit, runtime: Runtime, writer: ResumeWrite
     native = made.format == runtime.format and made.tier == NATIVE
     data = writer.native(made.data, place) if native else made.data
     return made.tier, Written(data=data, losses=made.losses)
+
+
+def _teller(commit: Commit, place: Place, tier: str) -> Callable[[bytes], Origin]:
+    """What the file says of its own beginning, so that other stores need not be told: given all but its first line."""
+    return lambda rest: Origin(
+        session=place.session,
+        source=commit.session_id,
+        commit=commit.id,
+        time=clock.format_instant(commit.time),
+        size=len(rest),
+        digest=ids.short_digest(rest),
+        tier=tier,
+    )
 
 
 def _records(runtime: Runtime, data: bytes) -> int | None:

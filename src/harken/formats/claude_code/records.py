@@ -26,7 +26,7 @@ SIDE = frozenset(
         "frame-link", "worktree-state", "bridge-session", "relocated", "attribution-snapshot", "speculation-accept",
         "content-replacement", "continued-in", "derived-from", "tools-used", "atis-latch", "isolation-latch",
         "ended-by-model", "history-suppression", "dev-mods", "session-owner", "cost-state", "api-request",
-        "api-request-shape", "api-request-blob", "result", "started",
+        "api-request-shape", "api-request-blob", "result", "started", "harken-origin",
     }
 )  # fmt: skip
 """Records beside the tree: titles, modes, pointers, bookkeeping. Kept, not conversation."""

@@ -16,7 +16,7 @@ from harken.clock import parse_instant
 from harken.events.base import clean, folder, named
 from harken.events.tally import BOUNDARY, TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
-from harken.formats.facts import FileFacts, prompt_name
+from harken.formats.facts import ORIGIN, FileFacts, Origin, prompt_name, read_origin
 from harken.formats.kit.anthropic import CALL, HUMAN, RESPONSE, RESULT, SAYS, says
 from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import is_overlong, lines, parse, read_head, take_apart
@@ -107,6 +107,7 @@ class _ClaudeScanner:
         self.deltas: list[Delta] = []
         self.calls: dict[str, str] = {}
         self.asks: dict[str, str] = {}
+        self.origin: Origin | None = None
 
     def take(self, text: bytes) -> None:
         line = take(text)
@@ -147,6 +148,7 @@ class _ClaudeScanner:
             calls=self.calls,
             asks=self.asks,
             told=total.told,
+            origin=self.origin if self.origin and self.origin.session == total.session_id else None,
             sidechain=total.side and not self.splitter.main,
             side_chains=total.side and self.splitter.main,
             fingerprint=tuple(total.uuids),
@@ -212,6 +214,8 @@ class _ClaudeScanner:
             if kind == "summary" and boundary:
                 now.summarized.append(boundary)
                 self.tally.prompt(SUMMARY)
+        elif kind == "harken-origin" and now.records == 1:
+            self.origin = read_origin(_load(text).get(ORIGIN), len(text))
         elif kind == "cost-state":
             if (cost := cost_so_far(_load(text))) is not None:
                 self.tally.run(None, cost)
@@ -307,8 +311,7 @@ def _asked(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def count_usage(tally: Tally, line: ClaudeRecord) -> None:
     """Count what an assistant record says."""
-    body = line.message
-    if body is None:
+    if (body := line.message) is None:
         return
     fields = body.usage
     if fields is None or (line.isUnmetered is True and not any(msgspec.structs.astuple(fields))):
@@ -334,9 +337,8 @@ def count_nested(tally: Tally, line: ClaudeRecord) -> None:
 
 
 def _usage(fields: UsageFields, model: str | None, cost: float | None, *, nested: bool = False) -> RequestUsage:
-    used = (fields.input_tokens, fields.output_tokens)
-    cached = (fields.cache_read_input_tokens, fields.cache_creation_input_tokens)
-    return RequestUsage(*used, *cached, model or "", None if cost is None else real(cost), nested)
+    used = fields.input_tokens, fields.output_tokens, fields.cache_read_input_tokens, fields.cache_creation_input_tokens
+    return RequestUsage(*used, model or "", None if cost is None else real(cost), nested)
 
 
 def _old_fields(line: ClaudeRecord) -> UsageFields | None:

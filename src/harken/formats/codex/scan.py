@@ -13,7 +13,7 @@ from harken.events import Tokens
 from harken.events.base import folder, named
 from harken.events.tally import TOOL_RESULT, RequestUsage, Tally
 from harken.formats.base import Delta
-from harken.formats.facts import FileFacts
+from harken.formats.facts import ORIGIN, FileFacts, Origin, read_origin
 from harken.formats.kit.jsonl import Record, is_overlong, lines, parse, take_apart
 from harken.formats.kit.openai import SERVED, name_of, text_in, text_of
 
@@ -129,6 +129,7 @@ class _RolloutScanner:
         self.deltas: list[Delta] = []
         self.stamps: list[str] = []
         self.calls: dict[str, str] = {}
+        self.origin: Origin | None = None
         self.closed = counts.copy()
 
     def run(self, data: bytes) -> FileFacts:
@@ -169,7 +170,7 @@ class _RolloutScanner:
         elif kind == EVENT:
             self._note_event(payload)
         elif kind == SESSION_META:
-            self._note_meta(payload)
+            self._note_meta(payload, len(line))
         elif kind == TURN_CONTEXT:
             now.model = text_of(payload.get("model")) or now.model
             now.project = now.project or folder(payload)
@@ -296,12 +297,14 @@ class _RolloutScanner:
                 if speaks(item)[0] != "injected":
                     self._entitle(text_in(item.get("content")))
 
-    def _note_meta(self, meta: Record) -> None:
+    def _note_meta(self, meta: Record, size: int) -> None:
         self.meter.meet(meta)
         now = self.now
         now.project = now.project or folder(meta)
         if now.session:
             return
+        if now.records == 1 and ORIGIN in meta:
+            self.origin = read_origin(meta[ORIGIN], size)
         now.session = named(text_of(meta.get("id")))
         now.begun, now.spawned = text_of(meta.get("timestamp")), is_spawned(meta)
         now.parent = parent_of(meta)
@@ -335,6 +338,7 @@ class _RolloutScanner:
             agents=(now.agent,) if now.agent else (),
             parent=now.parent,
             forked_from=now.forked_from if now.forked_from != now.session else "",
+            origin=self.origin if self.origin and self.origin.session == now.session else None,
             fork_base=now.fork_base,
             title=now.title,
             named=now.named,

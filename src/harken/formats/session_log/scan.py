@@ -24,7 +24,7 @@ from harken.events import Output
 from harken.events.base import clean, excerpt
 from harken.events.tally import Tally
 from harken.formats.base import Delta
-from harken.formats.facts import FileFacts
+from harken.formats.facts import ORIGIN, FileFacts, Origin, read_origin
 
 from .lines import BLANK, LogLine, LogRecord, read_records
 from .reading import ENTRY, as_id, events_of, instant_of, is_call
@@ -59,6 +59,8 @@ class LogState(msgspec.Struct, omit_defaults=True):
     """Agent to the agent that made it, where that is not the main one."""
     inside: int = 0
     """Messages of agents other than the main one."""
+    origin: Origin | None = None
+    """What the log says that it goes on from."""
     tally: Tally = msgspec.field(default_factory=Tally)
 
     def copy(self) -> LogState:
@@ -125,6 +127,8 @@ class LogScanner:
             return
         if (instant := instant_of(data.get("timestamp"))) is not None:
             self._time = instant
+        if now.records == 1:
+            now.origin = _origin(data, size)
         self._note(data)
         if now.main is not None and agent_of(data) not in ("", now.main) and is_told(data):
             now.inside += now.tally.messages - before
@@ -257,6 +261,7 @@ class LogScanner:
             tally=total.tally,
             calls=total.calls,
             makers=total.makers,
+            origin=total.origin,
             side_chains=bool(total.agents),
             fingerprint=(total.first,) if total.first else (),
             deltas=(*self.closed, *([tail] if tail else [])),
@@ -271,6 +276,12 @@ def _argument(call: LogLine, key: str) -> Any:
     except (orjson.JSONDecodeError, TypeError):
         return None
     return value.get(key) if isinstance(value, dict) else None
+
+
+def _origin(line: LogLine, size: int) -> Origin | None:
+    """What a log that Harken began says in its first line: the creation of the agent that goes on."""
+    attributes = line.get("attributes") if line.get("event_type") == "agent_created" else None
+    return read_origin(attributes.get(ORIGIN), size) if isinstance(attributes, dict) and ORIGIN in attributes else None
 
 
 def agent_of(line: LogLine) -> str:

@@ -16,7 +16,7 @@ import os
 import re
 import unicodedata
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from harken.errors import HarkenError
 from harken.events import Event
 from harken.events.base import clean
 from harken.formats import Written, claude_code
-from harken.formats.facts import FileFacts
+from harken.formats.facts import ORIGIN, FileFacts, Origin
 from harken.formats.kit.claims import Claim
 from harken.ids import is_safe_name
 from harken.runtimes.base import (
@@ -47,6 +47,7 @@ SLUG_LIMIT = 200
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9]")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"\\]{1,64})"')
+_TIMESTAMP = re.compile(rb'"timestamp":"([0-9A-Z:.-]{1,40})"')
 META_LIMIT = 64 << 10
 SIDE_FILE_LIMIT = 10_000
 """How many side files a session may have before we stop looking."""
@@ -168,6 +169,15 @@ def _name(place: Place, title: str) -> tuple[Path, bytes]:
     return place.path, msgspec.json.encode(line) + b"\n"
 
 
+def _sign(data: bytes, tell: Callable[[bytes], Origin]) -> bytes:
+    """A record of its own: Claude Code passes over those whose type it does not know."""
+    origin = tell(data)
+    line: dict[str, Any] = {"type": "harken-origin", "sessionId": origin.session, ORIGIN: origin}
+    if (first := _TIMESTAMP.search(data)) is not None:
+        line["timestamp"] = first[1].decode()  # it is no older than what it stands before
+    return msgspec.json.encode(line) + b"\n" + data
+
+
 def _side_file(place: Place, name: str) -> Path | None:
     """The folder of the session has its name; what lay in the old one goes to the same place in the new one. A name
     that could lead anywhere else is passed over."""
@@ -194,6 +204,8 @@ RUNTIME = Runtime(
         side_chains=claude_code.side_chains,
         record_names=_record_names,
     ),
-    resume=ResumeWriter(place=_place, native=_native, translated=_translated, name=_name, side_file=_side_file),
+    resume=ResumeWriter(
+        place=_place, native=_native, translated=_translated, name=_name, sign=_sign, side_file=_side_file
+    ),
     launch=LAUNCH,
 )

@@ -11,8 +11,9 @@ from __future__ import annotations
 import functools
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -20,7 +21,7 @@ from harken import clock
 from harken.errors import HarkenError
 from harken.events import Event
 from harken.formats import Written, codex
-from harken.formats.facts import FileFacts
+from harken.formats.facts import ORIGIN, FileFacts, Origin
 from harken.formats.kit.claims import Claim
 from harken.formats.kit.jsonl import lines, parse
 from harken.formats.kit.openai import text_of
@@ -146,6 +147,14 @@ def _name(place: Place, title: str) -> tuple[Path, bytes]:
     return place.path.parents[4] / INDEX, msgspec.json.encode(line) + b"\n"
 
 
+def _sign(data: bytes, tell: Callable[[bytes], Origin]) -> bytes:
+    """One more key of the first line, `session_meta`; Codex passes over those that it does not know."""
+    first, _, rest = data.partition(b"\n")
+    record = msgspec.json.decode(first, type=dict[str, Any])
+    record["payload"][ORIGIN] = tell(rest)
+    return msgspec.json.encode(record) + b"\n" + rest
+
+
 RUNTIME = Runtime(
     name="codex",
     label="Codex",
@@ -160,6 +169,6 @@ RUNTIME = Runtime(
         identify=_identify,
         record_names=codex.record_names,
     ),
-    resume=ResumeWriter(place=_place, native=_native, translated=_translated, name=_name),
+    resume=ResumeWriter(place=_place, native=_native, translated=_translated, name=_name, sign=_sign),
     launch=LAUNCH,
 )
