@@ -13,6 +13,7 @@ import pytest
 import harken
 from harken.cli import main
 from harken.errors import Corrupt
+from harken.events import Prompt, Response
 from harken.store import fsck, open_store
 from support.claude_lines import assistant, dump, user
 
@@ -310,3 +311,26 @@ def test_a_wrong_name_is_not_found_while_a_commit_is_lost(run, tmp_path):
     lose(tmp_path / "store.db", SESSION, 2)
 
     assert 3 == run("materialize nothing-of-that-name")[0]
+
+
+@pytest.mark.parametrize("kept", [2, 1, 0])
+def test_a_tracker_says_that_a_repair_did_not_find_what_it_stands_on(tmp_path, kept):
+    """What it is fed then is kept behind the last that is left, and the session goes on saying that a part is lost."""
+    path, told = tmp_path / "store.db", []
+    with harken.open(path) as repo:
+        tracker = repo.track(session_id="s", on_warning=told.append)
+        for n in range(3):
+            tracker.feed([Prompt(content=f"question {n}"), Response(content=f"answer {n}")])
+        stood, chain = tracker.current, [each.id for each in repo.history("s")][::-1]
+        lose(path, "s", *range(kept, 3))
+
+        for n in (3, 4):
+            tracker.feed([Prompt(content=f"question {n}"), Response(content=f"answer {n}")])
+
+        assert 1 == len(told)
+        assert stood in told[0]
+        assert ["question 3", "answer 3"] == [event.content for event in repo.delta(tracker.tip.parent)]
+        assert chain[:kept] == [each.id for each in repo.history(tracker.current)][::-1][:-2]
+        assert repo.store.find_session("s").lost
+        with pytest.raises(Corrupt, match="lost in part"):
+            repo.materialize("s")

@@ -16,8 +16,8 @@ import msgspec
 
 from harken import clock
 from harken.errors import Closed, Conflict, HarkenError, Locked
-from harken.events import Event, Metric, Output, System, TranscriptEdit
-from harken.events.cbor import decode_events, encode_event, encode_events
+from harken.events import Event, Metric, System, TranscriptEdit
+from harken.events.cbor import decode_events, encode_what_can_be
 from harken.events.edits import apply
 from harken.events.tally import MICROS, Tally
 from harken.formats.base import count
@@ -134,6 +134,8 @@ class Tracker:
             self._kept = Kept()
         self._above = known.tip if known and known.source and branch else ""
         """The tip of the file's chain above which this one is made."""
+        self._lost = ""
+        """What is still to be said of a repair that did not find everything."""
         self._skip = self._kept.events
         self._position = turns.Position()
         self._pending: list[Event] = []
@@ -261,7 +263,7 @@ class Tracker:
             for events, commit_type, reason in parts:
                 draft = self._draft(tip, events, commit_type, reason)
                 messages += (draft.message_count or 0) if commit_type == "delta" else 0
-                tip = writer.commit(msgspec.structs.replace(draft, artifact=writer.put(_encode(events))))
+                tip = writer.commit(msgspec.structs.replace(draft, artifact=writer.put(encode_what_can_be(events))))
             assert tip is not None
             kept = Kept(events=self._kept.events + len(work.events))
             row = msgspec.structs.replace(
@@ -280,19 +282,34 @@ class Tracker:
         if branch is not None:
             self._branch = msgspec.structs.replace(branch, target=tip.id)
         self._tip, self._row, self._kept = tip, row, kept
+        if self._lost:
+            self._warn(self._lost)
+            self._lost = ""
         self._spent, self._spent_kept = spent, spent.cost_usd_micros or 0
         if included:
             self._spent_before, self._cost_at_start = (self._spent_before or 0) - included, 0
 
     def _meet(self, row: SessionRow | None) -> None:
         """Go on from where the session is now. Nobody else can write meanwhile, so the row is the newest there is."""
+        if row is None and self._row.version:  # a repair found nothing of it
+            row = SessionRow(session=self._row.session, runtime=self._row.runtime, lost=True)
         if row is None or row.version == self._row.version or self._is_from_file(row):
             return
+        if row.lost and not self._row.lost:
+            self._go_on_after_repair(row)
         if row.tip not in ("", self._row.tip, self._tip.id if self._tip else ""):
             self._tip, self._alone = self._repo.store.get_commit(row.tip), False
         if row.cost_usd_micros is not None:
             self._spent_before = row.cost_usd_micros - self._spent_kept
         self._row = row
+
+    def _go_on_after_repair(self, row: SessionRow) -> None:
+        """What is left of the chain is gone on with. The row goes on saying that a part is lost; who feeds this tracker
+        hears of it when the next commit is there."""
+        stood, self._tip = self._tip, self._repo.store.get_commit(row.tip) if row.tip else None
+        self._alone = False
+        at, behind = stood.short if stood else "none", f"behind {self._tip.short}" if self._tip else "with a new chain"
+        self._lost = f"a repair lost a part of session {row.session}: this run stood at {at} and goes on {behind}"
 
     def _is_from_file(self, row: SessionRow) -> bool:
         """Whether the session goes by a chain that was made from its file, which this one is no part of."""
@@ -373,22 +390,6 @@ def _read_state(state: bytes) -> Kept:
 
 def _times(events: Sequence[Event]) -> list[int]:
     return [event.time for event in events if event.time is not None and clock.in_calendar(event.time)]
-
-
-def _encode(events: Sequence[Event]) -> bytes:
-    """The delta; an event that cannot be written down must not keep all later ones from being kept."""
-    try:
-        return encode_events(events)
-    except (HarkenError, ValueError, OverflowError, TypeError):
-        return encode_events([_writable(event) for event in events])
-
-
-def _writable(event: Event) -> Event:
-    try:
-        encode_event(event)
-    except (HarkenError, ValueError, OverflowError, TypeError) as problem:
-        return Output(raw=repr(event).encode("utf-8", "replace"), why=f"could not be written: {problem}")
-    return event
 
 
 def _after_boundary(events: Sequence[Event], boundary: System, summary: Event) -> list[Event]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import cbor2
 
-from harken.errors import BadRecord, BadRequest
+from harken.errors import BadRecord, BadRequest, HarkenError
 
 from .base import Event
 from .runs import Output
@@ -121,6 +121,22 @@ def encode_event(event: Event) -> bytes:
     if isinstance(event, Output) and event.media_type == CBOR:
         return event.raw
     return dumps(to_wire(event))
+
+
+def encode_what_can_be(events: Sequence[Event]) -> bytes:
+    """The same of events of which one may be beyond writing down: it must not keep all others from being kept."""
+    try:
+        return encode_events(events)
+    except (HarkenError, ValueError, OverflowError, TypeError):
+        return encode_events([_writable(event) for event in events])
+
+
+def _writable(event: Event) -> Event:
+    try:
+        encode_event(event)
+    except (HarkenError, ValueError, OverflowError, TypeError) as problem:
+        return Output(raw=repr(event).encode("utf-8", "replace"), why=f"could not be written: {problem}")
+    return event
 
 
 def decode_events(data: bytes) -> list[Event]:
