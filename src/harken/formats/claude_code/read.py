@@ -26,6 +26,7 @@ from harken.events import (
 from harken.events.base import clean, figure
 from harken.events.runs import EMBEDDED, SO_FAR
 from harken.events.tally import SYNTHETIC
+from harken.formats.facts import prompt_name
 from harken.formats.kit.anthropic import assistant_event, blocks_of, user_events
 from harken.formats.kit.jsonl import Record, encode, is_overlong, lines, take_apart
 
@@ -33,6 +34,8 @@ from .attachments import RENDERERS, MessageBlocks, tell
 from .branch import Node, choose, survey
 from .records import by_fields, by_text, cost_so_far, has_result, known_type, real, take, texts
 
+TASK_TOOLS = ("Task", "Agent")
+"""The tools that start a sub-agent; their argument `prompt` is the first that it hears."""
 API_ERROR = "api_error"
 """The subtype of a `system` record about a request that failed."""
 
@@ -382,3 +385,14 @@ def side_chains(data: bytes) -> dict[str, bytes]:
             owner[line.uuid] = agent
         agents.setdefault(agent, []).append(text)
     return {agent: b"".join(texts) for agent, texts in agents.items()}
+
+
+def asked(record: Record) -> Iterator[tuple[str, str]]:
+    """The calls of a record that start sub-agents, and the names of the prompts they give."""
+    body = record.get("message")
+    content = body.get("content") if isinstance(body, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("name") in TASK_TOOLS and isinstance(block.get("input"), dict):
+            call, prompt = block.get("id"), block["input"].get("prompt")
+            if isinstance(call, str) and isinstance(prompt, str):
+                yield clean(call), prompt_name(prompt)

@@ -7,7 +7,7 @@ has grown, is never in the state and never counts twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from harken.formats.kit.claims import NO_CLAIM, Claim
 from harken.formats.kit.jsonl import is_overlong, lines, parse, read_head, take_apart
 
 from .cut import CutState, Splitter
-from .read import API_ERROR, RECORDS
+from .read import API_ERROR, RECORDS, TASK_TOOLS, asked
 from .records import (
     CONVERSATION,
     GRAPH,
@@ -48,8 +48,6 @@ RUNTIME = "claude-code"
 SUMMARY = "compact_summary"
 TEXT = BlockFacts(type="text")
 """What a message is whose content is plain text."""
-TASK_TOOLS = ("Task", "Agent")
-"""The tools that start a sub-agent; their argument `prompt` is the first that it hears."""
 FINGERPRINT = 64
 """How many uuids are handed out for finding copies; a fork shares its first ones with the original."""
 
@@ -238,7 +236,7 @@ class _ClaudeScanner:
             if said == CALL:
                 tally.call(block.name or "")
                 if block.name in TASK_TOOLS:
-                    self.asks.update(_asked(_load(text)))
+                    self.asks.update(asked(_load(text)))
             elif said == RESPONSE:
                 if failed:
                     tally.errors += 1
@@ -292,17 +290,6 @@ class _ClaudeScanner:
 
 def _load(text: bytes) -> dict[str, Any]:
     return parse(text) or {}
-
-
-def _asked(record: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The calls of a record that start sub-agents, and the names of the prompts they give."""
-    body = record.get("message")
-    content = body.get("content") if isinstance(body, dict) else None
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("name") in TASK_TOOLS and isinstance(block.get("input"), dict):
-            call, prompt = block.get("id"), block["input"].get("prompt")
-            if isinstance(call, str) and isinstance(prompt, str):
-                yield clean(call), prompt_name(prompt)
 
 
 # -- usage: a response is written over several lines which all repeat it, forks copy them, and progress records embed
