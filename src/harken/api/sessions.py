@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harken import clock, ids
 from harken.context import project_of
+from harken.context.chains import in_project, is_unused
+from harken.context.names import Continued
 from harken.errors import BadRequest, PartlyCorrupt
 from harken.repo import Repo
 from harken.store import SessionRow
@@ -24,6 +26,12 @@ class SessionsRequest(ApiRequest, frozen=True, kw_only=True):
     """Whether to leave out the sessions of sub-agents."""
     since: str = ""
     """Those in which something happened since this instant (RFC 3339); empty for all."""
+    project: str = ""
+    """Those that worked in this folder or one below it; without a slash, in a folder of this name. Empty for all."""
+    unused: bool = True
+    """Whether to list sessions that Harken wrote to continue a conversation and that nobody has used."""
+    limit: int | None = None
+    """At most so many, each with the sessions of its sub-agents."""
     match: str = ""
     """Those with this text in the title or the file's path, in any case of letters; empty for all."""
 
@@ -59,6 +67,10 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The session it goes on from, where Harken wrote it to do so."""
     continues_at: str | None
     """The full name of the commit it goes on from."""
+    continued_by: list[str]
+    """The sessions that Harken wrote to go on from it, the newest first."""
+    unused: bool
+    """Whether Harken wrote it to continue a conversation, and nothing was added to it since."""
     source: str | None
     """The file it was read from."""
     project: str | None
@@ -100,14 +112,19 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
         known, problem = found.rest, found
     _check_runtime(request.runtime, known)
     active = {row.session: max(_last(row), resumed[row.session].time if row.session in resumed else 0) for row in known}
+    unused = {row.session for row in known if row.session in resumed and is_unused(row, resumed[row.session].prefix)}
     rows = [
         row
         for row in _ordered(known, active)
         if request.runtime in ("", row.runtime)
         and not (request.top and row.parent)
+        and (request.unused or row.session not in unused)
         and active[row.session] >= since
+        and (not request.project or in_project(project_of(row), request.project))
         and request.match.casefold() in f"{row.title}\n{row.source}".casefold()
     ]
+    rows = _first(rows, request.limit)
+    continued = _continued(resumed)
     shorts = repo.shorts({tip for row in rows for tip in (row.tip, row.live, *row.older) if tip})
     for row in rows:
         yield SessionAnswer(
@@ -124,6 +141,8 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
             agent=row.agent or None,
             continues=(resumed[row.session].session or None) if row.session in resumed else None,
             continues_at=resumed[row.session].commit if row.session in resumed else None,
+            continued_by=continued.get(row.session, []),
+            unused=row.session in unused,
             source=row.source or None,
             project=project_of(row) or None,
             older=[shorts[tip] for tip in row.older if tip in shorts],
@@ -137,6 +156,21 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
         )
     if problem is not None:
         raise problem
+
+
+def _first(rows: list[SessionRow], limit: int | None) -> list[SessionRow]:
+    """The first so many, with what stands below them."""
+    listed = {row.session for row in rows}
+    tops = [at for at, row in enumerate(rows) if row.parent not in listed]
+    return rows if limit is None or limit >= len(tops) else rows[: tops[limit]]
+
+
+def _continued(resumed: Mapping[str, Continued]) -> dict[str, list[str]]:
+    """Session to those that go on from it, the newest first."""
+    found: dict[str, list[str]] = {}
+    for session, origin in sorted(resumed.items(), key=lambda item: (-item[1].time, item[0])):
+        found.setdefault(origin.session, []).append(session)
+    return found
 
 
 def _instant(since: str) -> int:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from harken import ids
+from harken import clock, ids
 
 from . import ui
 
@@ -28,6 +28,27 @@ def me() -> str:
 def when(time: str | None) -> str:
     """A time for people: UTC, to the second."""
     return (time or "")[:19].replace("T", " ")
+
+
+def age(time: str | None) -> str:
+    """How long ago something was, in one word; `?` where nobody knows."""
+    instant = clock.parse_instant(time) if time else None
+    if instant is None:
+        return "?"
+    seconds = max(0, clock.now() - instant) // 1_000_000
+    return next(f"{seconds // size}{unit}" for size, least, unit in _AGES if seconds >= least * size)
+
+
+_AGES = ((365 * 86400, 2, "y"), (30 * 86400, 2, "mo"), (86400, 1, "d"), (3600, 1, "h"), (60, 1, "m"), (1, 0, "s"))
+"""Seconds of a unit, from how many of it on it is used, and its sign."""
+
+
+def money(micros: int | None) -> str:
+    """Millionths of a dollar for people: to the cent, and what is less than one told as such; `-` where nobody knows,
+    which is not zero."""
+    if micros is None:
+        return "-"
+    return "<$0.01" if 0 < micros < 5_000 else f"${(micros + 5_000) // 10_000 / 100:,.2f}"
 
 
 def size_line(messages: int | None, tokens: int | None, *, approximate: bool) -> str:

@@ -56,6 +56,15 @@ def _sessions(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
         yield CompletionItem(one.session, help=" ".join(f"{one.runtime} {one.title}".split())[:60])
 
 
+def _projects(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
+    """The folders that sessions worked in: by their paths where one is begun, else by their names."""
+    from harken.api.sessions import SessionsRequest, sessions
+
+    paths = {one.project for one in sessions(repo, SessionsRequest(top=True)) if one.project}
+    for path in sorted(paths):
+        yield CompletionItem(path if "/" in incomplete else path.rstrip("/").rpartition("/")[2], help=path)
+
+
 def _refs(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
     from harken.api.commits import GraphRequest, graph
 
@@ -123,6 +132,7 @@ refs = _completing(_refs)
 stops = _completing(_stops)
 names = _completing(_names)
 sessions = _completing(_sessions)
+projects = _completing(_projects)
 session_or_file: Complete = _session_or_file
 formats: Complete = _formats
 runtimes: Complete = _runtimes

@@ -17,7 +17,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
 import orjson
@@ -115,22 +115,61 @@ def speaks_unicode() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
-def line(text: str = "") -> None:
-    """A line of plain data on stdout."""
-    sys.stdout.write(one_line(text) + "\n")
+class Styled(NamedTuple):
+    """A text and how it is shown where there are colours: a key of `STYLES`."""
+
+    text: str
+    style: str
 
 
-def row(*cells: str) -> None:
+Words = str | Styled
+STYLES = {"name": "33", "dim": "2", "mark": "36", "good": "32", "bad": "31", "strong": "1"}
+"""What a terminal is told for each way of showing a text."""
+
+
+def has_colours() -> bool:
+    """Whether what goes to stdout is shown in colours: on a terminal that has them, unless NO_COLOR is set."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def line(text: str = "", style: str = "") -> None:
+    """A line of data on stdout."""
+    shown = one_line(text)
+    sys.stdout.write((_paint(shown, style) if style and has_colours() else shown) + "\n")
+
+
+def _paint(text: str, style: str) -> str:
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text else ""
+
+
+def row(*cells: Words) -> None:
     """A line of a list, cut where the window ends; into a pipe or a file it goes whole."""
     rows([cells])
 
 
-def rows(lines: Iterable[Sequence[str]]) -> None:
-    """The lines of a list, as they come; how wide the window is, is asked once."""
-    wide, write = width(), sys.stdout.write
+def rows(lines: Iterable[Sequence[Words]], *, gap: str = "  ") -> None:
+    """The lines of a list, as they come; how wide the window is, and whether it has colours, is asked once."""
+    wide, write, colours = width(), sys.stdout.write, has_colours()
     for cells in lines:
-        text = one_line("  ".join([cell for cell in cells if cell]))
-        write((fit(text, wide) if wide else text) + "\n")
+        parts = [cell if isinstance(cell, Styled) else Styled(cell, "") for cell in cells if cell and cell != ("", "")]
+        texts = [one_line(part.text) for part in parts]
+        text = gap.join(texts)
+        shown = fit(text, wide) if wide else text
+        write((_painted(shown, [part.style for part in parts], texts, gap) if colours else shown) + "\n")
+
+
+def _painted(shown: str, styles: Sequence[str], texts: Sequence[str], gap: str) -> str:
+    """The line, each cell in its style, as far as it goes. Colours come last: what a transcript says of them has been
+    made visible before."""
+    done, at = [], 0
+    for style, text in zip(styles, texts, strict=True):
+        piece = shown[at : at + len(text)]
+        done.append(_paint(piece, style) if style else piece)
+        at += len(text) + len(gap)
+        done.append(shown[at - len(gap) : at])
+    return "".join(done) + shown[at:]
 
 
 def block(text: str, indent: str = "", *, stderr: bool = False) -> None:
@@ -157,6 +196,11 @@ def fit(text: str, columns: int) -> str:
         if used > columns:
             return _cut(text[:at], columns)
     return text
+
+
+def columns(text: str) -> int:
+    """How many columns the text takes."""
+    return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 def _cut(text: str, columns: int) -> str:

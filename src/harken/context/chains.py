@@ -351,6 +351,21 @@ def project_of(row: SessionRow) -> str:
     return next((known[path].project for path in ranked if known[path].project), "")
 
 
+def in_project(project: str, wanted: str) -> bool:
+    """Whether a folder is the project that somebody named: by its name, in any case of letters, or by the path of it
+    or of a folder around it."""
+    if "/" in wanted:
+        around = wanted.rstrip("/")
+        return project == around or project.startswith(f"{around}/")
+    return bool(project) and project.rstrip("/").rpartition("/")[2].casefold() == wanted.casefold()
+
+
+def is_unused(row: SessionRow, prefix: int) -> bool:
+    """Whether a session that Harken wrote, so many bytes, has no more than that in any of its sources."""
+    known = recall_stamps(row)
+    return bool(prefix and known) and all(each.stamp.size <= prefix for each in known.values())
+
+
 def recall(row: SessionRow | None) -> Sources:
     """The memories in a session's row, as far as imports left some."""
     if row is None or not recall_stamps(row):

@@ -55,6 +55,8 @@ class Continued(msgspec.Struct, frozen=True, kw_only=True):
     """The session that is part of; empty where it is of none."""
     time: int
     """When it was written: what is in it may be older."""
+    prefix: int = 0
+    """How many bytes were written; 0 where its source is no file that grows."""
 
 
 def resumed_sessions(store: Store) -> dict[str, Continued]:
@@ -68,9 +70,10 @@ def resumed_sessions(store: Store) -> dict[str, Continued]:
         for note in notes:
             if note.key == REMEMBERED:
                 with contextlib.suppress(msgspec.MsgspecError):
-                    session = msgspec.json.decode(note.value, type=Remembered).session
+                    kept = msgspec.json.decode(note.value, type=Remembered)
                     source = commits[target].session_id if target in commits else ""
-                    found[session] = Continued(commit=target, session=source, time=note.time)
+                    prefix = kept.prefix if kept.records is None else 0
+                    found[kept.session] = Continued(commit=target, session=source, time=note.time, prefix=prefix)
     return found
 
 
