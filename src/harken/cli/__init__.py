@@ -80,8 +80,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        import difflib
-
         if args[0] == "help":  # as git has it
             if not args[1:]:
                 ui.block(ctx.get_help())
@@ -90,10 +88,11 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            if not close:
-                raise
-            raise click.UsageError(f"{problem.message} Did you mean '{close[0]}'?", ctx) from None
+            from .suggesting import command_for  # only who mistyped needs it
+
+            meant = command_for(args[0], COMMANDS)
+            more = f"Did you mean '{meant}'?" if meant else "`harken --help` lists the commands."
+            raise click.UsageError(f"{problem.message} {more}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -201,11 +200,16 @@ def _about_file(problem: HarkenError, words: list[str]) -> HarkenError:
 
 
 def _explained(problem: click.ClickException) -> click.ClickException:
-    """The same error; one about an option of `harken` itself says where that goes."""
+    """The same error; one about an option of `harken` itself says where that goes, any other which may be meant."""
     if isinstance(problem, click.NoSuchOption) and problem.option_name == "--store" and problem.ctx is not None:
         command = problem.ctx.command_path.removeprefix("harken ")
         text = f"--store goes before the command: `harken --store PATH {command} ...`"
         return click.UsageError(text, problem.ctx)
+    if isinstance(problem, click.NoSuchOption):
+        from .suggesting import option_for  # only who mistyped needs it
+
+        if (meant := option_for(problem)) is not None:
+            return click.UsageError(f"{problem.message} Did you mean '{meant}'?", problem.ctx)
     return problem
 
 
