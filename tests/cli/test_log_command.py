@@ -27,7 +27,7 @@ class TestLog:
 
         assert 0 == done.code
         assert [tip.short, repo.history(tip)[1].short] == [line.split()[0] for line in done.lines]
-        assert "(review)  question 2 → Read → answer 2" in done.lines[0]
+        assert "(review)  question 2 → Read: x → answer 2" in done.lines[0]
 
     def test_json_has_the_commits_fields(self, repo: Repo, run: Run) -> None:
         tip = keep(repo, turn(2), chain(repo, [1]), session_id="s", principal="p", template="t")
@@ -147,7 +147,7 @@ class TestShow:
 
         out = run("show", "s@m1a").out
 
-        for words in (commit.id, "tkt-7", "read the parser", "2 messages", "question 1", 'Read {"path":"x"}', "(me)"):
+        for words in (commit.id, "tkt-7", "read the parser", "2 messages", "question 1", "Read: x", "(me)"):
             assert words in out
 
     def test_json_has_the_annotations_and_the_children(self, repo: Repo, run: Run) -> None:

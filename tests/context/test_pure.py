@@ -56,7 +56,7 @@ class TestALine:
     @pytest.mark.parametrize(
         ("events", "expected"),
         [
-            (turn(1), "question 1 → Read → answer 1"),
+            (turn(1), "question 1 → Read: x → answer 1"),
             ([Prompt(content="<env>", source="injected"), Prompt(content="fix it")], "fix it"),
             ([ToolCall(name="Bash"), ToolCall(name="Bash"), ToolCall(name="Read")], "Bash ×2, Read"),
             ([ToolResult(output="42\nlines")], "result: 42 lines"),

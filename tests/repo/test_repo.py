@@ -340,7 +340,7 @@ class TestWords:
     def test_a_commit_nobody_described_has_a_line_all_the_same(self, repo: Repo) -> None:
         shown = repo.show(chain(repo, [1]))
 
-        assert ("question 1 → Read → answer 1", True) == (shown.summary, shown.derived)
+        assert ("question 1 → Read: x → answer 1", True) == (shown.summary, shown.derived)
 
     def test_the_newest_summary_is_shown_and_the_older_ones_stay(self, repo: Repo) -> None:
         commit = chain(repo, [1])

@@ -105,7 +105,7 @@ def test_lineage_is_shown_in_both_directions(store: Path) -> None:
 
     [row] = [json.loads(each) for each in printed(store, "sessions", done.session, "--json").splitlines()]
     assert (SESSION, done.source) == (row["continues"], row["continues_at"])
-    assert f"(continues {SESSION[:8]})" in printed(store, "sessions", done.session)
+    assert f"(← {SESSION[:8]})" in printed(store, "sessions", done.session)
     assert f"[continues {short}]" in printed(store, "log", done.session)
     assert f"[continued in {done.session[:13]}]" in printed(store, "log", SESSION)
     assert "resumed/" not in printed(store, "log", SESSION)

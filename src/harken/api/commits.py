@@ -7,11 +7,12 @@ from contextlib import suppress
 
 import msgspec
 
-from harken.context import Shown, count
+from harken.context import Shown, count, project_of
 from harken.context.chains import readable_sessions
 from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event, Metric
 from harken.repo import Repo
+from harken.store import Commit
 
 from .base import ApiAnswer, ApiRequest
 from .values import (
@@ -134,7 +135,7 @@ def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
     """One commit, with what it adds and what was said about it."""
     shown = _sized(repo, repo.show(request.ref))
     children = repo.children(shown)
-    content, unread = _content(repo, shown.id) if request.content else ([], "")
+    content, unread = _content(repo, shown) if request.content else ([], "")
     return ShowAnswer(
         **shown_fields(shown),
         run=_run(repo, shown.session_id),
@@ -186,11 +187,19 @@ def _told(events: Iterable[Event]) -> set[str]:
     return {event.request_id for event in events if isinstance(event, Metric) and event.request_id}
 
 
-def _content(repo: Repo, commit: str) -> tuple[list[EventLine], str]:
+def _content(repo: Repo, commit: Commit) -> tuple[list[EventLine], str]:
+    folder = _folder(repo, commit)
     try:
-        return [event_line(event) for event in repo.delta(commit)], ""
+        return [event_line(event, folder) for event in repo.delta(commit.id)], ""
     except (BadRequest, Evicted) as problem:
         return [], f"{problem}; {problem.hint}" if problem.hint else str(problem)
+
+
+def _folder(repo: Repo, commit: Commit) -> str:
+    """The folder that the session of a commit worked in; empty where nobody knows."""
+    session = commit.session_id
+    rows = readable_sessions(repo, session) if session else []
+    return next((project_of(row) for row in rows if row.session == session), "")
 
 
 class DescribeRequest(ApiRequest, frozen=True, kw_only=True):
@@ -241,13 +250,13 @@ def diff(repo: Repo, request: DiffRequest) -> Iterator[DiffStart | DiffLine]:
         ancestor_short=ancestor.short if ancestor else None,
         unread=found.unread,
     )
-    yield from _side("here", found.here)
-    yield from _side("there", found.there)
+    yield from _side("here", found.here, _folder(repo, repo.commit(request.a)))
+    yield from _side("there", found.there, _folder(repo, repo.commit(request.b)))
 
 
-def _side(side: str, events: Iterable[Event]) -> Iterator[DiffLine]:
+def _side(side: str, events: Iterable[Event], folder: str) -> Iterator[DiffLine]:
     for event in events:
-        yield DiffLine(side=side, **event_fields(event))
+        yield DiffLine(side=side, **event_fields(event, folder))
 
 
 class ResolveRequest(ApiRequest, frozen=True, kw_only=True):

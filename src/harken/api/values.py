@@ -119,14 +119,14 @@ class EventLine(ApiAnswer, frozen=True, kw_only=True):
     """The same on one line, for people."""
 
 
-def event_fields(event: Event) -> dict[str, Any]:
-    """The fields of an event, as answers have them."""
-    return {"event": _told(to_wire(event)), "line": line(event)}
+def event_fields(event: Event, folder: str = "") -> dict[str, Any]:
+    """The fields of an event, as answers have them; on its line, paths stand as from the folder."""
+    return {"event": _told(to_wire(event)), "line": line(event, folder=folder)}
 
 
-def event_line(event: Event) -> EventLine:
+def event_line(event: Event, folder: str = "") -> EventLine:
     """An event, as an answer."""
-    return EventLine(**event_fields(event))
+    return EventLine(**event_fields(event, folder))
 
 
 def _told(value: Any) -> Any:

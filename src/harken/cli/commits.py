@@ -30,6 +30,25 @@ def when(time: str | None) -> str:
     return (time or "")[:19].replace("T", " ")
 
 
+SPEAKERS = {
+    "user": "strong",
+    "assistant": "good",
+    "call": "mark",
+    "failed": "bad",
+    "error": "bad",
+    "unread": "bad",
+    **dict.fromkeys(("thinking", "result", "injected", "system", "usage", "other", "edit"), "dim"),
+}
+"""How the word for who speaks is shown."""
+_WHO = 9
+
+
+def event_cells(line: str, before: str = "") -> list[ui.Words]:
+    """The line of an event: who speaks, in colour, and what is said."""
+    who = line[:_WHO]
+    return [ui.Styled(before + who, SPEAKERS.get(who.strip(), "")), line[_WHO:].strip()]
+
+
 def age(time: str | None) -> str:
     """How long ago something was, in one word; `?` where nobody knows."""
     instant = clock.parse_instant(time) if time else None
@@ -65,19 +84,25 @@ def excerpt(text: str, limit: int = SUMMARY) -> str:
     return shortened(text, limit)
 
 
-def commit_cells(shown: ShownCommit) -> list[str]:
-    """A commit on one line, however much somebody wrote about it."""
-    facts = [shown.short, when(shown.time)]
+NARROW = 100
+"""Columns under which a line of a list says how long ago something was, and not when."""
+
+
+def commit_cells(shown: ShownCommit, wide: int = 0) -> list[ui.Words]:
+    """A commit on one line, however much somebody wrote about it; how wide the window is decides how its time is
+    told."""
+    time = f"{age(shown.time):>4}" if 0 < wide < NARROW else when(shown.time)
+    facts: list[ui.Words] = [ui.Styled(shown.short, "name"), ui.Styled(time, "dim")]
     if shown.commit_type != "delta":
-        facts.append(f"[{shown.commit_type}]")
+        facts.append(ui.Styled(f"[{shown.commit_type}]", "mark"))
     if shown.names:
-        facts.append("(" + ", ".join(shown.names) + ")")
+        facts.append(ui.Styled("(" + ", ".join(shown.names) + ")", "good"))
     if shown.superseded:
-        facts.append("[superseded]")
+        facts.append(ui.Styled("[superseded]", "dim"))
     if shown.forked_from:
-        facts.append(f"[continues {ids.commit_ref(shown.forked_from)}]")
+        facts.append(ui.Styled(f"[continues {ids.commit_ref(shown.forked_from)}]", "mark"))
     if shown.continued_by:
-        facts.append(f"[continued in {_sessions(shown.continued_by)}]")
+        facts.append(ui.Styled(f"[continued in {_sessions(shown.continued_by)}]", "mark"))
     return [*facts, excerpt(shown.summary)]
 
 

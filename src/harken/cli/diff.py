@@ -35,7 +35,8 @@ def diff_command(repo: Repo, a: str, b: str, as_json: bool) -> None:
             ui.line(f"common ancestor: {one.ancestor_short or 'none'}")
         else:
             lines += 1
-            ui.line(f"{'-' if one.side == 'here' else '+'} {one.line}")
+            mark, style = ("-", "bad") if one.side == "here" else ("+", "good")
+            ui.row(ui.Styled(f"{mark} {one.line}", style))
         if isinstance(one, DiffStart):
             unread = one.unread
     if not (lines or unread or as_json):

@@ -32,8 +32,10 @@ def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, eve
     """Show the chain of commits behind a commit
 
     Newest first, to the root, past every compaction; of a fork, or a session that went back, on into what it goes on
-    from. Without a REF, every commit of the store. With --graph, the commits that branch off the chain are shown as
-    well. For example, the last ten commits of a session:
+    from. Without a REF, every commit of the store. A line has the commit, when it was made (UTC; in a narrow window how
+    long ago) and a summary: the one somebody wrote, else what was asked, what was done (`Bash: pytest -q`) and what was
+    answered. With --graph, the commits that branch off the chain are shown as well. For example, the last ten commits
+    of a session:
 
         harken log -n 10 3f2a91bc
 
@@ -49,12 +51,12 @@ def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, eve
         for commit in commits:
             ui.json_line(commit)
         return
-    shown = 0
+    shown, wide = 0, ui.width()
 
-    def cells() -> Iterator[Sequence[str]]:
+    def cells() -> Iterator[Sequence[ui.Words]]:
         nonlocal shown
         for shown, commit in enumerate(commits, start=1):  # noqa: B007 (it is asked for below)
-            yield commit_cells(commit)
+            yield commit_cells(commit, wide)
 
     ui.rows(cells())
     if not shown and limit != 0:
@@ -69,10 +71,11 @@ def _draw(repo: Repo, ref: str, *, limit: int | None, everything: bool) -> None:
     marks = "unicode" if ui.speaks_unicode() else "ascii"
     if not found.commits and limit != 0:
         ui.note(NOTHING)
+    wide = ui.width()
     rows = draw(found.commits, found.spawned, beyond=set(found.beyond), limit=limit, marks=marks)
     for start in range(0, len(rows), PORTION):
         part = rows[start : start + PORTION]
         refs = [ids.commit_ref(row.commit.id, len(row.commit.id)) for row in part if row.commit]
         shown = {commit.id: commit for commit in describe(repo, DescribeRequest(refs=refs))}
         for row in part:
-            ui.row(row.lines, *(commit_cells(shown[row.commit.id]) if row.commit else ()))
+            ui.row(row.lines, *(commit_cells(shown[row.commit.id], wide) if row.commit else ()))

@@ -80,11 +80,12 @@ def sessions_command(
 
     The last active first; those whose id begins with PREFIX, or all. A line has a beginning of the id that no other
     session has (in a pipe all of it), how long ago something happened, the runtime, the folder that was worked in, the
-    title, the messages of the session as it stands, what it cost, and where it was continued. With --all come the
-    sessions of sub-agents, below the one that made them, and those that `harken resume` wrote and nobody used; --json
-    has them always (`parent`, `unused`). P is the path of a folder, with all below it, or the name of one. WHEN is
-    `today`, `yesterday` (in UTC), a day like 2026-01-31, so many hours or days like `12h` or `7d`, or an instant as
-    RFC 3339. For example:
+    title, the messages of the session as it stands, what it cost, and where it was continued.
+
+    With --all come the sessions of sub-agents, below the one that made them, and those that `harken resume` wrote and
+    nobody used; --json has them always (`parent`, `unused`). P is the path of a folder, with all below it, or the name
+    of one. WHEN is `today`, `yesterday` (in UTC), a day like 2026-01-31, so many hours or days like `12h` or `7d`, or
+    an instant as RFC 3339. For example:
 
         harken sessions --since yesterday
         harken sessions --project harken -n 5
@@ -98,8 +99,8 @@ def sessions_command(
         project=_folder(project),
         runtime=runtime,
         match=match,
-        top=top or not (everything or as_json),
-        unused=everything or as_json,
+        top=top or not (everything or as_json or "/" in prefix),
+        unused=everything or as_json or bool(prefix),
     )
     found = sessions(repo, request)
     if as_json:

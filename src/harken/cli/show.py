@@ -9,23 +9,26 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .commits import size_line, when
+from .commits import age, event_cells, size_line, when
 from .options import REF, json_option, pass_repo
 
 if TYPE_CHECKING:
     from harken.api.commits import ShowAnswer
-    from harken.api.values import NoteAnswer
+    from harken.api.values import EventLine, NoteAnswer
     from harken.repo import Repo
 
+INDENT = " " * 11
+"""Before every line of a text that is shown whole: as far as the words for who speaks go."""
 _FACTS = ("template", "principal", "machine", "session_id", "ticket_id", "thread_id", "forked_from")
 
 
 @click.command("show")
 @click.argument("ref", type=REF, shell_complete=completing.refs)
 @click.option("--no-content", is_flag=True, help="Leave out what the commit adds to the conversation")
+@click.option("--full", is_flag=True, help="Show texts, arguments and results whole instead of one line of each")
 @json_option
 @pass_repo
-def show_command(repo: Repo, ref: str, no_content: bool, as_json: bool) -> None:
+def show_command(repo: Repo, ref: str, no_content: bool, full: bool, as_json: bool) -> None:
     """Show one commit, with what was said about it
 
     A REF is a commit, a branch, a tag, a session (where it stands), SESSION~1 (an older tip), SESSION@MESSAGE or
@@ -33,7 +36,7 @@ def show_command(repo: Repo, ref: str, no_content: bool, as_json: bool) -> None:
 
         harken show ctx-442044fa
 
-        harken show 3f2a91bc@msg_012
+        harken show --full 3f2a91bc@msg_012
     """
     from harken.api.commits import ShowRequest, show
 
@@ -46,9 +49,28 @@ def show_command(repo: Repo, ref: str, no_content: bool, as_json: bool) -> None:
         return
     ui.line()
     for one in shown.content:
-        ui.line(one.line)
+        if full:
+            _whole(one)
+        else:
+            ui.row(*event_cells(one.line))
     if shown.unread:
         ui.note(shown.unread)
+
+
+def _whole(one: EventLine) -> None:
+    """An event with all of its text below its line; no line of it can look like one of ours."""
+    said = one.event.get(one.event["type"], {})
+    texts = [said.get(name) for name in ("content", "message", "output", "input", "raw")]
+    whole = next((text for text in texts if isinstance(text, str) and text), "")
+    if one.event["type"] == "tool_call":
+        with contextlib.suppress(ValueError, RecursionError):
+            whole = json.dumps(json.loads(whole), indent=2, ensure_ascii=False)
+    who, what = event_cells(one.line)
+    if whole in ("", what):
+        ui.row(who, what)
+    else:
+        ui.row(who, what if one.event["type"] == "tool_call" else "")
+        ui.block(whole, INDENT)
 
 
 def _facts(shown: ShowAnswer) -> None:
@@ -58,7 +80,7 @@ def _facts(shown: ShowAnswer) -> None:
         ("parent", shown.parent_short or "(root)"),
         ("children", ", ".join(shown.children_short)),
         ("type", f"{shown.commit_type}, at {shown.checkpoint}"),
-        ("time", when(shown.time)),
+        ("time", f"{when(shown.time)} UTC, {age(shown.time)} ago" if shown.time else ""),
         ("content", f"{shown.artifact_ref}  {shown.format}"),
         ("size", _size(shown)),
         *((name.removesuffix("_id"), getattr(shown, name)) for name in _FACTS),
@@ -68,7 +90,7 @@ def _facts(shown: ShowAnswer) -> None:
     ]
     for name, value in rows:
         if value:
-            ui.line(f"{name:<12}{value}")
+            ui.fact(name, value)
     for note in shown.annotations:
         ui.line(f"{when(note.time)}  {_said(note)}" + (f"  ({note.who})" if note.who else ""))
 

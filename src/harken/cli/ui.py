@@ -172,6 +172,30 @@ def _painted(shown: str, styles: Sequence[str], texts: Sequence[str], gap: str) 
     return "".join(done) + shown[at:]
 
 
+def fact(name: str, value: str, label: int = 12) -> None:
+    """A name and what there is to say, which goes on below itself where the window ends: nothing is cut off."""
+    wide, text = width(), one_line(value)
+    head = f"{name:<{label}}"
+    sys.stdout.write(_paint(head, "dim") if has_colours() else head)
+    lines = fold(text, max(label, wide - label)) if wide else [text]
+    sys.stdout.write(("\n" + " " * label).join(lines) + "\n")
+
+
+def fold(text: str, most: int) -> list[str]:
+    """A line as lines of at most so many columns, between words where that can be."""
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and columns(lines[-1]) + 1 + columns(word) > most:
+            lines.append("")
+        line = f"{lines[-1]} {word}" if lines[-1] else word
+        while columns(line) > most:
+            taken = next(n for n in range(len(line), 0, -1) if columns(line[:n]) <= most or n == 1)
+            lines[-1:] = [line[:taken], ""]
+            line = line[taken:]
+        lines[-1] = line
+    return lines
+
+
 def block(text: str, indent: str = "", *, stderr: bool = False) -> None:
     """Text of several lines; each begins with the indent."""
     stream = sys.stderr if stderr else sys.stdout

@@ -15,7 +15,7 @@ from harken.formats import find as find_format
 from harken.store.base import Annotation, ArtifactInfo, Commit, Store
 
 from . import summary, walk
-from .chains import is_superseded
+from .chains import is_superseded, project_of
 from .names import continuations, is_own
 from .readable import for_readers
 
@@ -71,13 +71,15 @@ def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
         for name in {commit.format for commit in commits}
         if (known := find_format(name)) is not None and "read" in known.can
     }
-    lines = _lines(store, readers, [commit for commit in commits if commit.format in readers])
+    folders = _folders(store, {commit.session_id for commit in commits if commit.format in readers})
+    lines = _lines(store, readers, folders, [commit for commit in commits if commit.format in readers])
     rest = [commit for commit in commits if commit.id not in lines]
     sizes = store.infos([commit.artifact for commit in rest if commit.format not in readers])
     for commit in rest:
         try:
             if commit.format in readers:
-                lines[commit.id] = summary.line_of(readers[commit.format], _content(store, commit))
+                content = _content(store, commit)
+                lines[commit.id] = summary.line_of(readers[commit.format], content, folders[commit.session_id])
             else:
                 lines[commit.id] = _sized(commit, sizes.get(commit.artifact))
         except Evicted:
@@ -89,14 +91,26 @@ def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
     return lines
 
 
-def _lines(store: Store, readers: Mapping[str, Format], commits: Sequence[Commit]) -> dict[str, str]:
+def _folders(store: Store, sessions: Iterable[str]) -> dict[str, str]:
+    """The folders that sessions worked in; empty where nobody knows."""
+    found = dict.fromkeys(sessions, "")
+    for session in filter(None, found):
+        with contextlib.suppress(HarkenError):
+            if (row := store.find_session(session)) is not None:
+                found[session] = project_of(row)
+    return found
+
+
+def _lines(
+    store: Store, readers: Mapping[str, Format], folders: Mapping[str, str], commits: Sequence[Commit]
+) -> dict[str, str]:
     """A line about the events of each commit, up to the first that cannot be had. One after the other: all of their
     bytes together may be more than there is memory for."""
     lines: dict[str, str] = {}
     with contextlib.suppress(HarkenError):
         contents = store.get_many([commit.artifact for commit in commits], large=for_readers(store, commits))
         for commit, data in zip(commits, contents, strict=True):
-            lines[commit.id] = summary.line_of(readers[commit.format], data)
+            lines[commit.id] = summary.line_of(readers[commit.format], data, folders[commit.session_id])
     return lines
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from harken.events import Error, Event, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, excerpt
+from harken.events.tools import doing
 from harken.formats.base import Format, count
 
 LINE = 100
@@ -14,24 +15,24 @@ EXCERPT = 600
 REQUESTS = 20
 
 
-def line(events: Sequence[Event]) -> str:
-    """One line about what happened, for a commit nobody has described."""
-    return _outline(events) or _remainder(events)
+def line(events: Sequence[Event], folder: str = "") -> str:
+    """One line about what happened, for a commit nobody has described; paths stand as from the folder."""
+    return _outline(events, folder) or _remainder(events)
 
 
-def line_of(known: Format, data: bytes) -> str:
+def line_of(known: Format, data: bytes, folder: str = "") -> str:
     """`line` for a delta, from a brief look at it where that is enough."""
     brief = known.brief_reader(data) if known.brief_reader is not None else None
-    return (_outline(brief) if brief else "") or line(known.read_delta(data))
+    return (_outline(brief, folder) if brief else "") or line(known.read_delta(data), folder)
 
 
-def _outline(events: Sequence[Event]) -> str:
-    """What was asked, which tools were called, what was said last; empty where there is nothing of it."""
+def _outline(events: Sequence[Event], folder: str) -> str:
+    """What was asked, what was done, what was said last; empty where there is nothing of it."""
     asked = injected = said = ""
     calls: list[str] = []
     for event in events:
         if isinstance(event, ToolCall):
-            calls.append(event.name)
+            calls.append(excerpt(doing(event, folder), LINE // 2))
         elif isinstance(event, Response) and event.content.strip():
             said = event.content
         elif isinstance(event, Prompt) and event.content.strip():
@@ -40,10 +41,22 @@ def _outline(events: Sequence[Event]) -> str:
                 injected = injected or event.content
             else:
                 asked = asked or event.content
-    parts = [
-        excerpt(part, LINE // 2) for part in (asked or injected, _tally(Counter(calls)) if calls else "", said) if part
-    ]
-    return " → ".join(parts)
+    parts = [excerpt(asked or injected, LINE // 2), _done(calls), excerpt(said, LINE // 2)]
+    return " → ".join(part for part in parts if part)
+
+
+def _done(calls: Sequence[str]) -> str:
+    """What was done, as much as a line holds, and how much more."""
+    told, length = list[str](), 0
+    counted = Counter(calls)
+    for what, n in counted.items():
+        text = f"{what} ×{n}" if n > 1 else what
+        if told and length + len(text) > LINE:
+            break
+        told.append(text)
+        length += len(text) + 2
+    more = len(counted) - len(told)
+    return ", ".join(told) + (f", {more} more" if more else "")
 
 
 def _calls(events: Sequence[Event]) -> str:

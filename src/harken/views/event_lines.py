@@ -18,6 +18,7 @@ from harken.events import (
     TranscriptEdit,
 )
 from harken.events.base import Tokens, excerpt
+from harken.events.tools import doing
 
 WIDTH = 110
 
@@ -27,13 +28,14 @@ def lines(events: Iterable[Event], *, width: int = WIDTH) -> Iterator[str]:
     return (line(event, width=width) for event in events)
 
 
-def line(event: Event, *, width: int = WIDTH) -> str:
-    """The event on one line."""
-    who, what = _parts(event)
+def line(event: Event, *, width: int = WIDTH, folder: str = "") -> str:
+    """The event on one line; paths below the folder that was worked in stand as from there."""
+    who, what = parts(event, folder)
     return f"{who:>9}  {excerpt(what, width)}"
 
 
-def _parts(event: Event) -> tuple[str, str]:
+def parts(event: Event, folder: str = "") -> tuple[str, str]:
+    """Who speaks, in a word, and all that is said."""
     match event:
         case Prompt():
             return ("user" if event.source != "injected" else "injected"), event.content
@@ -42,7 +44,9 @@ def _parts(event: Event) -> tuple[str, str]:
         case Thinking():
             return "thinking", event.content or "(sealed)"
         case ToolCall():
-            return "call", f"{event.name} {event.input[:1000].decode('utf-8', 'replace')}"
+            told = doing(event, folder)
+            rest = "" if ": " in told else event.input[:1000].decode("utf-8", "replace")
+            return "call", f"{told} {rest}".rstrip()
         case ToolResult():
             return ("failed" if event.is_error else "result"), event.output
         case System():

@@ -24,6 +24,7 @@ class _BriefBlock(msgspec.Struct, gc=False):
     type: str = ""
     text: str = ""
     name: str = ""
+    input: msgspec.Raw = msgspec.Raw()
 
 
 class _BriefMessage(msgspec.Struct, gc=False):
@@ -94,7 +95,7 @@ def _answers(line: _BriefLine) -> Iterator[Event]:
         if kind == RESPONSE and not line.isApiErrorMessage:
             yield Response(content=block.text)
         elif kind == CALL:
-            yield ToolCall(id="", name=block.name)
+            yield ToolCall(id="", name=block.name, input=bytes(block.input))
 
 
 def _typed(line: _BriefLine, text: bytes) -> list[Prompt]:
