@@ -32,6 +32,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("fork", ["fork", "b", "--name", "c"]),
     ("fsck", ["fsck"]),
     ("gc", ["gc"]),
+    ("index", ["index"]),
     ("log", ["log"]),
     ("log", ["log", "--graph", "b"]),
     ("materialize", ["materialize", "b"]),

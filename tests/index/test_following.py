@@ -37,7 +37,7 @@ class TestWhatIsSaidIsFound:
         repo.index.catch_up()
 
         assert [("human", "m7a")] == found(repo.index, "question")
-        assert [("call", "m7b")] == found(repo.index, "path")
+        assert [("call", "m7b")] == found(repo.index, "read")
         assert [("result", "m7c"), ("assistant", "m7d")] == found(repo.index, "result OR answer")
         assert [("Read", "c7", 0)] == repo.index.query("SELECT tool, call_id, failed FROM calls")
 

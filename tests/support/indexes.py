@@ -14,7 +14,8 @@ SAID = {
     "problems": "SELECT * FROM problems",
     "messages": f"SELECT key, {SESSION.format('messages')}, agent, role, tool, model, time, {COMMIT}, record, event,"
     " size, sum FROM messages",
-    "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')} FROM copies",
+    "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')}, record FROM copies",
+    "families": f"SELECT {SESSION.format('families')}, family, own FROM families",
     "calls": f"SELECT {MESSAGE.format('calls')}, {SESSION.format('calls')}, tool, call_id, time, took, failed, what"
     " FROM calls",
     "touched": f"SELECT {MESSAGE.format('touched')}, {SESSION.format('touched')}, path, op FROM touched",
@@ -34,8 +35,10 @@ def digest(index: StoreIndex) -> dict[str, list[tuple[object, ...]]]:
 
 
 def found(index: StoreIndex, words: str) -> list[tuple[str, str]]:
-    """Role and record of the messages that have these words, in the order of arrival."""
+    """Role and record of the messages that have these words, in the order of arrival; titles repeat a prompt."""
     rows = index.query(
-        "SELECT role, record FROM words JOIN messages ON n = words.rowid WHERE words MATCH ? ORDER BY n", (words,)
+        "SELECT role, record FROM words JOIN messages ON n = words.rowid"
+        " WHERE words MATCH ? AND role != 'title' ORDER BY n",
+        (words,),
     )
     return [(role, record) for role, record in rows]

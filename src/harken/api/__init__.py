@@ -34,6 +34,7 @@ OPERATIONS: dict[str, str] = {
     "graph": "commits",
     "history": "commits",
     "import_sessions": "runtimes",
+    "index": "index",
     "log": "commits",
     "materialize": "writing",
     "moves": "names",

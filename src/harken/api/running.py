@@ -53,6 +53,8 @@ class RunAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Whether everything is in the store."""
     spool: str = ""
     """The file that holds what could not be stored yet; the next command that writes stores it."""
+    index: str = ""
+    """Why the index could not be brought up to date; empty where it was, or where the run is not all stored."""
 
 
 def run(repo: Repo, request: RunRequest, *, output: RunOutput | None = None) -> RunAnswer:
@@ -72,7 +74,8 @@ def run(repo: Repo, request: RunRequest, *, output: RunOutput | None = None) -> 
         template_folder=request.template_folder,
         socket_folder=request.socket_folder,
     )
-    return RunAnswer(**msgspec.structs.asdict(ended))
+    index = repo.keep_index() if ended.is_stored else ""
+    return RunAnswer(**msgspec.structs.asdict(ended), index=index)
 
 
 class CurrentContextRequest(ApiRequest, frozen=True, kw_only=True):

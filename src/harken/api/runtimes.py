@@ -36,6 +36,8 @@ class ImportRequest(ApiRequest, frozen=True, kw_only=True):
     """How many processes read at the same time."""
     principal: str = ""
     """Whose sessions they are; empty: `<runtime>:<session>`."""
+    index: bool = True
+    """Whether the index follows at once; else whoever asks it next brings it up to date."""
 
 
 class ImportAnswer(FiguresAnswer, frozen=True, kw_only=True):
@@ -115,6 +117,8 @@ class ImportCounts(ApiAnswer, frozen=True, kw_only=True):
     """Files that are no sessions, or are not called like one in a folder that was named."""
     seconds: float
     """How long it took."""
+    index: str
+    """Why the index could not be brought up to date; empty where it was, or was not to be."""
     passed_over: list[PassedOver]
     """These files, and why."""
 
@@ -127,12 +131,19 @@ class ImportReport(ApiAnswer, frozen=True, kw_only=True):
 
 
 ADDED = ("commits", "records", "opaque", "bytes")
+INDEXED = 5.0
+"""Seconds of an import after which the index follows, so that little is left to do when it is interrupted."""
 
 
 def import_sessions(
-    repo: Repo, request: ImportRequest, *, on_files: Callable[[int], None] | None = None
+    repo: Repo,
+    request: ImportRequest,
+    *,
+    on_files: Callable[[int], None] | None = None,
+    on_index: Callable[[int, int], None] | None = None,
 ) -> Iterator[ImportAnswer | ImportReport]:
-    """Take in sessions: a line for each file that is one, and a report. `on_files` is told how many files there are."""
+    """Take in sessions: a line for each file that is one, and a report. `on_files` is told how many files there are,
+    `on_index` how far the index is, which follows at the end and, in a long import, every few seconds."""
     found = repo.import_sessions(
         request.paths,
         runtimes=request.runtimes,
@@ -144,7 +155,8 @@ def import_sessions(
         principal=request.principal,
         on_files=on_files,
     )
-    return _reported(repo, found)
+    follow = None if request.dry_run or not request.index else lambda: repo.keep_index(on_index)
+    return _reported(repo, found, follow, every=INDEXED)
 
 
 class WatchRequest(ApiRequest, frozen=True, kw_only=True):
@@ -177,11 +189,16 @@ def watch(
         principal=request.principal,
         stop=stop,
     )
-    return _reported(repo, found)
+    # Numbers are made from all of a session, and one that is being worked on changes all the time.
+    return _reported(repo, found, lambda: repo.keep_index(numbers=False), every=0.0)
 
 
-def _reported(repo: Repo, outcomes: Iterator[ImportResult]) -> Iterator[ImportAnswer | ImportReport]:
-    started = clock.monotonic()
+def _reported(
+    repo: Repo, outcomes: Iterator[ImportResult], follow: Callable[[], str] | None, *, every: float
+) -> Iterator[ImportAnswer | ImportReport]:
+    """The answers; `follow` brings the index up to date, while files land after so many seconds, and at the end."""
+    started = followed = clock.monotonic()
+    index = ""
     counts = dict.fromkeys((*ADDED, "failed"), 0)
     passed: dict[str, PassedOver] = {}
     seen: dict[str, ImportResult] = {}
@@ -200,10 +217,15 @@ def _reported(repo: Repo, outcomes: Iterator[ImportResult]) -> Iterator[ImportAn
             passed[outcome.source] = PassedOver(source=outcome.source, why=outcome.error)
         else:
             yield _answer(repo, outcome)
+        if follow is not None and outcome.commits and clock.monotonic() - followed >= every:
+            index = follow()
+            followed = clock.monotonic()
+    if follow is not None:
+        index = follow()
     counts |= _count(repo, seen, changed)
     seconds = round(clock.monotonic() - started, 3)
     counts["skipped"] = len(passed)
-    yield ImportReport(report=ImportCounts(**counts, seconds=seconds, passed_over=list(passed.values())))
+    yield ImportReport(report=ImportCounts(**counts, seconds=seconds, index=index, passed_over=list(passed.values())))
 
 
 def _count(repo: Repo, seen: Mapping[str, ImportResult], changed: AbstractSet[str]) -> dict[str, int]:

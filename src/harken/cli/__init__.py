@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fsck": ("fsck", "Check the store, and repair it on request"),
     "gc": ("gc", "Remove what nothing needs"),
     "import": ("import_", "Take in the sessions of Claude Code, Codex and other runtimes"),
+    "index": ("index", "Bring the index of words and numbers up to date"),
     "log": ("log", "Show the chain of commits behind a commit"),
     "materialize": ("materialize", "Write out the conversation that a commit stands for"),
     "moves": ("moves", "List where branches and tags have been moved"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     "--jobs", type=click.IntRange(min=1), help="How many processes read at the same time (default: all cores)"
 )
 @click.option("--principal", default="", metavar="WHO", help="Whose sessions they are (default: <runtime>:<session>)")
+@click.option("--no-index", is_flag=True, help="Leave the index to whoever searches next")
 @json_option
 @make_repo
 def import_command(
@@ -41,6 +42,7 @@ def import_command(
     dry_run: bool,
     jobs: int | None,
     principal: str,
+    no_index: bool,
     as_json: bool,
 ) -> int:
     """Take in the sessions of Claude Code, Codex and other runtimes
@@ -64,6 +66,7 @@ def import_command(
         details=as_json,
         jobs=jobs or os.cpu_count() or 1,
         principal=principal,
+        index=not no_index,
     )
     with ui.progress("importing", disable=as_json) as bar:
         for one in import_sessions(repo, request, on_files=bar.begin):
@@ -114,3 +117,5 @@ def show_report(last: ImportReport, *, as_json: bool, verbose: bool = False) -> 
     text += f"; {report.failed} failed" if report.failed else ""
     text += f"; {ui.count(report.skipped, 'file')} passed over" if report.skipped else ""
     ui.note(text + (" (-v names them)" if report.skipped and not verbose else ""))
+    if report.index:
+        ui.warn(f"the index is behind: {report.index}")

@@ -102,6 +102,8 @@ def run_command(
     ended = run(repo, request, output=output)
     if not ended.is_stored:
         ui.leave_at_once(ended.status)
+    if ended.index:
+        ui.warn(f"the index is behind: {ended.index}")
     report_spools(repo, said)
     sys.exit(ended.status)
 

@@ -330,6 +330,9 @@ class ProgressBar:
     def advance(self) -> None:
         """One more is done."""
 
+    def reach(self, done: int, total: int) -> None:
+        """So many are done, and there are so many by now."""
+
 
 @contextmanager
 def progress(what: str, *, disable: bool = False) -> Iterator[ProgressBar]:
@@ -354,6 +357,9 @@ def progress(what: str, *, disable: bool = False) -> Iterator[ProgressBar]:
 
             def advance(self) -> None:
                 drawn.advance(task)
+
+            def reach(self, done: int, total: int) -> None:
+                drawn.update(task, completed=done, total=total)
 
         yield Drawn()
 

@@ -131,8 +131,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence for whoever gets these bytes raw and has to make sense of them."""
     revision: str = ""
     """Say another one whenever it reads or writes otherwise: answers that were kept are then made again."""
-    empty: bytes = b""
-    """The empty conversation in this format."""
+    empty: bytes = b""  # the empty conversation in this format
     join: Callable[[Iterable[bytes]], bytes] = concatenate
     split: Callable[[bytes], Sequence[Delta]] = whole
     context: Callable[[bytes], bytes] = identity
@@ -157,8 +156,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """The prompts, answers and calls of a delta, all that a line about it needs, where that is quicker than reading it;
     None where the reader has to be asked."""
     places: Callable[[bytes], int] = len
-    """How many places a delta takes up. A record without a name of its own is called `@` and its place, which counts
-    on from delta to delta: bytes, unless the format counts its records."""
+    """How many places a delta takes up. A record without a name of its own is called `@` and its place, which counts on
+    from delta to delta: bytes, unless the format counts its records."""
     takes_sparse: bool = False
     """Whether what reads it also takes content in which overlong lines are left out (`kit/sparse.py`)."""
     names_stored: bool = False
@@ -174,6 +173,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     shared_names: Callable[[bytes], Callable[[str], str]] | None = None
     """From a record's name to what a copy of it in another session is called too, or nothing. Left out where names are
     those of one session alone: other sessions then have other records under them."""
+    delta_names: Callable[[bytes], tuple[str, Callable[[str], str]]] | None = None
+    """For a delta alone, where only what records say tells copies: what all descends from, and a record's content."""
 
     @property
     def can(self) -> frozenset[str]:

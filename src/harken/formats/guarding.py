@@ -51,7 +51,7 @@ def guarded(found: Format) -> Format:
         return call
 
     wrapped: dict[str, Any] = {"direct": {name: raising(write) for name, write in found.direct.items()}}
-    others = ("join", "split", "context", "writer", "adopter", "places", "shared_names")
+    others = ("join", "split", "context", "writer", "adopter", "places", "shared_names", "delta_names")
     for names, wrap in ((others, raising), (_READERS, opaque)):
         for name in names:
             function = getattr(found, name)

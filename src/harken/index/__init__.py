@@ -6,6 +6,6 @@ The file follows the store's feed (`follow.py`) and is made of what the commits 
 
 from __future__ import annotations
 
-from .file import IndexProgress, IndexStatus, StoreIndex
+from .file import IndexProgress, IndexStatus, OnProgress, StoreIndex
 
-__all__ = ["IndexProgress", "IndexStatus", "StoreIndex"]
+__all__ = ["IndexProgress", "IndexStatus", "OnProgress", "StoreIndex"]

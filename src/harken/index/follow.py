@@ -16,7 +16,6 @@ from harken.context import project_of
 from harken.context.readable import for_readers
 from harken.context.walk import RESETS, SNAPSHOT, named, places
 from harken.errors import BadRequest, HarkenError
-from harken.events import Event
 from harken.formats import Format, find, problem
 from harken.store.base import Change, Commit, SessionRow, Store
 
@@ -83,26 +82,29 @@ class Batch:
                 self._add_commit(commit, before)  # the chain below says all of it
                 return
             begin = None
-        events = named(format, format.read_delta(data), begin)
+        events = format.read_delta(data)
+        if format.names_stored:
+            events = named(format, events, begin)
         end = before if begin is None else begin + places(format, data)
         number, session = self._add_commit(commit, end)
-        self._add_events(events, commit, format, data, session, number)
+        messages = rows.message_rows(events, self._names(commit, format, data, session, begin))
+        self._rows.add(messages, session, number, commit.session_id or commit.id)
+        self._rows.add_results(rows.results(events), session)
         self._last = (commit.id, data)
 
-    def _add_events(
-        self, events: Sequence[Event], commit: Commit, format: Format, data: bytes, session: int | None, number: int
-    ) -> None:
-        common = format.shared_names(data) if format.shared_names is not None else None
-
-        def shared(name: str) -> str:
-            # Where names are places, a delta alone cannot tell what its records are called elsewhere.
-            found = common(name) if common is not None and name[0] != "@" else ""
-            return f"{format.name} {found}" if found else ""
-
-        scope = commit.session_id or commit.id
-        found = rows.message_rows(events, scope, shared, commit.id)
-        self._rows.add(found, session, number, scope)
-        self._rows.add_results(rows.results(events), session)
+    def _names(
+        self, commit: Commit, format: Format, data: bytes, session: int | None, begin: int | None
+    ) -> rows.RecordNames:
+        """What the records of a delta are called, here and in sessions that have copies of them."""
+        names = rows.RecordNames(commit.session_id or commit.id, commit.id, begin)
+        if format.delta_names is not None:
+            told, alike = format.delta_names(data)
+            family = self._rows.family(session, told) if session is not None else ""
+            return names._replace(alike=(lambda name: f"{family} {alike(name)}") if family else None)
+        if format.shared_names is not None:
+            shared = format.shared_names(data)
+            return names._replace(shared=lambda name: f"{format.name} {found}" if (found := shared(name)) else "")
+        return names
 
     def _format(self, commit: Commit) -> Format:
         self.formats.add(commit.format)

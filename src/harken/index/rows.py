@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import orjson
 
 from harken import ids
+from harken.analytics.files import touched_by
+from harken.context.walk import place_in
 from harken.events import Error, Event, PieceOfText, Prompt, Response, System, Thinking, ToolCall, ToolResult
-from harken.events.base import clean, excerpt
+from harken.events.base import clean, excerpt, figure
 
 HUMAN, INJECTED, ASSISTANT, THINKING, CALL, RESULT, SYSTEM, TITLE, SUMMARY = ROLES = (
     "human", "injected", "assistant", "thinking", "call", "result", "system", "title", "summary",
 )  # fmt: skip
-_WHAT = 120
+WHAT = 80
 """Characters of what a call was called with."""
+_DEEP = 100
+"""How deep arguments are looked into."""
+_TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "description", "prompt", "skill", "plan")
+"""The arguments that tell best what a call is for, the best first."""
+COMPACT = "compact_boundary"
+
+
+class CallRow(NamedTuple):
+    """What a message has that is a call."""
+
+    call_id: str
+    tool: str
+    what: str
+    touched: list[tuple[str, str]]
+
+
+class CompactionRow(NamedTuple):
+    """What a message has at which the conversation was compacted."""
+
+    before: int | None
+    after: int | None
+    trigger: str
 
 
 class MessageRow(NamedTuple):
@@ -31,7 +57,11 @@ class MessageRow(NamedTuple):
     size: int
     sum: int
     text: str
-    call: ToolCall | None = None
+    more: CallRow | CompactionRow | None = None
+    flow: tuple[str, str] | None = None
+    """Where its content comes from: the other message, and `substance` or `cause`."""
+    alike: str = ""
+    """What it shares with all that say the same in one family of sessions, where records have no names."""
 
 
 class ResultRow(NamedTuple):
@@ -42,71 +72,168 @@ class ResultRow(NamedTuple):
     failed: bool
 
 
+class EventText(NamedTuple):
+    """What an event says: in which role, in what words, with which tool."""
+
+    role: str
+    text: str
+    tool: str = ""
+    more: CallRow | CompactionRow | None = None
+
+
 def key_of(scope: str, name: str, index: int) -> int:
     """64 bits of what a message is called, as SQLite's integers have them."""
     return ids.short_key(f"{scope}\0{name}\0{index}")
 
 
-def message_rows(
-    events: Sequence[Event], scope: str, shared: Callable[[str], str], fallback: str
-) -> Iterable[MessageRow]:
-    """The events that say something, as rows. `shared` gives the name that copies of a record have too, or nothing:
-    the record is then one of `scope` alone. Records without any name are numbered within `fallback`."""
-    for place, event in enumerate(events):
-        said = _said(event)
-        if said is None:
+class RecordNames(NamedTuple):
+    """What the records of a delta are called."""
+
+    scope: str
+    """What a name belongs to that no other session shares."""
+    commit: str
+    """What a record belongs to that has neither a name nor a place."""
+    begin: int | None
+    """The place in its chain at which the delta begins; None where it is no part of the count."""
+    shared: Callable[[str], str] | None = None
+    """From a name to what copies of the record are called too, or nothing."""
+    alike: Callable[[str], str] | None = None
+    """From a name to what the record says, where only that tells a copy."""
+
+
+def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[MessageRow]:
+    """The events that say something, as rows."""
+    for number, event in enumerate(events):
+        told = said(event)
+        if told is None:
             continue
-        role, text, tool = said
-        text = clean(text)
-        name = event.message_id
-        if common := name and shared(name):
-            key = key_of("", common, event.index)
+        role, text, tool, more = told
+        name, index = event.message_id, event.index
+        record = _in_chain(name, names.begin) if name[:1] == "@" else name
+        alike = names.alike(name) if names.alike is not None and name else ""
+        if alike:
+            key = key_of(alike, "", index)
+        elif common := names.shared(name) if names.shared is not None and name else "":
+            key = key_of("", common, index)
         else:
-            key = key_of(scope, name, event.index) if name else key_of(fallback, "", place)
+            key = key_of(names.scope, record, index) if record else key_of(names.commit, "", number)
+        model = event.model or None if type(event) is Response else None
+        flow = _flow(event, names.begin) if event.substance is not None or type(event) is Prompt else None
         yield MessageRow(
-            key,
-            event.agent_id or None,
-            role,
-            tool or None,
-            (event.model or None) if isinstance(event, Response) else None,
-            event.time,
-            name or None,
-            event.index,
-            len(text),
-            zlib.crc32(text.encode()),
-            text,
-            event if isinstance(event, ToolCall) else None,
-        )
+            key, event.agent_id or None, role, tool or None, model, event.time, record or None, index, len(text),
+            zlib.crc32(text.encode()), text, more, flow, alike,
+        )  # fmt: skip
 
 
-def _said(event: Event) -> tuple[str, str, str] | None:
-    """Role, text and tool of an event; None where it says nothing."""
-    match event:
-        case ToolResult():
-            return (RESULT, event.output, event.name) if event.output else None
-        case ToolCall():
-            return CALL, f"{event.name} {event.input.decode('utf-8', 'replace')}", event.name
-        case Response():
-            return (ASSISTANT, event.content, "") if event.content else None
-        case Prompt():
-            return (INJECTED if event.source == "injected" else HUMAN, event.content, "") if event.content else None
-        case Thinking():
-            return (THINKING, event.content, "") if event.content else None
-        case PieceOfText():
-            return (ASSISTANT, event.content, "") if event.content else None
-        case System() | Error():
-            return (SYSTEM, event.message, "") if event.message else None
-    return None
+def _in_chain(name: str, begin: int | None) -> str:
+    """The name of a record that a reader called after its place in the delta, as the chain calls it."""
+    place = place_in(name)
+    return name if place is None else "" if begin is None else f"@{begin + place}"
+
+
+def said(event: Event) -> EventText | None:
+    """What an event says, as it is searched for; None where that is nothing."""
+    teller = _TELLERS.get(type(event))
+    return None if teller is None else teller(event)
+
+
+def _worded(role: str, text: str) -> EventText | None:
+    return EventText(role, clean(text)) if text else None
+
+
+def _prompt(event: Prompt) -> EventText | None:
+    return _worded(INJECTED if event.source == "injected" else HUMAN, event.content)
+
+
+def _result(event: ToolResult) -> EventText | None:
+    return EventText(RESULT, clean(event.output), clean(event.name)) if event.output else None
+
+
+def _call(event: ToolCall) -> EventText:
+    try:
+        given = orjson.loads(event.input) if event.input else None
+    except ValueError:  # not JSON, or deeper than it reads
+        given = event.input.decode("utf-8", "replace")
+    tool = clean(event.name)
+    text = clean("\n".join([tool, *_words_in(given)]))
+    return EventText(
+        CALL, text, tool, CallRow(clean(event.id), tool, what(given), touched_by(tool, given, event.input))
+    )
+
+
+def _notice(event: System) -> EventText | None:
+    if event.subtype == COMPACT:
+        return EventText(SYSTEM, clean(event.message), "", _compaction(event.metadata))
+    return _worded(SYSTEM, event.message)
+
+
+_TELLERS: dict[type, Callable[[Any], EventText | None]] = {
+    Prompt: _prompt,
+    Response: lambda event: _worded(ASSISTANT, event.content),
+    Thinking: lambda event: _worded(THINKING, event.content),
+    PieceOfText: lambda event: _worded(ASSISTANT, event.content),
+    ToolCall: _call,
+    ToolResult: _result,
+    System: _notice,
+    Error: lambda event: _worded(SYSTEM, event.message),
+}
+
+
+# -- what stands in a call -------------------------------------------------------------------------------------------
+
+
+def _words_in(given: Any, depth: int = 0) -> Iterator[str]:
+    """The texts in a call's arguments. Their names are the tool's, and say nothing; those further down may."""
+    if isinstance(given, str):
+        yield given
+    elif isinstance(given, dict) and depth < _DEEP:
+        for name, value in given.items():
+            if depth:
+                yield name
+            yield from _words_in(value, depth + 1)
+    elif isinstance(given, list) and depth < _DEEP:
+        for value in given:
+            yield from _words_in(value, depth + 1)
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        yield str(given)
+
+
+def what(given: Any) -> str:
+    """What a tool was called with, in a few words."""
+    if isinstance(given, dict):
+        told = next((given[key] for key in _TELLING if given.get(key)), None)
+        given = next(iter(given.values()), "") if told is None else told
+    if isinstance(given, list):
+        given = " ".join(value for value in given if isinstance(value, str))
+    return clean(excerpt(given, WHAT)) if isinstance(given, str) else ""
+
+
+# -- links and compactions -------------------------------------------------------------------------------------------
+
+
+def _flow(event: Event, begin: int | None) -> tuple[str, str] | None:
+    """Whose words these are, or what made somebody say them to an agent."""
+    if event.substance is not None:
+        return _in_chain(event.substance, begin), "substance"
+    return (_in_chain(causes[0], begin), "cause") if (causes := event.causes()) else None
+
+
+def _compaction(metadata: bytes) -> CompactionRow:
+    try:
+        told = orjson.loads(metadata) if metadata else {}
+    except ValueError:
+        told = {}
+    about = told.get("compactMetadata", told) if isinstance(told, dict) else {}
+    about = about if isinstance(about, dict) else {}
+    trigger = about.get("trigger")
+    return CompactionRow(
+        figure(about.get("preTokens")), figure(about.get("postTokens")), trigger if isinstance(trigger, str) else ""
+    )
 
 
 def results(events: Iterable[Event]) -> list[ResultRow]:
     """What calls came to."""
-    return [ResultRow(event.id, event.time, event.is_error) for event in events if isinstance(event, ToolResult)]
-
-
-def what(call: ToolCall) -> str:
-    """What a tool was called with, in a few words."""
-    return excerpt(clean(call.input.decode("utf-8", "replace")), _WHAT)
+    return [ResultRow(clean(event.id), event.time, event.is_error) for event in events if type(event) is ToolResult]
 
 
 def said_row(scope: str, role: str, text: str, time: int | None) -> MessageRow:

@@ -51,7 +51,15 @@ CREATE TABLE messages (
   size INTEGER NOT NULL,                                   -- characters
   sum INTEGER NOT NULL                                     -- tells whether the text is the same
 );
-CREATE TABLE copies (message INTEGER, session INTEGER, PRIMARY KEY (message, session)) WITHOUT ROWID;
+CREATE TABLE copies (
+  message INTEGER, session INTEGER, record TEXT,           -- the record that says it again there
+  PRIMARY KEY (message, session)
+) WITHOUT ROWID;
+CREATE TABLE families (
+  session INTEGER PRIMARY KEY,
+  family TEXT NOT NULL,                                    -- what forks of one thread share
+  own INTEGER NOT NULL                                     -- whether it has said something that is no copy
+);
 CREATE TABLE calls (
   message INTEGER PRIMARY KEY,
   session INTEGER,
@@ -62,7 +70,7 @@ CREATE TABLE calls (
   failed INTEGER,                                          -- NULL where there is no result
   what TEXT NOT NULL                                       -- what it was called with, in a few words
 );
-CREATE INDEX calls_by_id ON calls (session, call_id);
+CREATE INDEX open_calls ON calls (session, call_id) WHERE failed IS NULL;
 CREATE TABLE touched (message INTEGER, session INTEGER, path TEXT, op TEXT, PRIMARY KEY (message, path)) WITHOUT ROWID;
 CREATE INDEX touched_by_path ON touched (path);
 CREATE TABLE flow (session INTEGER, message INTEGER PRIMARY KEY, source TEXT, target TEXT, how TEXT);

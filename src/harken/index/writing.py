@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import rows
 from .words import prepare
@@ -13,6 +13,10 @@ HELD = 4 << 20
 """Characters of text that are held before they are written."""
 _COLUMNS = 'n, key, session, agent, role, tool, model, time, "commit", record, event, size, sum'
 _INSERT = f"INSERT OR IGNORE INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE session IS ? AND call_id = ?"
+_SPOKEN = (rows.HUMAN, rows.ASSISTANT, rows.CALL, rows.RESULT)
+BELOW = ("copies", "calls", "touched", "flow", "compactions")
+"""The tables whose rows belong to a message."""
 
 
 class _HeldRow(NamedTuple):
@@ -22,18 +26,32 @@ class _HeldRow(NamedTuple):
     scope: str
 
 
+class _There(NamedTuple):
+    """A message that has the key of another."""
+
+    n: int
+    session: int | None
+    sum: int
+    size: int
+    commit: int | None
+    record: str | None
+
+
 class RowWriter:
-    """Writes messages, their words and their calls, inside a transaction."""
+    """Writes messages, their words and what belongs to them, inside a transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
         (last,) = connection.execute("SELECT max(n) FROM messages").fetchone()
-        (kept,) = connection.execute("SELECT max(rowid) FROM words_docsize").fetchone()
+        (kept,) = connection.execute("SELECT max(id) FROM words_docsize").fetchone()
         self._next = max(last or 0, kept or 0) + 1  # a number whose words are there is never given again
         self._held: list[_HeldRow] = []
         self._size = 0
-        self._results: list[tuple[rows.ResultRow, int | None]] = []
+        self._results: list[tuple[Any, ...]] = []
         self._sessions: dict[str, int] = {}
+        self._families: dict[int, str] = {}
+        self._own: set[int | None] = set()
+        """The sessions that have said something of their own, behind what they have copied."""
 
     def session(self, name: str) -> int:
         """The number of a session, which is made if it is not there."""
@@ -48,6 +66,20 @@ class RowWriter:
             self._sessions[name] = number
         return number
 
+    def family(self, session: int, told: str) -> str:
+        """What everything in a session descends from: as its first delta told, and this one may be that."""
+        family = self._families.get(session)
+        if family is None:
+            found = self._db.execute("SELECT family, own FROM families WHERE session = ?", (session,)).fetchone()
+            family = found[0] if found else told
+            if found and found[1]:
+                self._own.add(session)
+            if not found and told:
+                self._db.execute("INSERT INTO families VALUES (?, ?, 0)", (session, told))
+            if family:
+                self._families[session] = family
+        return family
+
     def add(self, messages: Iterable[rows.MessageRow], session: int | None, commit: int | None, scope: str) -> None:
         """Take messages of a commit (None for a title); `scope` is what a message is called after that is no copy."""
         for row in messages:
@@ -58,65 +90,113 @@ class RowWriter:
 
     def add_results(self, results: Iterable[rows.ResultRow], session: int | None) -> None:
         """Take what calls came to."""
-        self._results += [(result, session) for result in results]
+        self._results += [(result.failed, result.time, session, result.call_id) for result in results]
 
     def flush(self) -> None:
         """Write what is held."""
         held, self._held, self._size = self._held, [], 0
         first = self._next
         self._next += len(held)
-        self._db.executemany(_INSERT, [_values(n, one, one.row.key) for n, one in enumerate(held, first)])
+        numbered = list(enumerate(held, first))
+        self._db.executemany(_INSERT, [_values(n, one, one.row.key) for n, one in numbered if not one.row.alike])
         new = {n for (n,) in self._db.execute("SELECT n FROM messages WHERE n >= ?", (first,))}
-        added = [(n, one) for n, one in enumerate(held, first) if n in new]
-        added += [
-            (n, one)
-            for n, one in enumerate(held, first)
-            if n not in new and self._is_new_after_all(n, one, one.row.key)
-        ]
-        self._db.executemany(
-            "INSERT INTO words (rowid, text) VALUES (?, ?)", [(n, prepare(o.row.text)) for n, o in added]
-        )
-        self._db.executemany(
+        self._add_words([(n, one) for n, one in numbered if n in new or self._is_new(n, one, one.row.key)])
+        results, self._results = self._results, []
+        self._db.executemany(f"{_RESULT} AND failed IS NULL", results)
+
+    def _add_words(self, added: list[tuple[int, _HeldRow]]) -> None:
+        """What belongs to messages that were not there."""
+        do = self._db.executemany
+        do("INSERT INTO words (rowid, text) VALUES (?, ?)", [(n, prepare(o.row.text)) for n, o in added if o.row.text])
+        calls = [(n, one, more) for n, one in added if isinstance(more := one.row.more, rows.CallRow)]
+        do(
             "INSERT INTO calls (message, session, tool, call_id, time, what) VALUES (?, ?, ?, ?, ?, ?)",
+            [(n, one.session, more.tool, more.call_id, one.row.time, more.what) for n, one, more in calls],
+        )
+        do(
+            "INSERT OR IGNORE INTO touched (message, session, path, op) VALUES (?, ?, ?, ?)",
+            [(n, one.session, path, op) for n, one, more in calls for path, op in more.touched],
+        )
+        do(
+            "INSERT INTO flow (message, session, source, target, how) VALUES (?, ?, ?, ?, ?)",
+            [(n, one.session, flow[0], one.row.agent, flow[1]) for n, one in added if (flow := one.row.flow)],
+        )
+        do(
+            'INSERT INTO compactions (message, session, time, before, after, "trigger") VALUES (?, ?, ?, ?, ?, ?)',
             [
-                (n, one.session, call.name, call.id, call.time, rows.what(call))
+                (n, one.session, one.row.time, *more)
                 for n, one in added
-                if (call := one.row.call) is not None
+                if isinstance(more := one.row.more, rows.CompactionRow)
             ],
         )
-        results, self._results = self._results, []
-        self._db.executemany(
-            "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE session IS ? AND call_id = ?",
-            [(result.failed, result.time, session, result.call_id) for result, session in results],
-        )
 
-    def _is_new_after_all(self, number: int, one: _HeldRow, key: int) -> bool:
-        """A message whose key is there: it is the same again, it has grown, it is a copy, or it is called alike."""
-        there = self._db.execute(
-            'SELECT n, session, sum, size, "commit" FROM messages WHERE key = ?', (key,)
-        ).fetchone()
+    # -- what is there already ---------------------------------------------------------------------------------
+
+    def _is_new(self, number: int, one: _HeldRow, key: int) -> bool:
+        """Whether a message was not there, whose key may be: else it is the same again, has grown, or is a copy."""
+        if one.row.alike:
+            return self._is_new_alike(number, one)
+        there = self._find(key)
         if there is None:
             self._db.execute(_INSERT, _values(number, one, key))
             return True
-        n, session, total, size, commit = there
-        same = (total, size) == (one.row.sum, one.row.size)
-        if session == one.session:
-            if not same:
-                self._remove(n)
-                self._db.execute(_INSERT, _values(number, one, key))
-            elif commit != one.commit:  # a tail that has grown repeats it: the newest is where it stands
-                self._db.execute('UPDATE messages SET "commit" = ? WHERE n = ?', (one.commit, n))
-            return not same
+        same = (there.sum, there.size) == (one.row.sum, one.row.size)
+        if there.session == one.session:
+            return self._is_new_again(number, one, there, key)
         if same:
-            self._db.execute("INSERT OR IGNORE INTO copies VALUES (?, ?)", (n, one.session))
+            self._db.execute("INSERT OR IGNORE INTO copies VALUES (?, ?, ?)", (there.n, one.session, one.row.record))
             return False
-        own = rows.key_of(one.scope, f"own {key}", 0)
-        return self._is_new_after_all(number, one, own)
+        # Two sessions call different things alike: this one is called after its session too.
+        return self._is_new(number, one, rows.key_of(one.scope, f"own {key}", 0))
+
+    def _is_new_again(self, number: int, one: _HeldRow, there: _There, key: int) -> bool:
+        """A message of this session comes again: a tail that has grown repeats its records, the last of which may have
+        grown too. The newest is where it stands."""
+        if (there.sum, there.size) == (one.row.sum, one.row.size):
+            if there.commit != one.commit:
+                self._db.execute('UPDATE messages SET "commit" = ? WHERE n = ?', (one.commit, there.n))
+            return False
+        self._remove(there.n)
+        self._db.execute(_INSERT, _values(number, one, key))
+        return True
+
+    def _is_new_alike(self, number: int, one: _HeldRow) -> bool:
+        """`_is_new` where records have no names: of those that say the same, the first that is not taken. A copy comes
+        before everything that the session says of its own accord."""
+        row, session = one.row, one.session
+        for count in range(1 << 30):
+            key = rows.key_of(row.alike, str(count or ""), row.event)
+            there = self._find(key)
+            if there is None:
+                break
+            if there.session == session:
+                if there.record == row.record:
+                    return self._is_new_again(number, one, there, key)
+                continue
+            copied = "SELECT record FROM copies WHERE message = ? AND session IS ?"
+            found = self._db.execute(copied, (there.n, session)).fetchone()
+            if found is None and session in self._own:  # said again by one that has gone its own way
+                own = rows.key_of(one.scope, row.record or str(key), row.event)
+                return self._is_new(number, one._replace(row=row._replace(alike="")), own)
+            if found is None:
+                self._db.execute("INSERT INTO copies VALUES (?, ?, ?)", (there.n, session, row.record))
+            if found is None or found[0] == row.record:
+                return False
+        if row.role in _SPOKEN and session not in self._own:
+            self._own.add(session)
+            self._db.execute("UPDATE families SET own = 1 WHERE session = ?", (session,))
+        self._db.execute(_INSERT, _values(number, one, key))
+        return True
+
+    def _find(self, key: int) -> _There | None:
+        columns = 'n, session, sum, size, "commit", record'
+        found = self._db.execute(f"SELECT {columns} FROM messages WHERE key = ?", (key,)).fetchone()
+        return None if found is None else _There(*found)
 
     def _remove(self, number: int) -> None:
         """Drop a message whose text is another now. Its words stay, and lead nowhere."""
         self._db.execute("DELETE FROM messages WHERE n = ?", (number,))
-        for table in ("copies", "calls", "touched", "flow", "compactions"):
+        for table in BELOW:
             self._db.execute(f"DELETE FROM {table} WHERE message = ?", (number,))
 
 

@@ -44,6 +44,7 @@ REPO = PLAIN | {
     "Environment": ArgumentKind("give the environment, a mapping of text", (Mapping,)),
     "Environment | None": ArgumentKind("give the environment, a mapping of text", (Mapping, NoneType)),
     "threading.Event | None": ArgumentKind("give a `threading.Event`", (threading.Event, NoneType)),
+    "OnProgress | None": _FUNCTION,
     "RunOutput | None": ArgumentKind("give a `RunOutput`, or None", (msgspec.Struct, NoneType)),
 }
 

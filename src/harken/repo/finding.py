@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from harken.errors import HarkenError
 from harken.store import Store
 
 if TYPE_CHECKING:
-    from harken.index import StoreIndex
+    from harken.index import OnProgress, StoreIndex
 
 
 class Indexed:
@@ -22,3 +24,13 @@ class Indexed:
         from harken.index import StoreIndex  # most commands do without it
 
         return StoreIndex.open(self.store)
+
+    def keep_index(self, moved: OnProgress | None = None, *, numbers: bool = True) -> str:
+        """Bring the index up to date behind something that was stored. That is done whatever happens here: the answer
+        is why the index could not follow, empty where it could. Without `numbers`, those of sessions that have changed
+        are left to whoever asks for them: they are made from all of a session."""
+        try:
+            self.index.catch_up(moved=moved or (lambda at, last: None), numbers=numbers)
+        except (HarkenError, OSError, sqlite3.Error) as problem:
+            return str(problem)
+        return ""

@@ -156,6 +156,13 @@ class RepoSessionsContract:
 
         assert (talk(0), "me") == (repo.conversation("live"), repo.commit("live").principal)
 
+    def test_the_index_follows(self, repo: Repo) -> None:
+        repo.checkpoint(talk(0), session_id="s")
+
+        assert "" == repo.keep_index()
+        assert 0 == repo.index.catch_up().behind
+        assert [("s",)] == repo.index.query("SELECT session FROM sessions")
+
     # -- errors ------------------------------------------------------------------------------------------------
 
     def test_a_session_that_is_not_there_is_not_found(self, repo: Repo, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from harken.formats.base import Format
 
 from .classify import NOTICES
 from .context import context
-from .copies import shared_names
+from .copies import delta_names, shared_names
 from .read import read, read_conversation
 from .records import CLAIMED_BY, claim
 from .request import request_items
@@ -41,6 +41,7 @@ FORMAT = Format(
     notices=NOTICES,
     project_files=("# AGENTS.md instructions",),
     shared_names=shared_names,
+    delta_names=delta_names,
 )
 
 __all__ = [

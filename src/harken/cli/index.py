@@ -1,0 +1,56 @@
+"""`harken index`: what makes search quick, brought up to date or built anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from harken.errors import BadRequest
+
+from . import ui
+from .options import json_option, pass_repo
+
+if TYPE_CHECKING:
+    from harken.api.index import IndexAnswer
+    from harken.repo import Repo
+
+
+@click.command("index")
+@click.option("--status", "look", is_flag=True, help="Only say how far it is")
+@click.option("--rebuild", is_flag=True, help="Remove it and build it anew")
+@json_option
+@pass_repo
+def index_command(repo: Repo, look: bool, rebuild: bool, as_json: bool) -> None:
+    """Bring the index of words and numbers up to date
+
+    The index is a file beside the store that holds what `harken search` and `harken stats` ask for. It follows the
+    store by itself, and everything in it comes from there: it may be deleted at any time. For example:
+
+        harken index --status
+        harken index --rebuild
+    """
+    from harken.api.index import IndexRequest, index
+
+    if look and rebuild:
+        raise BadRequest("--status changes nothing, and --rebuild does", hint="give one of the two")
+    with ui.progress("indexing", disable=as_json) as bar:
+        answer = index(repo, IndexRequest(look=look, rebuild=rebuild), moved=bar.reach)
+    if as_json:
+        ui.json_line(answer)
+    else:
+        _print(answer)
+
+
+def _print(answer: IndexAnswer) -> None:
+    behind = f" ({answer.behind:,} behind)" if answer.behind else ""
+    ui.line(f"file      {answer.path or 'none: nothing can be written beside the store, so it is held in memory'}")
+    ui.line(f"size      {answer.bytes / 1e6:.1f} MB")
+    ui.line(f"sessions  {answer.sessions:,}")
+    ui.line(f"messages  {answer.messages:,}")
+    ui.line(f"changes   {answer.at:,} of {answer.last:,}{behind}")
+    if answer.rebuilt:
+        ui.note(f"built anew: {answer.rebuilt}")
+    for problem in answer.problems:
+        commit = f"ctx-{problem.commit[:8]}" if problem.commit else "the session's row"
+        ui.warn(f"not in the index: {commit} of {problem.session or 'no session'}: {problem.why}")

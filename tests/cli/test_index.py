@@ -1,0 +1,104 @@
+"""`harken index`, and the commands behind which the index follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harken.index import StoreIndex
+from harken.repo import Repo
+from support.claude_lines import assistant, dump, user
+from support.contexts import chain
+
+Run = Any
+
+
+def session_file(folder: Path, *more: str) -> Path:
+    """A session of Claude Code, with an answer to each further prompt."""
+    records = [user("u0", None, "where is the walrus"), assistant("a0", "u0", "in the harbour", "m0")]
+    for number, words in enumerate(more, 1):
+        records += [user(f"u{number}", f"a{number - 1}", words, number)]
+        records += [assistant(f"a{number}", f"u{number}", f"about {words}", f"m{number}", number)]
+    path = folder / "S.jsonl"
+    path.write_bytes(dump(*records))
+    return path
+
+
+def words_in(where: Path) -> list[str]:
+    return sorted(path.name for path in where.parent.iterdir() if "-index" in path.name)
+
+
+class TestTheCommand:
+    def test_brings_the_index_up_to_date_and_says_what_it_holds(self, repo: Repo, run: Run) -> None:
+        chain(repo, [1, 2])
+        (before,) = run("index", "--status", "--json").json
+        (after,) = run("index", "--json").json
+
+        assert (0, before["last"], 0) == (before["at"], before["behind"], before["messages"])
+        assert (after["last"], 0, 8) == (after["at"], after["behind"], after["messages"])
+        assert after["taken"] == before["behind"] > 0
+
+    def test_builds_it_anew_on_request(self, repo: Repo, run: Run) -> None:
+        chain(repo, [1, 2])
+        (first,) = run("index", "--json").json
+        (second,) = run("index", "--rebuild", "--json").json
+
+        assert ("", "asked for") == (first["rebuilt"], second["rebuilt"])
+        assert first["messages"] == second["messages"]
+
+    def test_fits_a_narrow_window(self, repo: Repo, run: Run) -> None:
+        chain(repo, [1])
+
+        lines = run("index", "--status").lines
+
+        assert ["file", "size", "sessions", "messages", "changes"] == [line.split()[0] for line in lines]
+        assert "changes   0 of 2 (2 behind)" == lines[-1]
+
+    def test_looking_and_building_anew_exclude_each_other(self, repo: Repo, run: Run) -> None:
+        done = run("index", "--status", "--rebuild")
+
+        assert 2 == done.code
+        assert "give one of the two" in done.err
+
+    def test_what_cannot_be_read_is_named(self, repo: Repo, run: Run) -> None:
+        repo.checkpoint(b"dot dash", format="morse-v1", session_id="s")
+
+        done = run("index", "--json")
+        (problem,) = done.json[0]["problems"]
+
+        assert ("s", "morse-v1 cannot be read here") == (problem["session"], problem["why"])
+        assert "of s: morse-v1 cannot be read here" in run("index").err
+
+
+class TestItFollows:
+    def test_behind_an_import(self, run: Run, where: Path, tmp_path: Path) -> None:
+        (*_, last) = run("import", str(session_file(tmp_path)), "--json").json
+        (status,) = run("index", "--status", "--json").json
+
+        assert "" == last["report"]["index"]
+        assert (0, 3) == (status["behind"], status["messages"])
+
+    def test_unless_it_is_told_not_to(self, run: Run, where: Path, tmp_path: Path) -> None:
+        run("import", str(session_file(tmp_path)), "--no-index")
+
+        assert [] == words_in(where)
+
+    def test_a_dry_run_makes_none(self, run: Run, where: Path, tmp_path: Path) -> None:
+        run("import", str(session_file(tmp_path)), "--dry-run")
+
+        assert [] == words_in(where)
+
+    def test_an_import_whose_index_fails_is_done_and_says_so(
+        self, run: Run, where: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise OSError("no space left on device")
+
+        monkeypatch.setattr(StoreIndex, "catch_up", fail)
+        done = run("import", str(session_file(tmp_path)))
+
+        assert 0 == done.code
+        assert "the index is behind: no space left on device" in done.err
+        assert 1 == len(run("sessions").lines)

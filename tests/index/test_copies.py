@@ -1,0 +1,105 @@
+"""What a fork or a resume has copied is one message, and the sessions that have it are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken.repo import Repo
+from support.claude_lines import assistant, dump, user
+from support.indexes import found
+from support.rollouts import Rollout, said
+
+FIRST, SECOND = "019b88e5-0000-7b90-8953-38fce393c653", "019b88e5-ffff-7b90-8953-38fce393c653"
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    with harken.open(tmp_path / "store.db") as repo:
+        yield repo
+
+
+def take_in(repo: Repo, path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    assert "failed" not in [one.status for one in repo.import_sessions([path])]
+    repo.index.catch_up()
+
+
+def copied(repo: Repo) -> list[tuple[Any, ...]]:
+    """Role, session of the message and session of the copy, of every copy but those of runtimes' notices."""
+    return sorted(
+        repo.index.query(
+            "SELECT m.role, a.session, b.session FROM copies JOIN messages m ON m.n = message"
+            " JOIN sessions a ON a.n = m.session JOIN sessions b ON b.n = copies.session"
+        )
+    )
+
+
+def claude(session: str, *more: dict[str, Any]) -> bytes:
+    records = [user("u0", None, "where is the walrus"), assistant("a0", "u0", "in the harbour", "m0", 1), *more]
+    return dump(*(record | {"sessionId": session} for record in records))
+
+
+class TestClaudeCode:
+    def test_a_fork_that_keeps_the_ids(self, repo: Repo, tmp_path: Path) -> None:
+        take_in(repo, tmp_path / "one.jsonl", claude("one"))
+        take_in(repo, tmp_path / "two.jsonl", claude("two", user("u1", "a0", "and the otter", 2)))
+
+        assert [("human", "u0")] == found(repo.index, "walrus")
+        assert [("assistant", "one", "two"), ("human", "one", "two")] == copied(repo)
+        assert [("human", "u1")] == found(repo.index, "otter")
+
+    def test_two_sessions_that_call_different_things_alike(self, repo: Repo, tmp_path: Path) -> None:
+        take_in(repo, tmp_path / "one.jsonl", claude("one"))
+        take_in(repo, tmp_path / "two.jsonl", claude("two").replace(b"walrus", b"weasel"))
+
+        assert [("human", "u0")] == found(repo.index, "walrus")
+        assert [("human", "u0")] == found(repo.index, "weasel")
+
+
+class TestCodex:
+    def thread(self, *more: str) -> Rollout:
+        rollout = Rollout(id=FIRST)
+        for words in ("where is the walrus", "go on", "go on", *more):
+            rollout.event("user_message", message=words).user(words)
+            rollout.item("message", **said("assistant", f"about {words}"))
+        return rollout
+
+    def fork(self, *more: str) -> bytes:
+        """The thread's lines under a new head, at other times, and what was said behind them."""
+        head = Rollout(id=SECOND, forked_from_id=FIRST)
+        copy = [line.replace(b"2026-01-02", b"2026-01-03") for line in self.thread().lines]
+        rest = Rollout(bare=True)
+        for words in more:
+            rest.event("user_message", message=words).user(words)
+            rest.item("message", **said("assistant", f"again about {words}"))
+        return b"".join(line + b"\n" for line in [*head.lines, *copy, *rest.lines])
+
+    def test_a_fork_repeats_records_that_have_no_names(self, repo: Repo, tmp_path: Path) -> None:
+        take_in(repo, tmp_path / f"rollout-2026-01-02T00-00-00-{FIRST}.jsonl", self.thread().data)
+        take_in(repo, tmp_path / f"rollout-2026-01-03T00-00-00-{SECOND}.jsonl", self.fork("the otter"))
+
+        assert 1 == len([role for role, _ in found(repo.index, "walrus") if role == "human"])
+        assert 2 == len([role for role, _ in found(repo.index, '"go on"') if role == "human"])
+        assert 3 == len([one for one in copied(repo) if one == ("human", FIRST, SECOND)])
+        assert 1 == len([role for role, _ in found(repo.index, "otter") if role == "human"])
+
+    def test_what_both_say_afterwards_is_said_twice(self, repo: Repo, tmp_path: Path) -> None:
+        take_in(repo, tmp_path / f"rollout-2026-01-03T00-00-00-{SECOND}.jsonl", self.fork("the otter", "thank you"))
+        take_in(
+            repo, tmp_path / f"rollout-2026-01-02T00-00-00-{FIRST}.jsonl", self.thread("the otter", "thank you").data
+        )
+
+        assert 2 == len([role for role, _ in found(repo.index, '"thank you"') if role == "human"])
+
+    def test_a_thread_that_grows_copies_nothing_of_itself(self, repo: Repo, tmp_path: Path) -> None:
+        path = tmp_path / f"rollout-2026-01-02T00-00-00-{FIRST}.jsonl"
+        for count in range(3):
+            take_in(repo, path, self.thread(*["go on"] * count).data)
+
+        assert 4 == len([role for role, _ in found(repo.index, '"go on"') if role == "human"])
+        assert [] == copied(repo)
