@@ -15,7 +15,7 @@ The packages, in the order data meets them. A package may import those after its
     analytics  <- events                                           folds for numbers
     index      <- events formats store context analytics           words, rows and numbers in a file beside the store
     repo       <- events formats log agents store context runtimes views analytics index   operations as sentences
-    api        <- events formats log agents store context runtimes views repo   one typed function per operation
+    api        <- events formats log agents store context runtimes views analytics index repo   typed operations
     cli        <- formats views repo api                           one file per command
     testing    <- events formats store context runtimes repo       contract suites and builders for others
 

@@ -146,6 +146,27 @@ def parse_when(text: str, present: int, *, end: bool = False) -> int | None:
         return None
 
 
+def local_period(instant: int, by: str = "day") -> str:
+    """The `day` (2026-01-31), `week` (2026-W05, as ISO counts) or `month` (2026-01) of an instant in the local time
+    zone; empty for one that has no date there."""
+    try:
+        day = to_datetime(instant).astimezone().date()
+    except (ValueError, OverflowError, OSError):
+        return ""
+    if by == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year:04d}-W{week:02d}"
+    return day.isoformat()[: len("2026-01") if by == "month" else None]
+
+
+def local_zone(instant: int) -> str:
+    """What the local time zone is called at that instant, as `UTC` or `CET`."""
+    try:
+        return to_datetime(instant).astimezone().tzname() or ""
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
 class Timestamps:
     """Instants as text; those of one minute share the work, so that formatting many costs a third."""
 

@@ -244,13 +244,12 @@ class TestWhatCannotBeRead:
             lay(f"{name}.jsonl", name, [asked(f"u-{name}", "hello"), said(f"a-{name}", f"m-{name}", 7, text("hi"))])
         damage(repo, "UPDATE sessions SET title = 'forged' WHERE session = 'one'")
 
-        done, drawn = run("stats", "--json"), run("stats")
+        done, drawn = run("stats", "--json"), run("stats", "--since", "2020-01-01")
 
         assert (9, 9) == (done.code, drawn.code)
         assert {"two", "six", None} == {line.get("session") for line in done.json}
         assert (2, 14) == (done.json[-1]["total"]["sessions"], done.json[-1]["total"]["usage"]["output"])
         assert "'one'" in done.err
-        assert "total of 2 sessions" in drawn.out
         assert "two" == run("stats", "two", "one", "--json").json[0]["session"]
 
     def test_evicted_bytes_cost_their_own_session_only(self, lay: Lay, run: Run, repo: Repo) -> None:
@@ -259,12 +258,12 @@ class TestWhatCannotBeRead:
         with repo.store.write() as writer:
             writer.evict(repo.commit("one").artifact)
 
-        done, drawn = run("stats", "--json"), run("stats")
+        done, drawn = run("stats", "--json"), run("stats", "--since", "2020-01-01")
 
         assert (3, 3) == (done.code, drawn.code)
         assert {"two", "six", None} == {line.get("session") for line in done.json}
         assert "evicted" in done.err
-        assert "total of 2 sessions" in drawn.out
+        assert "2 sessions" in drawn.out
 
     def test_bytes_cost_their_own_agent_only(self, lay: Lay, run: Run, repo: Repo) -> None:
         side = {"isSidechain": True, "agentId": "x1"}
@@ -303,7 +302,7 @@ def test_a_person_sees_the_figures_at_any_width(
     lay("two.jsonl", "two", [asked("u7", "hello"), said("a7", "msg_7", 2, text("hi"))])
     monkeypatch.setenv("COLUMNS", columns)
 
-    done = run("stats")
+    done = run("stats", "one", "two")
 
     assert "total of 2" in done.out
     assert "49" in done.out.split("total of 2")[1]
@@ -486,7 +485,7 @@ def test_a_total_with_unknown_costs_says_that_it_is_partial(
     keep(repo, [*turn(0), Metric(cost_usd=7.95, status="success")], session_id="one", template="harken")
     keep(repo, turn(1), session_id="two", template="harken")
 
-    done = run("stats")
+    done = run("stats", "one", "two")
 
     assert "?" in done.out
     assert ">= $7.95" in done.out

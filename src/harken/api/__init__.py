@@ -51,6 +51,7 @@ OPERATIONS: dict[str, str] = {
     "stats": "stats",
     "trace": "views",
     "undo": "names",
+    "usage": "usage",
     "view_compare": "views",
     "view_dialog": "views",
     "view_flow": "views",

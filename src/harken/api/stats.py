@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from harken.analytics.spending import PriceSum
 from harken.repo import Repo
 from harken.repo.counting import SessionFigures, TotalFigures
 
@@ -20,6 +21,17 @@ class StatsRequest(ApiRequest, frozen=True, kw_only=True):
     """Files of sessions that need not be in the store."""
     agents: bool = True
     """Whether to count sub-agents, too."""
+    prices: str = ""
+    """A file of prices whose entries stand over those that come with Harken; empty for none."""
+
+
+class PriceAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """What tokens cost at list price."""
+
+    usd_micros: int | None
+    """In millionths of a dollar; null where no price is known, the least it can be where some are not."""
+    unpriced: dict[str, int]
+    """Requests whose price nobody knows, by model."""
 
 
 class StatsAnswer(FiguresAnswer, frozen=True, kw_only=True):
@@ -43,6 +55,12 @@ class StatsAnswer(FiguresAnswer, frozen=True, kw_only=True):
     """Of how many, the session and its sub-agents, nobody said what they cost; 0 where one figure is of them all."""
     carried: FiguresAnswer | None
     """How much of its own numbers it carried over from the session that it continues; that is in no total."""
+    price: PriceAnswer
+    """What its own requests cost at list price."""
+    price_carried: PriceAnswer | None
+    """How much of that it carried over."""
+    price_with_agents: PriceAnswer | None
+    """What everything together costs at list price, where it has sub-agents."""
 
 
 class StatsSum(FiguresAnswer, frozen=True, kw_only=True):
@@ -67,7 +85,7 @@ class StatsTotal(ApiAnswer, frozen=True, kw_only=True):
 def stats(repo: Repo, request: StatsRequest) -> Iterator[StatsAnswer | StatsTotal]:
     """Tokens, prompts and tools, each counted once; of several sessions a total."""
     wanted: list[str | Path] = [*request.sessions, *(Path(file) for file in request.files)]
-    for found in repo.stats(wanted, agents=request.agents):
+    for found in repo.stats(wanted, agents=request.agents, prices=request.prices):
         if isinstance(found, TotalFigures):
             total = StatsSum(
                 **figures_fields(found.figures),
@@ -92,4 +110,11 @@ def _answer(found: SessionFigures) -> StatsAnswer:
         with_agents=FiguresAnswer(**figures_fields(found.with_agents)) if found.with_agents else None,
         unknown_costs=found.unknown_costs,
         carried=FiguresAnswer(**figures_fields(found.carried)) if found.carried else None,
+        price=_price(found.price),
+        price_carried=_price(found.price_carried) if found.price_carried else None,
+        price_with_agents=_price(found.price_with_agents) if found.price_with_agents else None,
     )
+
+
+def _price(found: PriceSum) -> PriceAnswer:
+    return PriceAnswer(usd_micros=found.usd_micros, unpriced=found.unpriced)

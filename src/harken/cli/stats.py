@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from harken import clock
 from harken.errors import Corrupt, Evicted
 
 from . import completing, ui
@@ -15,9 +16,13 @@ from .options import SESSION, is_there, json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
     from harken.api.base import FiguresAnswer
-    from harken.api.stats import StatsAnswer, StatsTotal
+    from harken.api.stats import PriceAnswer, StatsAnswer, StatsTotal
     from harken.repo import Repo
 
+BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
+LAST = 30
+"""Days that are shown unless something else is asked for."""
+DAY = 86_400 * clock.SECOND
 UNKNOWN = "?"
 """What a person is shown where nobody counted; nothing is not zero."""
 WIDE = 112
@@ -27,28 +32,59 @@ HEADS = ("input", "output", "cache read", "written", "human", "injected", "resul
 
 @click.command("stats")
 @click.argument("sessions", nargs=-1, metavar="[SESSION]...", type=SESSION, shell_complete=completing.session_or_file)
-@click.option("--no-agents", is_flag=True, help="Leave out the sub-agents")
+@click.option("--since", default="", metavar="WHEN", help="Only what was used since then (default: 30 days)")
+@click.option("--until", default="", metavar="WHEN", help="Only what was used until then")
+@click.option("--by", type=click.Choice(BY), help="Add up by one thing")
+@click.option("--project", default="", metavar="FOLDER", help="Only of this folder, or of one of this name")
+@click.option("--no-agents", is_flag=True, help="Leave out the sub-agents of a SESSION")
 @json_option
 @pass_repo_or_file
-def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_json: bool) -> None:
-    """Count tokens, prompts and tools, each once
+def stats_command(
+    repo: Repo,
+    sessions: tuple[str, ...],
+    since: str,
+    until: str,
+    by: str | None,
+    project: str,
+    no_agents: bool,
+    as_json: bool,
+) -> None:
+    """Count tokens, what they cost, prompts and tools, each once
+
+    Without a SESSION it shows the last 30 days in one screen: what was used, what that costs at list price, the days,
+    and the projects, models, sessions and tools with the most of it. Days are those of the local time zone. WHEN is
+    `today`, `yesterday`, `7d`, `12h`, a day like 2026-01-31 or an instant as RFC 3339.
 
     A SESSION is the id of a session in the store, or a unique beginning of one, at least four characters, or the
-    file of a session (sub-agents whose files lie beside it are counted along); without one, all sessions in the store
-    are counted, newest first. A session's figures are its own, of every version of it, each record once; those with
-    its sub-agents stand beside them. Of several sessions there is a total, in which what a fork copied counts once.
-    For example:
+    file of a session (sub-agents whose files lie beside it are counted along). A session's figures are its own, of
+    every version of it, each record once; those with its sub-agents stand beside them. Of several sessions there is a
+    total, in which what a fork copied counts once. So it is with --json where nothing else is asked for: every session
+    in the store, and the total. For example:
 
+        harken stats
+        harken stats --since 7d --by project
         harken stats 5b6258c8
         harken stats --json
     """
+    windowed = bool(since or until or by or project)
+    if sessions and windowed:
+        raise click.UsageError("a SESSION is counted as a whole; name none with --since, --until, --by or --project")
+    if sessions or (as_json and not windowed):
+        _count_sessions(repo, sessions, agents=not no_agents, as_json=as_json)
+    else:
+        _count_window(repo, since, until, by, project, as_json=as_json)
+
+
+def _count_sessions(repo: Repo, sessions: tuple[str, ...], *, agents: bool, as_json: bool) -> None:
     from harken.api.stats import StatsRequest, stats
+
+    from .config import prices
 
     files = tuple(word for word in sessions if is_there(word) and Path(word).is_file())
     known = tuple(word for word in sessions if word not in files)
     found: list[StatsAnswer | StatsTotal] = []
     try:
-        for one in stats(repo, StatsRequest(sessions=known, files=files, agents=not no_agents)):
+        for one in stats(repo, StatsRequest(sessions=known, files=files, agents=agents, prices=prices() or "")):
             if as_json:
                 ui.json_line(one)
             found.append(one)
@@ -62,6 +98,59 @@ def stats_command(repo: Repo, sessions: tuple[str, ...], no_agents: bool, as_jso
         ui.note("no sessions; `harken import` imports some")
 
 
+def _count_window(repo: Repo, since: str, until: str, by: str | None, project: str, *, as_json: bool) -> None:
+    from harken.api.usage import UsageAnswer, UsageRequest, UsageTotal, usage
+
+    from .config import prices
+    from .stats_window import OVERVIEW, draw_by, draw_overview
+
+    now = clock.now()
+    days = [clock.local_period(now - back * DAY) for back in range(LAST - 1, -1, -1)]
+    start = _when(since, now, "--since") if since or until else _when(days[0], now, "--since")
+    end = _when(until, now, "--until", end=True) if until else None
+    wanted = (by,) if by else ("day",) if as_json else OVERVIEW
+    request = UsageRequest(
+        since="" if start is None else clock.format_instant(start),
+        until="" if end is None else clock.format_instant(end + 1),
+        by=wanted,
+        project=project,
+        prices=prices() or "",
+    )
+    found: list[UsageAnswer] = []
+    for one in usage(repo, request):
+        if as_json:
+            ui.json_line(one)
+        if isinstance(one, UsageAnswer):
+            found.append(one)
+            continue
+        assert isinstance(one, UsageTotal)
+        if not as_json and by:
+            draw_by(by, found, one)
+        elif not as_json:
+            draw_overview(found, one, _days(start, end, now) if since or until else days)
+        if one.behind:
+            ui.warn("the index is not up to date, so something is missing; `harken index` brings it up to date")
+        if not one.requests and not one.calls:
+            ui.note("nothing was used in that time; `harken import` imports sessions")
+
+
+def _when(text: str, now: int, option: str, *, end: bool = False) -> int | None:
+    if not text:
+        return None
+    if (found := clock.parse_when(text, now, end=end)) is None:
+        raise click.BadParameter(f"{text!r} is no time; `yesterday`, `7d`, `12h` or 2026-01-31 are", param_hint=option)
+    return found
+
+
+def _days(start: int | None, end: int | None, now: int) -> list[str]:
+    """The days of a window; none where it has no beginning."""
+    last = now if end is None else min(end, now)
+    if start is None:
+        return []
+    found = [clock.local_period(instant) for instant in range(start, last, DAY)]
+    return list(dict.fromkeys([*found, clock.local_period(last)]))
+
+
 class StatsLine(NamedTuple):
     """What is drawn: a session, an agent or several together."""
 
@@ -71,6 +160,8 @@ class StatsLine(NamedTuple):
     """How many sessions and agents are in it."""
     unknown: int = 0
     """Of how many of these nobody knows the cost."""
+    price: PriceAnswer | None = None
+    """What it costs at list price."""
 
     @property
     def cost(self) -> str:
@@ -105,13 +196,14 @@ def _lines(one: StatsAnswer | StatsTotal) -> Iterator[StatsLine]:
         name = f"total of {ui.count(total.sessions, 'session')}{agents}"
         yield StatsLine(name, total, total.sessions + total.agents, total.unknown_costs)
         return
-    yield StatsLine(one.session, one)
+    yield StatsLine(one.session, one, price=one.price)
     if one.carried is not None:
-        yield StatsLine("  of these carried over", one.carried)
+        yield StatsLine("  of these carried over", one.carried, price=one.price_carried)
     for agent in one.agents:
-        yield StatsLine("  └ " + agent.session.removeprefix(one.session + "/"), agent)
+        yield StatsLine("  └ " + agent.session.removeprefix(one.session + "/"), agent, price=agent.price)
     if one.with_agents is not None:
-        yield StatsLine("  with its agents", one.with_agents, 1 + len(one.agents), one.unknown_costs)
+        counted = 1 + len(one.agents)
+        yield StatsLine("  with its agents", one.with_agents, counted, one.unknown_costs, one.price_with_agents)
 
 
 def _cells(line: StatsLine) -> list[str]:
@@ -146,6 +238,20 @@ def _draw_block(line: StatsLine) -> None:
     for tool, count in row.tools.items():
         ui.row(f"{inset}tool     {tool} {count:,}")
     ui.row(f"{inset}cost     {line.cost}")
+    if line.price is not None:
+        _draw_price(line.price, row.cost_usd_micros if not line.unknown else None, inset)
+
+
+def _draw_price(price: PriceAnswer, said: int | None, inset: str) -> None:
+    """What it costs at list price, how that differs from what the runtime said, and what has no price."""
+    known = price.usd_micros
+    least = ">= " if price.unpriced and known is not None else ""
+    other = (
+        "" if known is None or said is None or least else f" ({(known - said) / 1e6:+,.4f} to what the runtime said)"
+    )
+    ui.row(f"{inset}price    {least}{_money(known)}{other}")
+    for model, count in price.unpriced.items():
+        ui.row(f"{inset}         no price is known for {model or '(no model)'}, {ui.count(count, 'request')}")
 
 
 def _number(count: int | None) -> str:

@@ -234,6 +234,11 @@ def _cut(text: str, columns: int) -> str:
     return text.rstrip() + more
 
 
+def cells(text: str) -> int:
+    """The columns a text takes."""
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
 def _cells(character: str) -> int:
     """The columns a character takes: none for a combining one, two for a wide one."""
     if character.isascii():

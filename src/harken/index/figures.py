@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from harken.analytics import count_records, tells_process_cost, with_told_cost
 from harken.analytics.prices import packaged
 from harken.analytics.usage import LOCAL, UsageRow, usage_rows
-from harken.context import agents_below, session_records
-from harken.errors import HarkenError
+from harken.context import below, session_records
+from harken.errors import HarkenError, PartlyCorrupt
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.store.base import SessionRow, Store
@@ -78,9 +78,16 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
 
 def own_records(store: Store, row: SessionRow) -> list[SessionRecord]:
     """What a session is counted by: its records, but for those of agents that have chains of their own."""
-    elsewhere = {agent.agent for agent in agents_below(store, row)} - {"", row.agent}
+    elsewhere = {agent.agent for agent in below(row, lambda session: _children(store, session))} - {"", row.agent}
     records = [record for record in session_records(store, row) if record.agent not in elsewhere]
     return with_told_cost(records, row.cost_usd_micros)
+
+
+def _children(store: Store, session: str) -> list[SessionRow]:
+    try:
+        return store.sessions(parent=session)
+    except PartlyCorrupt as problem:  # a damaged row is told where that session is counted
+        return [row for row in problem.rest if row.parent == session]
 
 
 def _write(connection: sqlite3.Connection, number: int, row: SessionRow, records: Sequence[SessionRecord]) -> set[str]:

@@ -10,6 +10,9 @@ import msgspec
 
 from harken import ids
 from harken.analytics import SessionTotals, count_records, tells_process_cost, with_told_cost, without_cost
+from harken.analytics.prices import PriceList, packaged
+from harken.analytics.spending import PriceSum, price_of
+from harken.analytics.usage import usage_rows
 from harken.context import agents_below, below, file_records, find_remembered, get_session, session_records
 from harken.errors import Corrupt, Evicted, HarkenError, PartlyCorrupt
 from harken.events.figures import Figures
@@ -37,6 +40,12 @@ class SessionFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Those of its sub-agents."""
     with_agents: Figures | None = None
     """Everything together, where it has sub-agents."""
+    price: PriceSum
+    """What its own requests cost at list price."""
+    price_carried: PriceSum | None = None
+    """How much of that it carried over."""
+    price_with_agents: PriceSum | None = None
+    """What everything together costs at list price."""
     unknown_costs: int
     """Of how many, the session and its sub-agents, nobody said what they cost; 0 where one figure is of them all."""
 
@@ -54,10 +63,16 @@ class TotalFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def count_sessions(
-    store: Store, wanted: Sequence[str | os.PathLike[str]], *, with_agents: bool
+    store: Store,
+    wanted: Sequence[str | os.PathLike[str]],
+    *,
+    with_agents: bool,
+    prices: PriceList | None = None,
 ) -> Iterator[SessionFigures | TotalFigures]:
-    """The figures of each session, and of several their total. What cannot be read is told at the end."""
-    counting = _Counting(store, with_agents=with_agents)
+    """The figures of each session, and of several their total. What cannot be read is told at the end. The prices stand
+    over those that come with Harken."""
+    listed = packaged() if prices is None else prices.over(packaged())
+    counting = _Counting(store, listed, with_agents=with_agents)
     chosen = list(counting.chosen(wanted))
     # Those that a resume wrote come first into the total: what a program copied out of them is then known.
     first = [_is_resumed(store, top) for top, _ in chosen]
@@ -83,8 +98,9 @@ def _is_resumed(store: Store, top: SessionRow | Path) -> bool:
 class _Counting:
     """Counts sessions into one total. One that cannot be read stops none of the others."""
 
-    def __init__(self, store: Store, *, with_agents: bool) -> None:
+    def __init__(self, store: Store, prices: PriceList, *, with_agents: bool) -> None:
         self._store = store
+        self._prices = prices
         self._with_agents = with_agents
         self._problems: dict[str, HarkenError] = {}
         self.total = SessionTotals()
@@ -141,26 +157,32 @@ class _Counting:
         pays = tells_process_cost(records)
         if pays and not self._with_agents and self._is_any_paid_for(store, agents):
             records = without_cost(records, of_process=True)  # a cost that is of others, too, is not its own
-        own = _figures(top, records)
+        own = _figures(top, records, self._prices)
         if not agents or not self._with_agents:
             self.total.add(records)
             return own
-        alone = _figures(top, without_cost(records, of_process=True)) if pays else own
+        alone = _figures(top, without_cost(records, of_process=True), self._prices) if pays else own
         together = SessionTotals(with_carried=True)
         self._add(records, together)
+        rows = usage_rows(records)
         del records  # long ones need not be held all at once
         counted: list[SessionFigures] = []
         paid_for = False
         for agent in agents:
             if (found := self._read(store, agent)) is not None:
-                counted.append(_figures(agent, found))
+                counted.append(_figures(agent, found, self._prices))
+                rows += usage_rows(found)
                 if pays and not tells_process_cost(found):
                     paid_for, found = True, without_cost(found, of_process=False)
                 self._add(found, together)
         own = alone if paid_for else own
         unknown = 0 if paid_for else sum(each.unknown_costs for each in (own, *counted))
         return msgspec.structs.replace(
-            own, agents=tuple(counted), with_agents=together.figures(), unknown_costs=unknown
+            own,
+            agents=tuple(counted),
+            with_agents=together.figures(),
+            price_with_agents=price_of(rows, self._prices),
+            unknown_costs=unknown,
         )
 
     def _add(self, records: Sequence[SessionRecord], together: SessionTotals) -> None:
@@ -212,16 +234,27 @@ def _of_file(path: Path, found: SessionFigures) -> SessionFigures:
     )
     name = str(path)
     return msgspec.structs.replace(
-        found, session=name, source=name, runtime="", title="", parent="", carried=None, agents=agents
+        found,
+        session=name,
+        source=name,
+        runtime="",
+        title="",
+        parent="",
+        carried=None,
+        price_carried=None,
+        agents=agents,
     )
 
 
-def _figures(what: SessionRow | Path, records: Sequence[SessionRecord]) -> SessionFigures:
+def _figures(what: SessionRow | Path, records: Sequence[SessionRecord], prices: PriceList) -> SessionFigures:
     count = count_records(records)
+    rows = usage_rows(records)
+    price = price_of(rows, prices)
     asked_nobody = count.figures.usage == NO_TOKENS and not count.figures.errors
     unknown = int(count.figures.cost_usd_micros is None and not asked_nobody)
     if isinstance(what, Path):
-        return SessionFigures(session=str(what), source=str(what), figures=count.figures, unknown_costs=unknown)
+        name = str(what)
+        return SessionFigures(session=name, source=name, figures=count.figures, price=price, unknown_costs=unknown)
     return SessionFigures(
         session=what.session,
         runtime=what.runtime,
@@ -230,5 +263,7 @@ def _figures(what: SessionRow | Path, records: Sequence[SessionRecord]) -> Sessi
         parent=what.parent,
         figures=count.figures,
         carried=count.carried,
+        price=price,
+        price_carried=None if count.carried is None else price_of([row for row in rows if row.carried], prices),
         unknown_costs=unknown,
     )

@@ -30,10 +30,10 @@ from harken.store.arguments import checks_arguments
 from .agents import SessionAgent, agents_of
 from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, ImportOptions, SessionOrFile
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
-from .finding import Indexed
 from .location import default_location
 from .looking import events_of, view_of
 from .naming import Naming
+from .numbers import Counted
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from harken.runtimes.run import Ended, RunOutput
     from harken.views import SessionViewer
 
-    from .counting import SessionFigures, TotalFigures
     from .live import KeptSession
     from .running import RunSettings
 
@@ -56,7 +55,7 @@ def _check_limit(limit: int | None) -> None:
 
 
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
-class Repo(Naming, Upkeep, Indexed):
+class Repo(Naming, Upkeep, Counted):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:
@@ -299,15 +298,6 @@ class Repo(Naming, Upkeep, Indexed):
         source = None if start is None else self.commit(start)
         what = RunStart(runtime, words, environ, Path(cwd), source, self.machine)
         return run_runtime(self.store, what, settings, output, now=self.clock)
-
-    def stats(
-        self, sessions: Sequence[SessionOrFile] = (), *, agents: bool = True
-    ) -> Iterator[SessionFigures | TotalFigures]:
-        """Tokens, prompts and tools of sessions in the store (ids) and of files (path objects), each counted once;
-        without any, of all in the store. Of several there is a total."""
-        from .counting import count_sessions
-
-        return count_sessions(self.store, sessions, with_agents=agents)
 
     # -- live sessions -----------------------------------------------------------------------------------------
 

@@ -1,0 +1,126 @@
+"""What was used in a window of time, and what it costs: by day, project, model and whatever else is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harken import clock
+from harken.errors import BadRequest, Corrupt, Evicted
+from harken.index.spending import BY, Spending
+from harken.repo import Repo
+
+from .base import ApiAnswer, ApiRequest, TokensAnswer, stamp, tokens_answer
+
+
+class UsageRequest(ApiRequest, frozen=True, kw_only=True):
+    """What to add up."""
+
+    since: str = ""
+    """From this instant on (RFC 3339); empty for the beginning."""
+    until: str = ""
+    """Up to this instant, which is no longer in it (RFC 3339); empty for no end."""
+    by: tuple[str, ...] = ("day",)
+    """`day`, `week`, `month`, `project`, `model`, `runtime`, `agent`, `tool` or `session`; of several one after the
+    other."""
+    project: str = ""
+    """Only of sessions in this folder or below it, or in a folder of this name; empty for all."""
+    prices: str = ""
+    """A file of prices whose entries stand over those that come with Harken; empty for none."""
+
+
+class SpendingAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """What was used, and what it costs."""
+
+    sessions: int
+    """In how many sessions; a sub-agent counts with the one that spawned it."""
+    requests: int
+    """Requests, each once. Tools have none: a request is nobody's tool."""
+    usage: TokensAnswer
+    """Tokens, each request once."""
+    price_usd_micros: int | None
+    """What they cost at list price, in millionths of a dollar; null where no price is known, the least it can be where
+    some are not."""
+    unpriced: dict[str, int]
+    """Requests whose price nobody knows, by model."""
+    cost_usd_micros: int | None
+    """What runtimes said that they cost; null where nobody did."""
+    calls: int
+    """Calls of tools, of which only tools and the total have a figure."""
+    failed: int
+    """How many of these failed."""
+    took_seconds: float
+    """How long they took together."""
+
+
+class UsageAnswer(SpendingAnswer, frozen=True, kw_only=True):
+    """A day, a project, or whatever was asked for."""
+
+    by: str
+    """What was asked for."""
+    key: str
+    """Which one it is: a day of the local time zone as 2026-01-31, a folder, a name; empty where nobody said."""
+    title: str
+    """What a session is called; else empty."""
+
+
+class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
+    """The last line: everything together."""
+
+    since: str | None
+    """From when on."""
+    until: str | None
+    """Up to when."""
+    zone: str
+    """The local time zone, in which days are counted."""
+    uncounted: int
+    """Sessions and sub-agents in which a model answered and nobody counted: what they used is unknown."""
+    behind: int
+    """How many changes of the store, and sessions that have changed, are not in these numbers yet."""
+
+
+def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTotal]:
+    """Tokens and what they cost at list price, each request once, over a window of time. What cannot be read is told at
+    the end."""
+    since, until = _instant(request.since), _instant(request.until)
+    for by in request.by:
+        if by not in BY:
+            raise BadRequest(f"usage cannot be added up by {by!r}", hint=f"one of {', '.join(BY)}")
+    spent, progress = repo.usage(since, until, project=request.project, prices=request.prices)
+    for by in request.by:
+        for group in spent.groups(by):
+            yield UsageAnswer(by=by, key=group.key, title=group.title, **_fields(group.spending))
+    total = spent.total()
+    yield UsageTotal(
+        since=stamp(since),
+        until=stamp(until),
+        zone=clock.local_zone(clock.now() if until is None else until),
+        behind=progress.behind + progress.stale,
+        uncounted=total.uncounted,
+        **_fields(total),
+    )
+    if problems := spent.problems():
+        kind = Evicted if all("evicted" in problem for problem in problems) else Corrupt
+        raise kind("; ".join(problems), hint="`harken fsck` says what is damaged")
+
+
+def _instant(text: str) -> int | None:
+    if not text:
+        return None
+    if (found := clock.parse_instant(text)) is None:
+        raise BadRequest(f"{text!r} is no instant", hint="write it as RFC 3339, like 2026-01-31T12:00:00Z")
+    return found
+
+
+def _fields(spending: Spending) -> dict[str, Any]:
+    return {
+        "sessions": len(spending.sessions),
+        "requests": spending.requests,
+        "usage": tokens_answer(spending.tokens.possible),
+        "price_usd_micros": spending.price_usd_micros,
+        "unpriced": dict(sorted(spending.unpriced.items())),
+        "cost_usd_micros": spending.cost_usd_micros,
+        "calls": spending.calls,
+        "failed": spending.failed,
+        "took_seconds": spending.took / clock.SECOND,
+    }

@@ -1,0 +1,148 @@
+"""How a window of time is drawn: one screen with everything, or a table by one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from . import ui
+
+if TYPE_CHECKING:
+    from harken.api.usage import SpendingAnswer, UsageAnswer, UsageTotal
+
+OVERVIEW = ("day", "project", "model", "session", "tool")
+TOP = 5
+DAYS = 7
+"""Days that have a line of their own; the sparkline has them all."""
+MOST_BARS = 54
+"""A bar is a day, or several in a long window."""
+BARS, PLAIN_BARS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
+_NOBODY = {"project": "(no folder)", "model": "(no model)", "session": "(no session)"}
+WIDEST = 100
+
+
+def draw_overview(found: Sequence[UsageAnswer], total: UsageTotal, days: Sequence[str]) -> None:
+    """The last days in one screen."""
+    parts = {by: [one for one in found if one.by == by] for by in OVERVIEW}
+    span = f"{days[0]} to {days[-1]}" if days else "all time"
+    ui.row(f"{span} ({total.zone})")
+    ui.row(f"  {price(total)} at list price, {ui.count(total.sessions, 'session')}, {total.requests:,} requests")
+    tokens = total.usage
+    ui.row(
+        f"  {short(tokens.input)} in, {short(tokens.output)} out, {short(tokens.cache_read)} cache read,"
+        f" {short(tokens.cache_write)} written"
+    )
+    by_day = {one.key: one.price_usd_micros or 0 for one in parts["day"]}
+    if any(by_day.values()) and days:
+        step = -(-len(days) // MOST_BARS)
+        ends = range(len(days), 0, -step)
+        ui.row(
+            f"  {sparkline([sum(by_day.get(day, 0) for day in days[max(0, end - step) : end]) for end in ends][::-1])}"
+        )
+    draw_table("day", parts["day"][-DAYS:])
+    for by in OVERVIEW[1:]:
+        draw_table(by, parts[by][:TOP], left=len(parts[by]) - TOP)
+    draw_remarks(total)
+
+
+def draw_by(by: str, found: Sequence[UsageAnswer], total: UsageTotal) -> None:
+    """A table by one thing, and the total."""
+    draw_table(by, found)
+    ui.row(f"total  {price(total)} at list price, {ui.count(total.sessions, 'session')} ({total.zone})")
+    draw_remarks(total)
+
+
+def draw_remarks(total: UsageTotal) -> None:
+    """What the figures do not say."""
+    if total.uncounted:
+        ui.row(f"nobody counted what was used in {total.uncounted:,} of the sessions and sub-agents")
+    if total.unpriced:
+        names = ", ".join(f"{model or '(no model)'} ({count:,})" for model, count in total.unpriced.items())
+        ui.row(f"no price is known for {names}")
+    if total.cost_usd_micros is not None:
+        ui.row(f"runtimes said {money(total.cost_usd_micros)} of what they told the cost of")
+
+
+def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0) -> None:
+    """Lines with a name in front, cut so that the figures fit."""
+    if not found:
+        return
+    cells = [_tool_cells(one) if by == "tool" else _cells(one) for one in found]
+    heads: tuple[str, ...] = (
+        ("calls", "failed", "took") if by == "tool" else ("price", "sessions", "in", "out", "cached")
+    )
+    width = min(ui.width() or 80, WIDEST)
+    while len(heads) > 1 and width - _wide(heads, cells) < 24:
+        heads, cells = heads[:-1], [row[:-1] for row in cells]
+    room = max(12, width - _wide(heads, cells))
+    columns = [max(len(head), *(len(row[at]) for row in cells)) for at, head in enumerate(heads)]
+    ui.line(_line(f"{by}s", room, heads, columns))
+    for one, row in zip(found, cells, strict=True):
+        ui.line(_line(_name(by, one, room - 2), room, row, columns, inset="  "))
+    if left > 0:
+        ui.line(f"  and {left:,} more")
+
+
+def _line(name: str, room: int, cells: Sequence[str], columns: Sequence[int], inset: str = "") -> str:
+    name = ui.fit(inset + ui.one_line(name), room)
+    pad = " " * (room - ui.cells(name))
+    return name + pad + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, columns, strict=True))
+
+
+def _wide(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
+    return sum(2 + max(len(head), *(len(row[at]) for row in cells)) for at, head in enumerate(heads))
+
+
+def _name(by: str, one: UsageAnswer, room: int) -> str:
+    name = one.key or _NOBODY.get(by, "(unknown)")
+    if by == "session":
+        return f"{name[:8]} {ui.one_line(one.title)}" if one.title else name
+    # Of a path the end tells most.
+    return name if by != "project" or ui.cells(name) <= room else "…" + name[-(room - 1) :]
+
+
+def _cells(one: UsageAnswer) -> list[str]:
+    tokens = one.usage
+    cached = [count for count in (tokens.cache_read, tokens.cache_write) if count is not None]
+    return [
+        price(one),
+        f"{one.sessions:,}",
+        short(tokens.input),
+        short(tokens.output),
+        short(sum(cached) if cached else None),
+    ]
+
+
+def _tool_cells(one: UsageAnswer) -> list[str]:
+    return [f"{one.calls:,}", f"{one.failed:,}", f"{one.took_seconds:,.0f}s"]
+
+
+def price(one: SpendingAnswer) -> str:
+    """What it costs at list price; where prices are missing, the least it can be."""
+    known = money(one.price_usd_micros)
+    return f">= {known}" if one.unpriced and one.price_usd_micros is not None else known
+
+
+def money(micros: int | None) -> str:
+    """Dollars with cents, more exactly below one; `?` where nobody knows."""
+    if micros is None:
+        return "?"
+    return f"${micros / 1e6:,.2f}" if micros >= 1_000_000 or not micros else f"${micros / 1e6:,.4f}"
+
+
+def short(count: int | None) -> str:
+    """A number in four or five characters; `?` where nobody counted."""
+    if count is None:
+        return "?"
+    for unit, name in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= unit:
+            return f"{count / unit:.1f}{name}"
+    return str(count)
+
+
+def sparkline(values: Iterable[int]) -> str:
+    """A bar for each value; the smallest that is not zero can be seen."""
+    values = list(values)
+    bars = BARS if ui.speaks_unicode() else PLAIN_BARS
+    most = max(values, default=0)
+    return "".join(" " if not value else bars[(value * len(bars) - 1) // most if most else 0] for value in values)

@@ -1,0 +1,302 @@
+"""What was used and what it costs at list price, over a window of time: by day, project, model and whatever else.
+
+One statement adds up what is counted by session, model, agent and quarter of an hour, the finest step between time
+zones; the rest is a fold. Costs are added up exactly, and rounded by whoever shows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from harken import clock, ids
+from harken.analytics.prices import MICRO, PriceList, micros
+from harken.analytics.usage import UsageRow
+from harken.events import Tokens
+from harken.events.tally import NO_TOKENS
+
+from .file import StoreIndex
+
+QUARTER = 900 * clock.SECOND
+BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
+_TOKENS = "input, output, cache_read, cache_write_5m, cache_write_1h, reasoning"
+_SUMS = f"""
+SELECT session, model, agent, time / {QUARTER}, sum(NOT several), sum(input), sum(output), sum(cache_read),
+       sum(coalesce(cache_write_5m, 0) + coalesce(cache_write_1h, 0)), sum(cost / {MICRO}), sum(cost % {MICRO}),
+       sum(cost IS NULL AND coalesce(input, 0) + coalesce(output, 0) + coalesce(cache_read, 0)
+           + coalesce(cache_write_5m, 0) + coalesce(cache_write_1h, 0) > 0), total(said_usd), count(said_usd),
+       count(cost)
+FROM usage WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?)
+GROUP BY session, model, agent, time / {QUARTER}
+"""
+_ROWS = f"""
+SELECT session, model, agent, time, several, {_TOKENS}
+FROM usage
+WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?) AND model IN (SELECT value FROM json_each(?))
+"""
+_CALLS = """
+SELECT session, tool, call_id, message, failed, took FROM calls
+WHERE time >= ? AND time < ? OR time IS NULL AND ?
+"""
+
+
+class UsageWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """Which usage is asked for. What nobody said the time of is in a window without a beginning and an end."""
+
+    since: int | None = None
+    until: int | None = None
+    """The first instant that is no longer in it."""
+    project: str = ""
+    """Only of sessions in this folder or below it, or in one that is called so."""
+
+    @property
+    def values(self) -> tuple[int, int, bool]:
+        """As the statements have it."""
+        far = 1 << 62
+        return (
+            -far if self.since is None else self.since,
+            far if self.until is None else self.until,
+            self.since is None and self.until is None,
+        )
+
+
+class Spending(msgspec.Struct, kw_only=True):
+    """What was used, and what it costs."""
+
+    sessions: set[str] = msgspec.field(default_factory=set)
+    """The sessions it is of; a sub-agent counts with the one that spawned it."""
+    requests: int = 0
+    tokens: Tokens = Tokens()
+    cost: int = 0
+    """At list price, as far as prices are known, in 1e-12 dollars."""
+    priced: int | None = None
+    """How many requests have a price; None where there are no requests at all."""
+    unpriced: dict[str, int] = {}
+    """Requests whose price nobody knows, by model."""
+    said: list[float] = []
+    """What runtimes said that it cost, in dollars."""
+    calls: int = 0
+    failed: int = 0
+    took: int = 0
+    """How long the calls took together, in microseconds."""
+    uncounted: int = 0
+    """Sessions and sub-agents in which a model answered and nobody counted."""
+
+    @property
+    def price_usd_micros(self) -> int | None:
+        """What it costs at list price; None where no price is known, the least it can be where some are not."""
+        return None if self.priced == 0 else micros(self.cost)
+
+    @property
+    def cost_usd_micros(self) -> int | None:
+        """What runtimes said that it cost; None where nobody did."""
+        return round(math.fsum(self.said) * MICRO) if self.said else None
+
+    def add(self, part: _Part) -> None:
+        """Count a part along."""
+        self.requests += part.requests
+        self.tokens += part.tokens
+        self.cost += part.cost
+        self.priced = (self.priced or 0) + part.priced
+        if part.unpriced:
+            self.unpriced[part.model] = self.unpriced.get(part.model, 0) + part.unpriced
+        if part.said is not None:
+            self.said.append(part.said)
+
+
+class UsageGroup(NamedTuple):
+    """Everything of one day, project or whatever was asked for."""
+
+    key: str
+    title: str
+    spending: Spending
+
+
+class _Part(NamedTuple):
+    session: int
+    model: str
+    agent: str
+    slot: int | None
+    requests: int
+    tokens: Tokens
+    cost: int
+    priced: int
+    unpriced: int
+    said: float | None
+
+
+class _Known(NamedTuple):
+    name: str
+    runtime: str
+    project: str
+    title: str
+    agent: str
+    pays: bool
+
+
+class Spent:
+    """What was used in a window, to be looked at from several sides."""
+
+    def __init__(self, index: StoreIndex, window: UsageWindow, prices: PriceList | None = None) -> None:
+        self._index, self._window = index, window
+        self._known = {number: _Known(*facts) for number, *facts in index.query(_SESSIONS)}
+        by_name = {known.name: number for number, known in self._known.items()}
+        tops = ids.tops(dict(index.query("SELECT session, coalesce(parent, '') FROM sessions")))
+        self._top = {number: by_name[tops[known.name]] for number, known in self._known.items()}
+        self._parts = [part for part in self._read(prices) if self._is_wanted(part.session)]
+
+    def groups(self, by: str) -> list[UsageGroup]:
+        """One of `BY`; days in their order, everything else with the most expensive first."""
+        if by == "tool":
+            return self._tools()
+        key = self._keys(by)
+        found: dict[str, Spending] = {}
+        for part in self._parts:
+            group = found.setdefault(key(part), Spending())
+            group.sessions.add(self._session(part.session))
+            group.add(part)
+        names = sorted(found) if by in PERIODS else sorted(found, key=lambda name: _rank(name, found[name]))
+        titles = {self._session(n): self._known[self._top[n]].title for n in self._known} if by == "session" else {}
+        return [UsageGroup(name, titles.get(name, ""), found[name]) for name in names]
+
+    def total(self) -> Spending:
+        """Everything together."""
+        whole = Spending(tokens=Tokens() if self._parts else NO_TOKENS)
+        for part in self._parts:
+            whole.sessions.add(self._session(part.session))
+            whole.add(part)
+        for _, _, tools in self._tools():
+            whole.calls += tools.calls
+            whole.failed += tools.failed
+            whole.took += tools.took
+        since, until, _ = self._window.values
+        silent = [n for (n,) in self._index.query(_UNCOUNTED, (since, until)) if self._is_wanted(n)]
+        whole.uncounted = len(silent)
+        return whole
+
+    def problems(self) -> list[str]:
+        """What could not be counted."""
+        told = "SELECT problem FROM figures WHERE problem != '' UNION SELECT why FROM problems WHERE \"commit\" = ''"
+        return [text for (text,) in self._index.query(told)]
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def _read(self, prices: PriceList | None) -> Iterator[_Part]:
+        own = [model for (model,) in self._index.query("SELECT DISTINCT model FROM usage") if _has(prices, model)]
+        again = self._price(own, prices) if own and prices is not None else {}
+        for session, model, agent, slot, requests, *rest in self._index.query(_SUMS, self._window.values):
+            given, output, read, written, whole, fraction, unpriced, said, told, priced = rest
+            cost = (whole or 0) * MICRO + (fraction or 0)
+            if model in own:
+                cost, unpriced, priced = again.get((session, model, agent, slot), (0, 0, 0))
+            tokens = Tokens(input=given, output=output, cache_read=read, cache_write=written)
+            said = said if told and not self._is_paid_for(session) else None
+            yield _Part(session, model, agent, slot, requests, tokens, cost, priced, unpriced, said)
+
+    def _price(self, models: Sequence[str], prices: PriceList) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+        """What the requests of models cost that somebody has prices of his own for."""
+        sums: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+        values = (*self._window.values, msgspec.json.encode(models).decode())
+        for session, model, agent, time, several, *tokens in self._index.query(_ROWS, values):
+            row = _usage_row(model, time, tokens, several)
+            key = (session, model, agent, None if time is None else time // QUARTER)
+            cost, unknown, known = sums.get(key, (0, 0, 0))
+            found = prices.cost(row)
+            unknown += found is None and row.tokens != Tokens()
+            sums[key] = (cost + (found or 0), unknown, known + (found is not None))
+        return sums
+
+    def _is_paid_for(self, session: int) -> bool:
+        """Whether what it cost is in what the process of its session says."""
+        top = self._top[session]
+        return top != session and self._known[top].pays and not self._known[session].pays
+
+    def _is_wanted(self, session: int) -> bool:
+        wanted = self._window.project
+        if not wanted:
+            return True
+        project = self._project(session)
+        return project == wanted or project.startswith(wanted.rstrip("/") + "/") or project.rpartition("/")[2] == wanted
+
+    # -- sides -------------------------------------------------------------------------------------------------
+
+    def _keys(self, by: str) -> Callable[[_Part], str]:
+        if by in PERIODS:
+            days: dict[int | None, str] = {None: ""}
+            for slot in {part.slot for part in self._parts if part.slot is not None}:
+                days[slot] = clock.local_period(slot * QUARTER, by)
+            return lambda part: days[part.slot]
+        return {
+            "project": lambda part: self._project(part.session),
+            "model": lambda part: part.model,
+            "runtime": lambda part: self._known[part.session].runtime,
+            "agent": lambda part: self._agent(part),
+            "session": lambda part: self._session(part.session),
+        }[by]
+
+    def _session(self, number: int) -> str:
+        return self._known[self._top[number]].name
+
+    def _project(self, number: int) -> str:
+        return self._known[number].project or self._known[self._top[number]].project
+
+    def _agent(self, part: _Part) -> str:
+        known = self._known[part.session]
+        return part.agent or known.agent or (known.name if self._top[part.session] != part.session else known.runtime)
+
+    def _tools(self) -> list[UsageGroup]:
+        found: dict[str, Spending] = {}
+        seen: set[object] = set()
+        for session, tool, call_id, message, failed, took in self._index.query(_CALLS, self._window.values):
+            if (call_id or message) in seen or session not in self._known or not self._is_wanted(session):
+                continue
+            seen.add(call_id or message)
+            group = found.setdefault(tool, Spending())
+            group.sessions.add(self._session(session))
+            group.calls += 1
+            group.failed += failed or 0
+            group.took += took or 0
+        return [
+            UsageGroup(name, "", found[name]) for name in sorted(found, key=lambda name: (-found[name].calls, name))
+        ]
+
+
+_UNCOUNTED = """
+SELECT n FROM sessions s JOIN figures f ON f.session = n
+WHERE responses + calls > 0 AND coalesce(ended, started, 0) >= ? AND coalesce(started, ended, 0) < ?
+  AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.session = n AND coalesce(input, output, cache_read) IS NOT NULL)
+"""
+PERIODS = ("day", "week", "month")
+_SESSIONS = """
+SELECT n, s.session, coalesce(runtime, ''), coalesce(project, ''), coalesce(title, ''), coalesce(agent, ''),
+       coalesce(pays, 0)
+FROM sessions s LEFT JOIN figures f ON f.session = n
+"""
+
+
+def _usage_row(model: str, time: int | None, tokens: Sequence[int | None], several: int) -> UsageRow:
+    given, output, read, for_minutes, for_an_hour, reasoning = tokens
+    return UsageRow(
+        key="",
+        time=time,
+        model=model,
+        input=given,
+        output=output,
+        cache_read=read,
+        cache_write_5m=for_minutes,
+        cache_write_1h=for_an_hour,
+        reasoning=reasoning,
+        several=bool(several),
+    )
+
+
+def _has(prices: PriceList | None, model: str) -> bool:
+    return prices is not None and prices.find(model) is not None
+
+
+def _rank(name: str, spending: Spending) -> tuple[object, ...]:
+    tokens = spending.tokens
+    return -spending.cost, -(tokens.output or 0), -tokens.prompt, name

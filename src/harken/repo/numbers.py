@@ -1,0 +1,65 @@
+"""The sentences of `Repo` about numbers: what sessions used, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harken import clock as clocks
+from harken.errors import BadRequest, NotFound
+
+from .arguments import SessionOrFile
+from .finding import Indexed
+
+if TYPE_CHECKING:
+    from harken.analytics.prices import PriceList
+    from harken.index import IndexProgress
+    from harken.index.spending import Spent
+
+    from .counting import SessionFigures, TotalFigures
+
+PATIENCE = 20.0
+"""Seconds in which the index is brought up to date before it is asked for numbers."""
+
+
+class Counted(Indexed):
+    """A store whose sessions are counted."""
+
+    clock: clocks.Clock
+
+    def stats(
+        self, sessions: Sequence[SessionOrFile] = (), *, agents: bool = True, prices: str = ""
+    ) -> Iterator[SessionFigures | TotalFigures]:
+        """Tokens, prompts and tools of sessions in the store (ids) and of files (path objects), each counted once;
+        without any, of all in the store. Of several there is a total. `prices` is a file whose entries stand over the
+        prices that come with Harken."""
+        from .counting import count_sessions
+
+        return count_sessions(self.store, sessions, with_agents=agents, prices=read_price_file(prices))
+
+    def usage(
+        self, since: int | None = None, until: int | None = None, *, project: str = "", prices: str = ""
+    ) -> tuple[Spent, IndexProgress]:
+        """What was used from an instant on and before another, and how far the index is that tells it. `project` is a
+        folder or the name of one, `prices` as in `stats`."""
+        from harken.index.spending import Spent, UsageWindow
+
+        own = read_price_file(prices)
+        progress = self.index.catch_up(seconds=PATIENCE)
+        return Spent(self.index, UsageWindow(since=since, until=until, project=project), own), progress
+
+
+def read_price_file(path: str) -> PriceList | None:
+    """A file of prices; None where none is named."""
+    if not path:
+        return None
+    from harken.analytics.prices import read_prices
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFound(f"there is no file of prices {path!r}", hint="`harken config show` says who names it") from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BadRequest(f"the prices in {path} cannot be read: {problem}", hint="it has to be a TOML file") from None
+    return read_prices(text, path)

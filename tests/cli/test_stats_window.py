@@ -1,0 +1,218 @@
+"""`harken stats` over a window of time: one screen, or a table by one thing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harken import clock
+from harken.cli.stats_window import money, short, sparkline
+from harken.events import Metric
+from harken.repo import Repo
+from support.contexts import keep, turn
+from support.double_counting import Used, answered, claude, codex, name, said
+from support.rollouts import Rollout
+
+from .conftest import Run
+
+OPUS, SONNET = "claude-opus-4-6", "claude-sonnet-4-5-20250929"
+ALWAYS = ("--since", "2020-01-01")
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets the local time zone for a test."""
+
+    def to(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    to("UTC")
+    yield to
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def kept(repo: Repo, tmp_path: Path, zone: Any) -> None:
+    """Two sessions on two days, in two folders, with a sub-agent and a model that has no price."""
+    first, agent = Used(OPUS, 100, 10), Used(SONNET, 1000, 100)
+    day = {"timestamp": "2026-03-01T23:30:00.000Z", "cwd": "/work/one"}
+    side = {**day, "isSidechain": True, "agentId": "a1"}
+    call = answered(name(1), 3, first, "msg_1", **day)
+    call["message"]["content"] = [{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}}]
+    claude(tmp_path, name(1), said(name(1), 1, **day), answered(name(1), 2, first, "msg_1", **day), call)
+    below = f"{name(1)}/subagents/agent-a1.jsonl"
+    claude(tmp_path, name(1), said(name(1), 11, **side), answered(name(1), 12, agent, "msg_2", **side), below=below)
+    day = {"timestamp": "2026-03-03T10:00:00.000Z", "cwd": "/work/two"}
+    odd = answered(name(2), 4, first, "msg_4", **day)
+    odd["message"]["model"] = "nobody-knows"
+    claude(tmp_path, name(2), said(name(2), 1, **day), answered(name(2), 2, first, "msg_3", costUSD=0.001, **day), odd)
+    list(repo.import_sessions([tmp_path / "claude"]))
+
+
+def groups(run: Run, by: str, *more: str) -> dict[str, int | None]:
+    *lines, _ = run("stats", "--by", by, *(more or ALWAYS), "--json").json
+    return {line["key"]: line["price_usd_micros"] for line in lines}
+
+
+OWN, DELEGATED = 100 * 5 + 10 * 25, 1000 * 3 + 100 * 15
+
+
+class TestByOneThing:
+    @pytest.mark.usefixtures("kept")
+    def test_costs_stand_where_they_were_made(self, run: Run) -> None:
+        assert {"2026-03-01": OWN + DELEGATED, "2026-03-03": OWN} == groups(run, "day")
+        assert {"2026-W09": OWN + DELEGATED, "2026-W10": OWN} == groups(run, "week")
+        assert {"2026-03": 2 * OWN + DELEGATED} == groups(run, "month")
+        assert {"/work/one": OWN + DELEGATED, "/work/two": OWN} == groups(run, "project")
+        assert {OPUS: 2 * OWN, SONNET: DELEGATED, "nobody-knows": None} == groups(run, "model")
+        assert {"claude-code": 2 * OWN + DELEGATED} == groups(run, "runtime")
+        assert {"claude-code": 2 * OWN, "a1": DELEGATED} == groups(run, "agent")
+        assert {name(1): OWN + DELEGATED, name(2): OWN} == groups(run, "session")
+
+    @pytest.mark.usefixtures("kept")
+    def test_tools_have_calls(self, run: Run) -> None:
+        tool, total = run("stats", "--by", "tool", *ALWAYS, "--json").json
+
+        assert ("Bash", 1, 1) == (tool["key"], tool["calls"], total["calls"])
+
+    @pytest.mark.usefixtures("kept")
+    def test_the_total_names_what_has_no_price_and_what_runtimes_said(self, run: Run) -> None:
+        *_, total = run("stats", "--by", "model", *ALWAYS, "--json").json
+
+        assert {"nobody-knows": 1} == total["unpriced"]
+        assert (2 * OWN + DELEGATED, 1000) == (total["price_usd_micros"], total["cost_usd_micros"])
+        assert (2, 4, 0) == (total["sessions"], total["requests"], total["behind"])
+
+    @pytest.mark.usefixtures("kept")
+    def test_a_day_is_one_of_the_local_time_zone(self, run: Run, zone: Any) -> None:
+        zone("Asia/Tokyo")
+
+        *lines, total = run("stats", "--by", "day", *ALWAYS, "--json").json
+
+        assert ["2026-03-02", "2026-03-03"] == [line["key"] for line in lines]
+        assert "JST" == total["zone"]
+        assert "JST" in run("stats", *ALWAYS).lines[0]
+
+    @pytest.mark.usefixtures("kept")
+    def test_a_window_and_a_project_leave_out_the_rest(self, run: Run) -> None:
+        assert {"2026-03-03": OWN} == groups(run, "day", "--since", "2026-03-02")
+        assert {"2026-03-01": OWN + DELEGATED} == groups(run, "day", "--until", "2026-03-01")
+        assert {"2026-03-01": OWN + DELEGATED} == groups(run, "day", *ALWAYS, "--project", "one")
+        assert {"2026-03-03": OWN} == groups(run, "day", *ALWAYS, "--project", "/work/two")
+        assert 2 == len(groups(run, "day", *ALWAYS, "--project", "/work"))
+        assert {} == groups(run, "day", *ALWAYS, "--project", "/wor")
+
+    @pytest.mark.usefixtures("kept")
+    def test_a_file_of_prices_stands_over_those_that_come_along(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine = tmp_path / "prices.toml"
+        mine.write_text('[[model]]\nname = "nobody-knows"\ninput = 1\noutput = 1\n')
+        monkeypatch.setenv("HARKEN_PRICES", str(mine))
+
+        assert {OPUS: 2 * OWN, SONNET: DELEGATED, "nobody-knows": 110} == groups(run, "model")
+        (line,) = run("stats", name(2), "--json").json
+        assert (OWN + 110, {}) == (line["price"]["usd_micros"], line["price"]["unpriced"])
+
+        mine.write_text("not toml")
+        assert 2 == run("stats", *ALWAYS).code
+        mine.unlink()
+        assert 3 == run("stats", *ALWAYS).code
+
+
+class TestTheScreen:
+    @pytest.mark.usefixtures("kept")
+    @pytest.mark.parametrize("columns", ["60", "80", "120"])
+    def test_it_fits(self, run: Run, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+        monkeypatch.setenv("COLUMNS", columns)
+
+        done = run("stats", *ALWAYS)
+
+        assert 0 == done.code
+        assert max(map(len, done.lines)) <= int(columns)
+        assert len(done.lines) <= 36
+        for words in ("2026-03-03", "/work/one", OPUS[:12], "question 1", "Bash", "no price is known for nobody-knows"):
+            assert words in done.out
+        assert "▁" in done.out or "█" in done.out
+
+    @pytest.mark.usefixtures("kept")
+    def test_without_a_window_it_is_the_last_30_days(self, run: Run) -> None:
+        done = run("stats")
+
+        assert 0 == done.code
+        first = clock.local_period(clock.now() - 29 * 86_400 * clock.SECOND)
+        assert done.lines[0].startswith(first)
+        assert "nothing was used" in done.err
+
+    @pytest.mark.usefixtures("kept")
+    def test_a_session_has_its_price_beside_what_the_runtime_said(self, run: Run) -> None:
+        page = run("stats", name(2)).out
+        family = run("stats", name(1)).out
+
+        assert "no price is known for nobody-knows, 1 request" in page
+        assert ">= $0.0008" in page  # the other half has no price
+        assert ["$0.0008", "$0.0045", "$0.0053"] == [
+            line.split()[1] for line in family.splitlines() if line.split()[0] == "price"
+        ]
+
+    def test_a_difference_is_shown(self, run: Run, repo: Repo, tmp_path: Path) -> None:
+        used = Used(OPUS, 100, 10)
+        claude(tmp_path, name(3), said(name(3), 1), answered(name(3), 2, used, "msg_9", costUSD=0.001))
+        list(repo.import_sessions([tmp_path / "claude"]))
+
+        assert "$0.0008 (-0.0003 to what the runtime said)" in run("stats", name(3)).out
+
+    def test_what_nobody_counted_is_unknown_and_not_zero(self, run: Run, repo: Repo) -> None:
+        keep(repo, [*turn(0), Metric(cost_usd=7.95, status="success")], session_id="one", template="harken")
+        keep(repo, turn(1), session_id="two", template="harken")
+
+        *_, total = run("stats", "--by", "model", "--json").json
+
+        assert (None, 7_950_000, 2) == (total["price_usd_micros"], total["cost_usd_micros"], total["uncounted"])
+        assert "? at list price" in run("stats").out
+
+    def test_an_empty_store_is_no_failure(self, run: Run, repo: Repo) -> None:
+        done = run("stats")
+
+        assert 0 == done.code
+        assert "harken import" in done.err
+
+    @pytest.mark.parametrize("words", [("--since", "soon"), ("--until", "2026-02-30"), ("--by", "colour")])
+    def test_what_is_no_time_is_refused(self, run: Run, repo: Repo, words: tuple[str, ...]) -> None:
+        assert 2 == run("stats", *words).code
+
+    @pytest.mark.usefixtures("kept")
+    def test_a_session_is_counted_as_a_whole(self, run: Run) -> None:
+        assert 2 == run("stats", name(1), "--since", "7d").code
+
+    def test_titles_and_folders_are_not_trusted(self, run: Run, repo: Repo, tmp_path: Path) -> None:
+        hostile = {"cwd": "/work/\x1b[31mred\n", "message": {"role": "user", "content": "\x1b]0;owned\x07"}}
+        claude(tmp_path, name(4), said(name(4), 1, **hostile), answered(name(4), 2, Used(OPUS, 1, 1), "m", cwd="/x"))
+        list(repo.import_sessions([tmp_path / "claude"]))
+
+        assert "\x1b" not in run("stats", *ALWAYS).out
+
+
+def test_threads_of_codex_are_counted_too(run: Run, repo: Repo, tmp_path: Path, zone: Any) -> None:
+    usage = {"input_tokens": 100, "cached_input_tokens": 40, "output_tokens": 20}
+    rollout = Rollout(id=name(5), cwd="/work/c").add("turn_context", model="gpt-5.5", cwd="/work/c").user("hi")
+    rollout.model("hello").event("token_count", info={"total_token_usage": usage, "last_token_usage": usage})
+    codex(tmp_path, name(5), rollout)
+    list(repo.import_sessions([tmp_path / "codex"]))
+
+    assert {"codex": 60 * 5 + 20 + 20 * 30} == groups(run, "runtime")
+
+
+def test_bars_say_which_days_cost_most() -> None:
+    assert " ▁▄█" == sparkline([0, 1, 50, 100])
+    assert "" == sparkline([])
+
+
+def test_figures_are_short_and_unknown_is_not_zero() -> None:
+    assert ["?", "0", "999", "1.0k", "2.5M"] == [*map(short, (None, 0, 999, 1000, 2_500_000))]
+    assert ["?", "$0.00", "$0.0001", "$1,234.50"] == [*map(money, (None, 0, 100, 1_234_500_000))]
