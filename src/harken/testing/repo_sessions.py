@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from harken.errors import BadRequest, HarkenError, NotFound
-from harken.events import Prompt, Response
+from harken.events import Metric, Prompt, Response
 from harken.repo import Repo
 from harken.runtimes.run import RunOutput
 
@@ -103,6 +103,20 @@ class RepoSessionsContract:
         assert ["summer", "winter"] == sorted(getattr(one, "session", "") for one in each)
         assert (2, 2) == (getattr(total, "sessions", 0), total.figures.tools["Read"])
         assert [1] == [one.figures.tools["Read"] for one in repo.stats(["winter"])]
+
+    def test_what_was_used_is_told_over_a_window_of_time(self, repo: Repo) -> None:
+        used = Metric(api_id="m", model="nobody-knows", input_tokens=5, output_tokens=3, time=1_700_000_000_000_000)
+        repo.checkpoint([used], session_id="winter")
+
+        spent, progress = repo.usage(1_700_000_000_000_000, 1_700_000_000_000_001)
+        none, _ = repo.usage(1_700_000_000_000_001)
+
+        assert (0, 0) == (progress.behind, progress.stale)
+        assert [("nobody-knows", 1, 5)] == [
+            (group.key, group.spending.requests, group.spending.tokens.input) for group in spent.groups("model")
+        ]
+        assert ({"nobody-knows": 1}, None) == (spent.total().unpriced, spent.total().price_usd_micros)
+        assert [] == none.groups("model")
 
     # -- in and out --------------------------------------------------------------------------------------------
 
