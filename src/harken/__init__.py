@@ -1,7 +1,7 @@
 """Harken keeps what agents did, what each of them heard and what each of them knew.
 
 The packages, in the order data meets them. A package may import those after its arrow, and the floor
-(`errors`, `ids`, `clock`, `files`), which belongs to everybody:
+(`errors`, `ids`, `clock`, `files`, `text`), which belongs to everybody:
 
     events                                                         what happened, as frozen values
     secrets                                                        what looks like a key: rules, spans, masked text
@@ -14,7 +14,7 @@ The packages, in the order data meets them. A package may import those after its
     views      <- events formats log                               folds for people
     analytics  <- events                                           folds for numbers
     index      <- events formats store context analytics           words, rows and numbers in a file beside the store
-    repo       <- events formats log agents store context runtimes views analytics index   operations as sentences
+    repo       <- events secrets formats log agents store context runtimes views analytics index   operations
     api        <- events formats log agents store context runtimes views analytics index repo   typed operations
     cli        <- formats views repo api                           one file per command
     testing    <- events formats store context runtimes repo       contract suites and builders for others

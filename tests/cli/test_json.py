@@ -29,6 +29,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("delete_name", ["branch", "--delete", "b"]),
     ("diff", ["diff", "b", "s"]),
     ("doctor", ["doctor"]),
+    ("export", ["export", "s", "--to", "md"]),
     ("fork", ["fork", "b", "--name", "c"]),
     ("fsck", ["fsck"]),
     ("gc", ["gc"]),

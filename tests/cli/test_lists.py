@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from harken import clock
-from harken.cli import ui
 from harken.events import Prompt, Response, ToolCall
 from harken.repo import Repo
 from harken.store import SessionRow
+from harken.text import width_of
 from support.contexts import keep, turn
 
 Run = Any
@@ -21,7 +21,7 @@ UUIDS = ("3f2a91bc-0000-4000-8000-000000000001", "3f2a91bc-7777-4000-8000-000000
 
 
 def cells(text: str) -> int:
-    return sum(map(ui._cells, text))
+    return sum(map(width_of, text))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harken.cli import materialize
+from harken.cli import targets
 from harken.repo import Repo
 from harken.store import copying
 from support.contexts import chain
@@ -61,7 +61,7 @@ def test_a_file_that_has_no_room_says_so(repo: Repo, run: Run, tmp_path: Path, m
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(materialize, "write_whole", full)
+    monkeypatch.setattr(targets, "write_whole", full)
 
     done = run("materialize", tip.short, "-o", str(tmp_path / "out"))
 

@@ -53,7 +53,7 @@ def test_help_loads_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
 
     loaded = ast.literal_eval(done.stderr.strip().splitlines()[-1])
-    assert {"harken.cli", "harken.cli.ui", "harken.errors"} == set(loaded)
+    assert {"harken.cli", "harken.cli.ui", "harken.errors", "harken.text"} == set(loaded)
 
 
 def test_importing_harken_imports_no_dependency() -> None:

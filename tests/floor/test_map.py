@@ -14,7 +14,7 @@ import harken
 SOURCE = Path(harken.__file__).parent
 ROW = re.compile(r"^    (\w+)(?: +<- ((?:\w+ )*\w+))? {2,}\S", re.M)
 MAP = {package: set(arrow.split()) for package, arrow in ROW.findall(harken.__doc__ or "")}
-FLOOR = {"errors", "ids", "clock", "files"}
+FLOOR = {"errors", "ids", "clock", "files", "text"}
 
 
 def files_of(package: str) -> list[Path]:

@@ -27,6 +27,7 @@ OPERATIONS: dict[str, str] = {
     "diff": "commits",
     "doctor": "upkeep",
     "events": "views",
+    "export": "export",
     "fork": "names",
     "formats": "catalog",
     "fsck": "upkeep",

@@ -10,7 +10,7 @@ import msgspec
 from harken import clock, ids
 from harken.context import Shown
 from harken.events import Event
-from harken.events.wire import to_wire
+from harken.events.wire import to_readable
 from harken.repo import Repo
 from harken.store import Commit, Name
 from harken.views.event_lines import line
@@ -121,21 +121,12 @@ class EventLine(ApiAnswer, frozen=True, kw_only=True):
 
 def event_fields(event: Event, folder: str = "") -> dict[str, Any]:
     """The fields of an event, as answers have them; on its line, paths stand as from the folder."""
-    return {"event": _told(to_wire(event)), "line": line(event, folder=folder)}
+    return {"event": to_readable(event), "line": line(event, folder=folder)}
 
 
 def event_line(event: Event, folder: str = "") -> EventLine:
     """An event, as an answer."""
     return EventLine(**event_fields(event, folder))
-
-
-def _told(value: Any) -> Any:
-    """The value with its bytes as text, so that every shell writes the same JSON."""
-    if isinstance(value, dict):
-        return {key: _told(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_told(inner) for inner in value]
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def commit_fields(commit: Commit) -> dict[str, Any]:

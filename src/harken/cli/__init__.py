@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "current-context": ("current_context", "Print the commit that the running agent stands on"),
     "diff": ("diff", "Say what one context knows that another does not"),
     "doctor": ("doctor", "Check the installation and the store, and say what is wrong"),
+    "export": ("export", "Write a session as Markdown, HTML, text or JSON lines, without secrets"),
     "fork": ("fork", "Start a branch from any commit"),
     "fsck": ("fsck", "Check the store, and repair it on request"),
     "gc": ("gc", "Remove what nothing needs"),

@@ -79,6 +79,10 @@ def _session_or_file(ctx: click.Context, param: click.Parameter, incomplete: str
     return [*sessions(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
 
 
+def _ref_or_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [*refs(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
+
+
 def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from harken.api.catalog import FormatsRequest
     from harken.api.catalog import formats as known
@@ -134,6 +138,7 @@ names = _completing(_names)
 sessions = _completing(_sessions)
 projects = _completing(_projects)
 session_or_file: Complete = _session_or_file
+ref_or_file: Complete = _ref_or_file
 formats: Complete = _formats
 runtimes: Complete = _runtimes
 agents: Complete = _agents

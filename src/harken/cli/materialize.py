@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harken.files import write_hint, write_whole
-
 from . import completing, ui
 from .commits import size_line
 from .options import REF, json_option, pass_repo
+from .targets import check_target, write_target
 
 if TYPE_CHECKING:
     from harken.api.writing import MaterializeAnswer
-    from harken.errors import HarkenError
     from harken.repo import Repo
 
 
@@ -53,10 +51,10 @@ def materialize_command(
     from harken.api.writing import MaterializeRequest, materialize
 
     if output is not None:
-        _check(output, repo.store.location, force=force)
+        check_target(output, repo.store.location, force=force)
     made = materialize(repo, MaterializeRequest(ref=ref, format=format, stop=stop))
     if output is not None:
-        _write(output, made.body, force=force)
+        write_target(output, made.body, force=force)
     if as_json:
         ui.json_line(made)
         return
@@ -65,44 +63,6 @@ def materialize_command(
             raise click.UsageError(f"{made.format} is not text; write it to a file with -o FILE")
         ui.raw(made.body)
     _remark(made)
-
-
-def _check(path: Path, store: str, *, force: bool) -> None:
-    """Refuse to write over the store, whatever is asked for, and over any other file unless that was asked for."""
-    from harken.errors import BadRequest
-
-    target, kept = path.resolve(), Path(store).resolve()
-    # SQLite's files, the lock and the cache lie beside the store, each with its name and a word behind a hyphen.
-    own = target.parent == kept.parent and (target.name == kept.name or target.name.startswith(f"{kept.name}-"))
-    if own or (target.exists() and kept.exists() and target.samefile(kept)):
-        raise BadRequest(f"{path} is a file of the store", hint="name another file; nothing was written")
-    if target.is_file() and not force:
-        raise _exists(path)
-
-
-def _exists(path: Path) -> HarkenError:
-    from harken.errors import Conflict
-
-    return Conflict(f"{path} exists already", hint="name a new file, or replace this one with --force")
-
-
-def _write(path: Path, data: bytes, *, force: bool) -> None:
-    from harken.errors import HarkenError
-
-    try:
-        _put(path.resolve(), data, force=force)
-    except FileExistsError:  # it came meanwhile
-        raise _exists(path) from None
-    except OSError as problem:
-        raise HarkenError(f"cannot write {path}: {problem.strerror or problem}", hint=write_hint(problem)) from None
-
-
-def _put(path: Path, data: bytes, *, force: bool) -> None:
-    """Put the bytes there whole or not at all; a pipe or device is just written to."""
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
-    else:
-        write_whole(path, data, replace=force)
 
 
 def _is_text(data: bytes) -> bool:

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -23,33 +22,17 @@ import msgspec
 import orjson
 
 from harken.errors import HarkenError
+from harken.text import CONTROL, width_of
+from harken.text import one_line as one_line
+from harken.text import safe as safe
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-# C0 and C1 controls except tab and newline, and the characters that reorder text.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
 # ASCII but for DEL; JSON escapes the other controls in it by itself.
 _HARMLESS = bytes(range(0x7F))
 
-# What a terminal, or a program that reads lines, may take for the end of one.
-_BREAK = re.compile("[\n\u2028\u2029]")
-_BREAKS = {"\n": "\\n", "\u2028": "\\x2028", "\u2029": "\\x2029"}
-
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
-
-
-def safe(text: str) -> str:
-    """The text with every control character made visible."""
-    if text.isprintable():  # then there is none, and no line break either
-        return text
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
-def one_line(text: str) -> str:
-    """The text with every control character and every line break made visible."""
-    return text if text.isprintable() else _BREAK.sub(lambda found: _BREAKS[found[0]], safe(text))
 
 
 def _plain(value: Any) -> Any:
@@ -84,7 +67,7 @@ def _json(value: Any) -> str:
     # A lone DEL or C1 control is legal JSON, and a terminal would still obey it. `isprintable` asks for one character
     # after the other, so what is ASCII, which is nearly all of a line, is taken out first.
     if not data.translate(None, _HARMLESS).decode().isprintable():
-        text = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() or speaks_unicode()):
         text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
     return text
@@ -216,7 +199,7 @@ def fit(text: str, columns: int) -> str:
         return text
     used = 0
     for at, character in enumerate(text):
-        used += _cells(character)
+        used += width_of(character)
         if used > columns:
             return _cut(text[:at], columns)
     return text
@@ -224,28 +207,19 @@ def fit(text: str, columns: int) -> str:
 
 def columns(text: str) -> int:
     """How many columns the text takes."""
-    return len(text) if text.isascii() else sum(map(_cells, text))
+    return len(text) if text.isascii() else sum(map(width_of, text))
 
 
 def _cut(text: str, columns: int) -> str:
     more = "…" if speaks_unicode() else "..."
-    while text and sum(map(_cells, text)) + len(more) > columns:
+    while text and sum(map(width_of, text)) + len(more) > columns:
         text = text[:-1]
     return text.rstrip() + more
 
 
 def cells(text: str) -> int:
     """The columns a text takes."""
-    return len(text) if text.isascii() else sum(map(_cells, text))
-
-
-def _cells(character: str) -> int:
-    """The columns a character takes: none for a combining one, two for a wide one."""
-    if character.isascii():
-        return 1
-    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return len(text) if text.isascii() else sum(map(width_of, text))
 
 
 def raw(data: bytes) -> None:

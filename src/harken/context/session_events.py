@@ -22,8 +22,9 @@ from msgspec.structs import replace
 from harken import formats
 from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolResult
 from harken.events.base import holds
+from harken.formats import Loss
 from harken.formats.session_log import FORMAT
-from harken.store.base import SessionRow, Store
+from harken.store.base import Commit, SessionRow, Store
 
 from .lineage import agent_name, agents_below, handed_down
 from .materialize import Materialized, everything, materialize
@@ -34,17 +35,23 @@ _Calls = Mapping[str, tuple[str, ToolCall]]
 """Calls by their ids, each with the session in whose chain it stands."""
 
 
-def session_events(store: Store, row: SessionRow) -> list[Event]:
-    """Everything the session's agents said, heard and did."""
+def session_events(
+    store: Store, row: SessionRow, *, agents: bool = True, losses: list[Loss] | None = None
+) -> list[Event]:
+    """Everything the session's agents said, heard and did; without `agents`, what its own chain tells. What the store
+    could not give is added to `losses`."""
     main = everything(store, store.get_commit(whole_session(store, row).stand))
+    lost = [] if losses is None else losses
+    lost += main.losses
     if main.format == FORMAT.name:
         return _all_named(main)
     own = [*_handed_down(store, row), *_all_named(main)]
     below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
     elsewhere = {each.agent for each in below if each.agent}
     streams = {row.session: _events(own, row, elsewhere - {row.agent})}
+    below = below if agents else []
     streams |= {
-        each.session: _events(_placed(_read(store, each), each.session), each, elsewhere - {each.agent})
+        each.session: _events(_placed(_read(store, each, lost), each.session), each, elsewhere - {each.agent})
         for each in below
     }
     calls = {
@@ -79,8 +86,15 @@ def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
     return own.bytes if own.artifact else materialize(store, store.get_commit(row.stand), stop=ROOT).bytes
 
 
-def _read(store: Store, row: SessionRow) -> list[Event]:
-    return _all_named(everything(store, store.get_commit(whole_session(store, row).stand)))
+def chain_events(store: Store, tip: Commit, losses: list[Loss]) -> list[Event]:
+    """Everything that the chain behind a commit tells, whatever session it is of."""
+    made = everything(store, tip)
+    losses += made.losses
+    return _all_named(made)
+
+
+def _read(store: Store, row: SessionRow, losses: list[Loss]) -> list[Event]:
+    return chain_events(store, store.get_commit(whole_session(store, row).stand), losses)
 
 
 def _handed_down(store: Store, row: SessionRow) -> list[Event]:

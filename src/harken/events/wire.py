@@ -82,6 +82,16 @@ def to_wire(event: Event) -> Wire:
     return wire
 
 
+def to_readable(event: Event) -> Wire:
+    """The event as `to_wire` has it, with bytes as text: what JSON can hold."""
+    wire = to_wire(event)
+    wire[event.kind] = {
+        name: value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        for name, value in wire[event.kind].items()
+    }
+    return wire
+
+
 def from_wire(wire: object) -> Event:
     """The event a map stands for; `BadRecord` says why one does not stand for any."""
     if not isinstance(wire, dict):

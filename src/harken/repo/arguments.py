@@ -11,6 +11,7 @@ from typing import TypedDict
 
 import msgspec
 
+from harken.errors import BadRequest
 from harken.events import Event
 from harken.store import Commit, Name
 from harken.store.arguments import PATH, PLAIN, TEXT
@@ -18,6 +19,9 @@ from harken.store.values import ArgumentKind
 
 SessionOrFile = str | os.PathLike[str]
 """Text is a session of the store, a path object is a file."""
+
+OwnRules = Mapping[str, tuple[str, str]]
+"""Rules for what is a secret, besides Harken's: what each is called, how every such secret begins, and its pattern."""
 
 _REF = ArgumentKind("give a REF as text, or a Commit or Name that a method returned", (str, Commit, Name))
 _FUNCTION = ArgumentKind("give a function, or None", (Callable, NoneType))
@@ -41,6 +45,7 @@ REPO = PLAIN | {
     ),
     "SessionOrFile": _SESSION,
     "Sequence[SessionOrFile]": ArgumentKind("give a list of sessions and files", (Iterable,), each=_SESSION),
+    "OwnRules | None": ArgumentKind("give a mapping of rules: name to prefix and pattern", (Mapping, NoneType)),
     "Environment": ArgumentKind("give the environment, a mapping of text", (Mapping,)),
     "Environment | None": ArgumentKind("give the environment, a mapping of text", (Mapping, NoneType)),
     "threading.Event | None": ArgumentKind("give a `threading.Event`", (threading.Event, NoneType)),
@@ -97,3 +102,9 @@ TRACK = {
     "on_warning": _FUNCTION,
     "spawned_from": _ORIGIN,
 }
+
+
+def check_limit(limit: int | None) -> None:
+    """Refuse a limit that is none."""
+    if limit is not None and limit < 0:
+        raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harken import formats
-from harken.context import get_session, session_bytes, session_events
+from harken import formats, ids
+from harken.context import get_artifact, get_session, session_bytes, session_events
 from harken.context.chains import readable_sessions
-from harken.errors import BadRequest, HarkenError, NotFound
+from harken.context.materialize import remake
+from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.formats.session_log import FORMAT
 from harken.store import SessionRow, Store
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
 LOG = FORMAT.name
 HEAD = 64 << 10
 """Bytes from which a format is told."""
+
+
+def bytes_of(store: Store, ref: str) -> bytes:
+    """The bytes of an artifact, or of an answer that `materialize` gave: that has such a name too."""
+    try:
+        return store.get(get_artifact(store, ref))
+    except Evicted:
+        raise
+    except NotFound:
+        # What materialize answered is remembered, or can be made again.
+        made = remake(store, ref.removeprefix(ids.ARTIFACT_PREFIX).lower())
+        if made is None:
+            raise
+        return made
 
 
 def view_of(store: Store, session: str | os.PathLike[str]) -> SessionViewer:

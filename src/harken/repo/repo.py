@@ -14,24 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from harken import clock as clocks
-from harken import context, ids
+from harken import context
 from harken.context import Diff, Materialized, Ref, Shown, Tracker, TrackerSettings, listing
 from harken.context.checkpoint import Time
 from harken.context.describe import delta_events, short_of
 from harken.context.family import Family, family
-from harken.context.materialize import Recipe, note_recipe, remake
+from harken.context.materialize import Recipe, note_recipe
 from harken.context.names import Continued, resumed_sessions
-from harken.errors import BadRequest, Closed, Evicted, HarkenError, NotFound
+from harken.errors import BadRequest, Closed, HarkenError
 from harken.events import Event
 from harken.events.cbor import decode_events
 from harken.store import Commit, SessionRow, Store, open_store
 from harken.store.arguments import checks_arguments
 
 from .agents import SessionAgent, agents_of
-from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, ImportOptions, SessionOrFile
+from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, ImportOptions, SessionOrFile, check_limit
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
+from .exporting import Exporting
 from .location import default_location
-from .looking import events_of, view_of
+from .looking import bytes_of, events_of, view_of
 from .naming import Naming
 from .numbers import Counted
 from .upkeep import Upkeep
@@ -49,13 +50,8 @@ if TYPE_CHECKING:
 _STOPS = ("compaction", "root")
 
 
-def _check_limit(limit: int | None) -> None:
-    if limit is not None and limit < 0:
-        raise BadRequest("a limit cannot be negative", hint="leave it out to get everything")
-
-
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
-class Repo(Naming, Upkeep, Counted):
+class Repo(Naming, Upkeep, Counted, Exporting):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:
@@ -96,16 +92,7 @@ class Repo(Naming, Upkeep, Counted):
 
     def get(self, ref: str) -> bytes:
         """The bytes of an artifact: `art-…`, its full name, or a unique beginning of it."""
-        try:
-            return self.store.get(context.get_artifact(self.store, ref))
-        except Evicted:
-            raise
-        except NotFound:
-            # What materialize answered has such a name too; it is remembered, or can be made again.
-            made = remake(self.store, ref.removeprefix(ids.ARTIFACT_PREFIX).lower())
-            if made is None:
-                raise
-            return made
+        return bytes_of(self.store, ref)
 
     # -- asking ------------------------------------------------------------------------------------------------
 
@@ -138,7 +125,7 @@ class Repo(Naming, Upkeep, Counted):
 
     def history(self, ref: Ref, limit: int | None = None) -> list[Commit]:
         """The chain behind a commit, newest first, past every compaction, and what it was handed down."""
-        _check_limit(limit)
+        check_limit(limit)
         return context.lineage(self.store, self.commit(ref).id, limit)
 
     def describe(self, commits: Iterable[Ref]) -> list[Shown]:
@@ -163,14 +150,14 @@ class Repo(Naming, Upkeep, Counted):
     def log(self, ref: Ref | None = None, *, limit: int | None = None, superseded: bool = False) -> Iterator[Shown]:
         """The chain behind a commit (without one, every commit), newest first, with summaries and names. Tails that
         a grown file has superseded are left out unless asked for."""
-        _check_limit(limit)
+        check_limit(limit)
         if ref is None:
             return listing.newest(self.store, limit=limit, superseded=superseded)
         return listing.chain(self.store, self.commit(ref), limit=limit, superseded=superseded)
 
     def family(self, ref: Ref | None = None, *, limit: int | None = None, superseded: bool = False) -> Family:
         """The tree a commit stands in (without one, all trees), with the sub-agents that were spawned in it."""
-        _check_limit(limit)
+        check_limit(limit)
         of = self.commit(ref).id if ref is not None else ""
         return family(self.store, of=of, limit=limit, superseded=superseded)
 

@@ -92,6 +92,7 @@ class RepoSessionsContract:
         assert ["Jack"] == [agent.name for agent in repo.agents(path)] == [one.name for one in repo.agents(name)]
         assert repo.view(path).timeline() == repo.view(name).timeline()
         assert repo.events(path) == repo.events(name)
+        assert [*repo.export(path, to="jsonl").pieces()] == [*repo.export(name, to="jsonl").pieces()]
         assert ["Good evening"] == [event.content for event in repo.conversation(name) if isinstance(event, Prompt)]
 
     def test_figures_are_counted_of_each_and_of_all(self, repo: Repo) -> None:

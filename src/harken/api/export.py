@@ -1,0 +1,108 @@
+"""A session as a document for others: Markdown, HTML, plain text, or its events as JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harken.errors import BadRequest
+from harken.repo import Repo
+from harken.views.documents import PictureFile
+
+from .base import ApiAnswer, ApiRequest
+from .writing import LossAnswer
+
+
+class ExportRequest(ApiRequest, frozen=True, kw_only=True):
+    """What to export, and how."""
+
+    ref: str = ""
+    """A session, which is exported whole, or a commit, branch or tag: the session as it stood there."""
+    file: str = ""
+    """The path of a session's file, in place of a REF."""
+    to: str
+    """`md`, `html`, `txt` or `jsonl`."""
+    agents: bool = True
+    """Whether sub-agents are told of."""
+    reveal: bool = False
+    """Whether secrets stay as they are; else they are masked."""
+    rules: dict[str, tuple[str, str]] | None = None
+    """Rules besides those that Harken has: the name of each to how every such secret begins, and its pattern."""
+    pictures: str = ""
+    """The folder beside the document in which Markdown finds pictures; empty: they are mentioned, not shown."""
+
+
+class ExportPiece(ApiAnswer, frozen=True, kw_only=True):
+    """A piece of a document, or a picture that lies beside it."""
+
+    picture: str
+    """The name of the picture in its folder; empty for the next piece of the document."""
+    body: bytes
+    """The bytes."""
+
+
+class MaskedSecrets(ApiAnswer, frozen=True, kw_only=True):
+    """Secrets that were masked."""
+
+    rule: str
+    """The rule that found them."""
+    count: int
+    """How many."""
+
+
+class ExportCounts(ApiAnswer, frozen=True, kw_only=True):
+    """What became of an export."""
+
+    to: str
+    """What was written."""
+    size: int
+    """Bytes of the document."""
+    pictures: int
+    """Pictures beside it."""
+    agents: int
+    """Sub-agents that are told of."""
+    masked: list[MaskedSecrets]
+    """The secrets that were masked, by rule."""
+    left_out: dict[str, int]
+    """What is in the session and not in the document, by what it is."""
+    losses: list[LossAnswer]
+    """What the store could not give."""
+
+
+class ExportReport(ApiAnswer, frozen=True, kw_only=True):
+    """The end of an export."""
+
+    report: ExportCounts
+    """What became of it."""
+
+
+def export(repo: Repo, request: ExportRequest) -> Iterator[ExportPiece | ExportReport]:
+    """A session as a document, piece by piece, and then what is not in it."""
+    if bool(request.ref) == bool(request.file):
+        raise BadRequest("name a REF or a file", hint="give exactly one of the two")
+    made = repo.export(
+        Path(request.file) if request.file else request.ref,
+        to=request.to,
+        agents=request.agents,
+        reveal=request.reveal,
+        pictures=request.pictures,
+        rules=request.rules,
+    )
+    size = pictures = 0
+    for piece in made.pieces():
+        if isinstance(piece, PictureFile):
+            pictures += 1
+            yield ExportPiece(picture=piece.name, body=piece.data)
+        else:
+            size += len(piece)
+            yield ExportPiece(picture="", body=piece)
+    counts = ExportCounts(
+        to=request.to,
+        size=size,
+        pictures=pictures,
+        agents=made.agents,
+        masked=[MaskedSecrets(rule=rule, count=count) for rule, count in made.masked.items()],
+        left_out=dict(sorted(made.left_out.items())),
+        losses=[LossAnswer(what=loss.what, count=loss.count, why=loss.why) for loss in made.losses],
+    )
+    yield ExportReport(report=counts)

@@ -1,0 +1,165 @@
+"""`harken export`: a session as a document to show to others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import completing, ui
+from .options import SESSION, is_there, json_option, pass_repo_unless_file
+from .targets import check_target, write_target
+
+if TYPE_CHECKING:
+    from harken.api.export import ExportCounts, ExportPiece, ExportReport
+    from harken.repo import Repo
+
+FORMS = ("md", "html", "txt", "jsonl")
+
+
+@click.command("export")
+@click.argument("session", metavar="REF|SESSION|FILE", type=SESSION, shell_complete=completing.ref_or_file)
+@click.option("--to", type=click.Choice(FORMS), help="What to write (default: as -o FILE ends)")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE|DIR",
+    shell_complete=completing.files,
+    help="Where to write (default: stdout, also `-`); in a folder it is called after the session",
+)
+@click.option("--force", is_flag=True, help="Replace a FILE that is there already")
+@click.option("--agents/--no-agents", default=True, help="Tell of sub-agents where they were asked for, or not at all")
+@click.option("--reveal", is_flag=True, help="Keep secrets; without this they are masked")
+@json_option
+@pass_repo_unless_file
+def export_command(
+    repo: Repo,
+    session: str,
+    to: str | None,
+    output: str | None,
+    force: bool,
+    agents: bool,
+    reveal: bool,
+    as_json: bool,
+) -> None:
+    """Write a session as Markdown, HTML, text or JSON lines, without secrets
+
+    A session is written whole; with a commit, branch or tag, as it stood there. Keys and passwords that a rule knows
+    (`harken secrets`) are masked; how many is said on stderr and at the end of the document. Pictures of a Markdown
+    file lie in a folder beside it, an HTML file has them inside and needs nothing else. With --json the report, and
+    not the document, goes to stdout. For example:
+
+        harken export 3f2a --to md -o session.md
+
+        harken export review --to html -o review.html
+
+        harken export 3f2a --to txt | less
+    """
+    from harken.api.export import ExportRequest, export
+
+    path = None if output in (None, "-") else Path(str(output))
+    form = to or _form_of(path)
+    path = path / f"{_name(session)}.{form}" if path is not None and path.is_dir() else path
+    pictures = path.with_name(f"{path.stem}-pictures") if path is not None and form == "md" else None
+    for target in (target for target in (path, pictures) if target is not None):
+        check_target(target, repo.store.location, force=force)
+    place = {"file": session} if is_there(session) and Path(session).is_file() else {"ref": session}
+    request = ExportRequest(
+        **place,
+        to=form,
+        agents=agents,
+        reveal=reveal,
+        rules=own_rules(),
+        pictures=pictures.name if pictures is not None else "",
+    )
+    document = _Document(export(repo, request), pictures, force=force)
+    if path is not None:
+        document.write(path)
+    elif not as_json:
+        for piece in document.pieces():
+            ui.raw(piece)
+    else:
+        for _ in document.pieces():
+            pass
+    if as_json and document.report is not None:
+        ui.json_line(document.report)
+    elif document.report is not None:
+        _remark(document.report.report)
+
+
+def _form_of(path: Path | None) -> str:
+    form = path.suffix.lstrip(".").lower() if path is not None else ""
+    if form not in FORMS:
+        raise click.UsageError(f"say what to write: --to {'|'.join(FORMS)}, or -o FILE that ends in one of these")
+    return form
+
+
+def _name(session: str) -> str:
+    """What the file of a session is called in a folder; the word may be anything, a path too."""
+    return re.sub(r"[^A-Za-z0-9._\-]+", "-", Path(session).name or session).strip("-.")[:80] or "session"
+
+
+def own_rules() -> dict[str, tuple[str, str]]:
+    """The rules for secrets that the user's configuration has."""
+    from .config import load
+
+    return {name: (rule.prefix, rule.pattern) for name, rule in load().secrets.items()}
+
+
+class _Document:
+    """A document as it comes, with the pictures beside it."""
+
+    def __init__(self, answers: Iterable[ExportPiece | ExportReport], folder: Path | None, *, force: bool) -> None:
+        self._answers, self._folder, self._force = answers, folder, force
+        self._made: list[Path] = []
+        self.report: ExportReport | None = None
+
+    def pieces(self, size: int = 1 << 16) -> Iterator[bytes]:
+        """The document in pieces of about this size; pictures are written on the way."""
+        from harken.api.export import ExportReport
+
+        waiting, held = list[bytes](), 0
+        for one in self._answers:
+            if isinstance(one, ExportReport):
+                self.report = one
+            elif one.picture:
+                self._picture(one.picture, one.body)
+            else:
+                waiting.append(one.body)
+                held += len(one.body)
+                if held >= size:
+                    yield b"".join(waiting)
+                    waiting, held = [], 0
+        yield b"".join(waiting)
+
+    def write(self, path: Path) -> None:
+        """Write it whole or not at all."""
+        try:
+            write_target(path, self.pieces(), force=self._force)
+        except BaseException:
+            for made in reversed(self._made):
+                made.rmdir() if made.is_dir() else made.unlink(missing_ok=True)
+            raise
+
+    def _picture(self, name: str, data: bytes) -> None:
+        if self._folder is None:
+            return
+        path = self._folder / name
+        if not self._folder.exists():
+            self._folder.mkdir()
+            self._made.append(self._folder)
+        if not path.exists():
+            self._made.append(path)
+        write_target(path, data, force=self._force)
+
+
+def _remark(counts: ExportCounts) -> None:
+    for masked in counts.masked:
+        ui.note(f"masked: {masked.rule} ×{masked.count} (--reveal keeps them)")
+    if absent := counts.left_out.get("pictures"):
+        ui.note(f"not shown: {ui.count(absent, 'picture')}")
+    for loss in counts.losses:
+        ui.note(f"lost: {loss.what} ×{loss.count}: {loss.why}")

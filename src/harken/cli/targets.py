@@ -1,0 +1,42 @@
+"""Files that a user names for what a command makes: never over the store, and over another file only when asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from harken.errors import BadRequest, Conflict, HarkenError
+from harken.files import write_hint, write_whole
+
+
+def check_target(path: Path, store: str, *, force: bool) -> None:
+    """Refuse to write over the store, whatever is asked for, and over any other file unless that was asked for."""
+    target, kept = path.resolve(), Path(store).resolve()
+    # SQLite's files, the lock and the cache lie beside the store, each with its name and a word behind a hyphen.
+    own = target.parent == kept.parent and (target.name == kept.name or target.name.startswith(f"{kept.name}-"))
+    if own or (target.exists() and kept.exists() and target.samefile(kept)):
+        raise BadRequest(f"{path} is a file of the store", hint="name another file; nothing was written")
+    if target.is_file() and not force:
+        raise _exists(path)
+
+
+def write_target(path: Path, data: bytes | Iterable[bytes], *, force: bool) -> None:
+    """Put the bytes there whole or not at all; a pipe or device is just written to."""
+    try:
+        _put(path.resolve(), data, force=force)
+    except FileExistsError:  # it came meanwhile
+        raise _exists(path) from None
+    except OSError as problem:
+        raise HarkenError(f"cannot write {path}: {problem.strerror or problem}", hint=write_hint(problem)) from None
+
+
+def _put(path: Path, data: bytes | Iterable[bytes], *, force: bool) -> None:
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            file.writelines([data] if isinstance(data, bytes) else data)
+    else:
+        write_whole(path, data, replace=force)
+
+
+def _exists(path: Path) -> HarkenError:
+    return Conflict(f"{path} exists already", hint="name a new file, or replace this one with --force")

@@ -1,0 +1,91 @@
+"""Events without secrets: what is shown to others, people or models, goes through here first."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from harken.events import Event, Image
+from harken.text import plain
+
+from .arguments import OwnRules
+
+
+class Masks:
+    """Takes secrets out of every text of an event, and counts them by rule."""
+
+    def __init__(self, rules: OwnRules | None, *, reveal: bool, for_people: bool) -> None:
+        """`for_people` takes out what colours a text in a terminal, too: before the secrets, since it may stand in the
+        middle of one."""
+        from harken.secrets import RULES, mask, own_rule
+
+        self._mask: Callable[..., Any] | None = None if reveal else mask
+        own = (own_rule(name, prefix, pattern) for name, (prefix, pattern) in (rules or {}).items())
+        self._rules = (*RULES, *own)
+        self._for_people = for_people
+        self.counts: Counter[str] = Counter()
+
+    def event(self, event: Event) -> Event:
+        """The event, with every text in it masked."""
+        changes = {}
+        for name in event.__struct_fields__:
+            value = getattr(event, name)
+            if value and (masked := self._value(value)) != value:
+                changes[name] = masked
+        if not changes:
+            return event
+        if {"substance", "cause"} & changes.keys():
+            # One of the two is None, and stays so.
+            changes = {"substance": event.substance, "cause": event.cause} | changes
+        masked_event: Event = event.replace(**changes)
+        return masked_event
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, bytes):
+            return self._json(value)
+        if isinstance(value, tuple):
+            return tuple(map(self._value, value))
+        if isinstance(value, Image):
+            return msgspec.structs.replace(value, media_type=self.text(value.media_type), url=self.text(value.url))
+        return value
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        text = plain(text) if self._for_people else text
+        if self._mask is None or not text:
+            return text
+        masked, found = self._mask(text, self._rules)
+        if "\x1b" in text:  # colour in the middle of a secret hides it from the rules, not from a reader
+            bare, more = self._mask(plain(text), self._rules)
+            masked, found = (bare, more) if len(more) > len(found) else (masked, found)
+        self.counts.update(one.rule for one in found)
+        return str(masked)
+
+    def _json(self, data: bytes) -> bytes:
+        """JSON text without secrets: as it is written, and as it reads, since any character may stand there escaped."""
+        if self._mask is None:
+            return data
+        masked = self.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if b"\\" not in masked:
+            return masked
+        try:
+            value = json.loads(masked)
+            read = self._inside(value)
+            return masked if read == value else json.dumps(read, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        except (ValueError, RecursionError):
+            return masked
+
+    def _inside(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self._inside(one) for one in value]
+        if isinstance(value, dict):
+            return {self.text(name): self._inside(one) for name, one in value.items()}
+        return value

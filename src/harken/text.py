@@ -1,0 +1,44 @@
+"""Text from outside, made fit to be seen: nothing in a transcript is trusted by a terminal or a document."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""C0 and C1 controls except tab and newline, and the characters that reorder text."""
+
+# What a terminal, or a program that reads lines, may take for the end of one.
+_BREAK = re.compile("[\n\u2028\u2029]")
+_BREAKS = {"\n": "\\n", "\u2028": "\\x2028", "\u2029": "\\x2029"}
+
+
+_COLOUR = re.compile("\x1b\\[[0-9;:]{0,32}[mK]")
+
+
+def plain(text: str) -> str:
+    """The text without the sequences that colour it in a terminal, and with one kind of line end."""
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def safe(text: str) -> str:
+    """The text with every control character made visible."""
+    if text.isprintable():  # then there is none, and no line break either
+        return text
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def one_line(text: str) -> str:
+    """The text with every control character and every line break made visible."""
+    return text if text.isprintable() else _BREAK.sub(lambda found: _BREAKS[found[0]], safe(text))
+
+
+def width_of(character: str) -> int:
+    """The columns a character takes: none for a combining one, two for a wide one."""
+    if character.isascii():
+        return 1
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
