@@ -65,6 +65,7 @@ PRINTED: list[tuple[str, list[str]]] = [
 """The operation, and the words that print its answers."""
 ELSEWHERE = {
     "config show": "is the command line's own (test_config.py)",
+    "sql": "its keys are the columns of the query (test_sql.py)",
     "watch": "never ends by itself; it prints what `import` prints",
 }
 

@@ -49,6 +49,8 @@ OPERATIONS: dict[str, str] = {
     "set_name": "names",
     "show": "commits",
     "snapshot": "writing",
+    "sql": "sql",
+    "sql_schema": "sql",
     "stats": "stats",
     "trace": "views",
     "undo": "names",

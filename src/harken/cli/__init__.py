@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sessions": ("sessions", "List the sessions in the store"),
     "show": ("show", "Show one commit, with what was said about it"),
     "snapshot": ("snapshot", "Store a commit's whole conversation, so that the walk is short"),
+    "sql": ("sql", "Ask the index a question in SQL"),
     "stats": ("stats", "Count tokens, what they cost, prompts and tools, each once"),
     "tag": ("tag", "List, make, move or remove tags"),
     "trace": ("trace", "Follow a message back to where it came from and on to who heard it"),

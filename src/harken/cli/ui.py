@@ -210,6 +210,13 @@ def columns(text: str) -> int:
     return len(text) if text.isascii() else sum(map(width_of, text))
 
 
+def padded(text: str, wide: int, *, right: bool = False) -> str:
+    """The text in exactly so many columns, cut or filled with spaces."""
+    shown = fit(text, wide)
+    blank = " " * (wide - columns(shown))
+    return blank + shown if right else shown + blank
+
+
 def _cut(text: str, columns: int) -> str:
     more = "…" if speaks_unicode() else "..."
     while text and sum(map(width_of, text)) + len(more) > columns:

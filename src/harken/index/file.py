@@ -157,6 +157,17 @@ class StoreIndex:
             return int(pages * size)
         return sum(found.stat().st_size for found in self._parts() if found.exists())
 
+    def connect(self) -> sqlite3.Connection:
+        """A connection of the caller's own, which can only read the file; of an index in memory, a copy."""
+        with self._lock:
+            reader = self._reader()
+            if self.path is not None:
+                found: sqlite3.Connection = sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True, **_HOW)
+                return found
+            copy: sqlite3.Connection = sqlite3.connect(":memory:", **_HOW)
+            reader.backup(copy)
+            return copy
+
     # -- following ---------------------------------------------------------------------------------------------
 
     def catch_up(

@@ -11,6 +11,11 @@ from harken.store import Store
 
 if TYPE_CHECKING:
     from harken.index import OnProgress, StoreIndex
+    from harken.index.asking import SqlResult
+    from harken.index.views import IndexView
+
+CATCH_UP_SECONDS = 2.0
+"""How long a reader lets the index catch up with its store before it answers from what there is."""
 
 
 class Indexed:
@@ -34,3 +39,18 @@ class Indexed:
         except (HarkenError, OSError, sqlite3.Error) as problem:
             return str(problem)
         return ""
+
+    def sql(self, query: str, *, seconds: float = 10.0, rows: int = 1000, megabytes: int = 256) -> SqlResult:
+        """The rows of a query in SQL over the views of the index, which it can only read. It is stopped when it takes
+        longer or more memory than it may."""
+        from harken.index.asking import Budget, ask
+
+        reached = self.index.catch_up(seconds=CATCH_UP_SECONDS)
+        return ask(self.index, query, Budget(seconds=seconds, rows=rows, megabytes=megabytes), reached)
+
+
+def sql_views(name: str = "") -> list[IndexView]:
+    """The views that SQL can be asked of: that of a name, which has to be there, or all."""
+    from harken.index.views import find_views
+
+    return find_views(name)

@@ -1,0 +1,220 @@
+"""The views that SQL is asked of: what each is for, its columns, and how it is made of the tables.
+
+The tables are Harken's own and change with it; the views are promised. A view stands in the temporary schema of a
+connection, where it hides the table of the same name. Instants are text in UTC as SQLite's date functions take it,
+sessions are named rather than numbered, durations are seconds and money is dollars.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from harken.errors import NotFound
+
+
+class ViewColumn(msgspec.Struct, frozen=True):
+    """A column of a view."""
+
+    name: str
+    type: str
+    """`text`, `integer`, `real` or `time` (text in UTC)."""
+    meaning: str
+
+
+class IndexView(msgspec.Struct, frozen=True):
+    """A view of the index."""
+
+    name: str
+    meaning: str
+    columns: tuple[ViewColumn, ...]
+    select: str
+    """The expressions of its columns, in their order, and where they come from."""
+
+    @property
+    def statement(self) -> str:
+        """What makes it."""
+        names = ", ".join(f'"{column.name}"' for column in self.columns)
+        return f'CREATE TEMP VIEW "{self.name}" ({names}) AS {self.select}'
+
+
+def _view(name: str, meaning: str, columns: str, made_of: str) -> IndexView:
+    """A view from lines of `name type expression -- meaning`."""
+    found, expressions = [], []
+    for line in columns.strip().splitlines():
+        said, meant = line.split(" -- ")
+        column, kind, expression = said.split(None, 2)
+        found.append(ViewColumn(column, kind, meant.strip()))
+        expressions.append(_instant(expression) if kind == "time" else expression.strip())
+    return IndexView(name, meaning, tuple(found), f"SELECT {', '.join(expressions)} {made_of}")
+
+
+def _instant(micros: str) -> str:
+    return f"strftime('%Y-%m-%dT%H:%M:%fZ', {micros.strip()} / 1e6, 'unixepoch')"
+
+
+_OF = "FROM main.{table} JOIN main.sessions ON sessions.n = {table}.session"
+_OF_MESSAGE = f"{_OF} LEFT JOIN main.messages ON messages.n = {{table}}.message"
+_SPENT = "(SELECT sum({what}) FROM main.usage WHERE usage.session = sessions.n AND counted)"
+
+VIEWS: tuple[IndexView, ...] = (
+    _view(
+        "sessions",
+        "one row for each session, sub-agents' included",
+        f"""
+        session text sessions.session -- its id
+        runtime text sessions.runtime -- the program that held it
+        project text sessions.project -- the folder that was worked in
+        title text sessions.title -- what it is called
+        parent text nullif(sessions.parent, '') -- the session that spawned it, for a sub-agent
+        agent text nullif(sessions.agent, '') -- the agent, for a sub-agent
+        started time sessions.started -- when it began
+        ended time sessions.ended -- when it was last active
+        human integer figures.human -- prompts that a person wrote
+        injected integer figures.injected -- prompts that a program wrote
+        responses integer figures.responses -- messages of the model
+        calls integer figures.calls -- calls of tools
+        errors integer figures.errors -- errors
+        compactions integer figures.compactions -- compactions
+        input integer {_SPENT.format(what="input")} -- tokens that count here, not those carried over
+        output integer {_SPENT.format(what="output")} -- tokens that count here
+        cost real {_SPENT.format(what="cost")} / 1e12 -- dollars at list price; NULL where no price is known
+        """,
+        "FROM main.sessions LEFT JOIN main.figures ON figures.session = sessions.n WHERE sessions.runtime IS NOT NULL",
+    ),
+    _view(
+        "agents",
+        "one row for each agent that said something in a session",
+        """
+        session text sessions.session -- the session
+        agent text coalesce(messages.agent, sessions.agent, '') -- its id; empty for the session's own
+        messages integer count(*) -- messages, calls and results of its own
+        calls integer sum(messages.role = 'call') -- calls of tools
+        started time min(messages.time) -- when it first said something
+        ended time max(messages.time) -- when it last did
+        """,
+        "FROM main.messages JOIN main.sessions ON sessions.n = messages.session"
+        " WHERE messages.role NOT IN ('title', 'summary') GROUP BY sessions.session, messages.agent",
+    ),
+    _view(
+        "messages",
+        "one row for each thing that was said; what a fork or a resume copied is one row",
+        """
+        session text sessions.session -- the session that said it first
+        message text messages.record -- the record it stands in; SESSION@MESSAGE names it
+        part integer messages.event -- its place in the record
+        agent text coalesce(messages.agent, sessions.agent, '') -- who said it; empty for the session's own
+        role text messages.role -- human, injected, assistant, thinking, call, result, system, title or summary
+        tool text messages.tool -- the tool, of a call or a result
+        model text messages.model -- the model, of a response
+        time time messages.time -- when
+        size integer messages.size -- characters
+        copies integer (SELECT count(*) FROM main.copies WHERE copies.message = messages.n) -- other sessions with it
+        commit_id text (SELECT lower(hex("commit")) FROM main.commits WHERE n = messages."commit") -- its commit
+        """,
+        "FROM main.messages LEFT JOIN main.sessions ON sessions.n = messages.session",
+    ),
+    _view(
+        "calls",
+        "one row for each call of a tool",
+        """
+        session text sessions.session -- the session
+        message text messages.record -- the record it stands in
+        agent text coalesce(messages.agent, sessions.agent, '') -- who called; empty for the session's own
+        tool text calls.tool -- the tool
+        call_id text calls.call_id -- what joins it to its result
+        time time calls.time -- when it was called
+        seconds real calls.took / 1e6 -- how long it took; NULL where there is no result
+        failed integer calls.failed -- 1 where it failed; NULL where there is no result
+        what text calls.what -- what it was called with, in a few words
+        """,
+        _OF_MESSAGE.format(table="calls"),
+    ),
+    _view(
+        "usage",
+        "one row for each report of what a request to a model used; those with `counted` are each request once",
+        """
+        session text sessions.session -- the session that reports it
+        request text usage.key -- the request
+        time time usage.time -- when
+        model text usage.model -- the model
+        agent text usage.agent -- whose request it was; empty for the session's own
+        input integer usage.input -- tokens of input that were not in the cache
+        output integer usage.output -- tokens of output
+        cache_read integer usage.cache_read -- tokens read from the cache
+        cache_write_5m integer usage.cache_write_5m -- tokens written to it for five minutes
+        cache_write_1h integer usage.cache_write_1h -- tokens written to it for an hour
+        reasoning integer usage.reasoning -- tokens of the output that were reasoning
+        cost real usage.cost / 1e12 -- dollars at list price; NULL where no price is known
+        said_cost real usage.said_usd -- dollars, as the runtime said
+        carried integer usage.carried -- 1 where the session began with it
+        counted integer usage.counted -- 1 in the one report of a request that counts
+        """,
+        _OF.format(table="usage"),
+    ),
+    _view(
+        "daily",
+        "one row for each day (in UTC), project, runtime and model, each request once",
+        """
+        day text date(usage.time / 1e6, 'unixepoch') -- the day; NULL where it is not known
+        project text sessions.project -- the folder that was worked in
+        runtime text sessions.runtime -- the program
+        model text usage.model -- the model
+        requests integer count(*) -- requests
+        input integer sum(usage.input) -- tokens of input that were not in the cache
+        output integer sum(usage.output) -- tokens of output
+        cache_read integer sum(usage.cache_read) -- tokens read from the cache
+        cache_write integer sum(ifnull(usage.cache_write_5m, 0) + ifnull(usage.cache_write_1h, 0)) -- tokens written
+        cost real sum(usage.cost) / 1e12 -- dollars at list price, of the requests whose price is known
+        unpriced integer sum(usage.cost IS NULL) -- requests without a known price
+        """,
+        f"{_OF.format(table='usage')} WHERE usage.counted GROUP BY 1, 2, 3, 4",
+    ),
+    _view(
+        "files",
+        "one row for each file that a call read or changed",
+        """
+        session text sessions.session -- the session
+        message text messages.record -- the record of the call
+        agent text coalesce(messages.agent, sessions.agent, '') -- who did it; empty for the session's own
+        path text touched.path -- the file
+        op text touched.op -- what was done to it
+        time time messages.time -- when
+        """,
+        _OF_MESSAGE.format(table="touched"),
+    ),
+    _view(
+        "flow",
+        "one row for each time that one agent told another something",
+        """
+        session text sessions.session -- the session
+        message text messages.record -- the record
+        source text flow.source -- who told
+        target text flow.target -- who was told
+        how text flow.how -- in what way
+        time time messages.time -- when
+        """,
+        _OF_MESSAGE.format(table="flow"),
+    ),
+    _view(
+        "compactions",
+        "one row for each time that a conversation was folded into a summary",
+        """
+        session text sessions.session -- the session
+        message text messages.record -- the record
+        time time compactions.time -- when
+        before integer compactions.before -- tokens before it
+        after integer compactions.after -- tokens after it
+        cause text compactions."trigger" -- what set it off
+        """,
+        _OF_MESSAGE.format(table="compactions"),
+    ),
+)
+NAMES = tuple(view.name for view in VIEWS)
+
+
+def find_views(name: str = "") -> list[IndexView]:
+    """The view of a name, which has to be there; without one, all."""
+    found = [view for view in VIEWS if name in ("", view.name)]
+    if not found:
+        raise NotFound(f"there is no view {name!r}", hint=f"the views are {', '.join(NAMES)}")
+    return found
