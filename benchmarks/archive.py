@@ -3,10 +3,15 @@
 Sizes follow a log-normal curve through p50 105 KB, p90 654 KB and p99 5.4 MB. The text is prose, code and tool output
 made from a seeded generator, and every run makes the same files. The mix is that of real sessions: to each API message
 two lines of 1.5 KB, a line of progress, and a tool's result of some kilobytes that the record holds twice.
+
+Words come as they do in real text: a few are everywhere and most are rare (Zipf), every session has names of its own
+(`snake_case`, `camelCase`), and one session in twelve is held in Chinese, Japanese or Korean.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import random
 import uuid
 from pathlib import Path
@@ -19,29 +24,81 @@ WORDS = (
     "should check before after each other between without store query table schema column default missing failed "
     "passed running output stdout warning deprecated version install package build target release main feature bug"
 ).split()
+SYLLABLES = "ba co de fi gra hu ik jo ka len mo nu or pe qua ri sta tu ul ven wo xi yt zo ter ing ment ant ous".split()
+VOCABULARY, NAMES, CJK_WORDS = 30_000, 300, 4_000
+CJK_SCRIPTS = ((0x4E00, 0x9FA5), (0x3041, 0x3096), (0xAC00, 0xD7A3))
+COMMON, OWN = 0.85, 0.15
+"""How much of a text is of the words that all sessions share, and of the names that its own session has."""
 CODE = (
     'def {a}({b}, *, {c}=None):\n    if {b} is None:\n        raise ValueError(f"no {a}: {{{c}!r}}")\n'
     "    for {d} in {b}.{a}s():\n        yield {d}.{c}, len({d})\n    return sorted({b}, key=lambda x: x.{d})\n"
 )
 
 
+def zipf(count: int) -> list[float]:
+    """Cumulative weights by which the first of so many words is the most frequent."""
+    return list(itertools.accumulate(1 / (rank + 2.7) for rank in range(1, count + 1)))
+
+
+def invented(r: random.Random) -> str:
+    """A word that sounds like one."""
+    return "".join(r.choice(SYLLABLES) for _ in range(r.choice([2, 2, 3, 3, 4])))
+
+
+@functools.cache
+def vocabulary() -> tuple[list[str], list[float]]:
+    """The words that all sessions share, the most frequent first."""
+    r = random.Random(11)
+    words = dict.fromkeys(WORDS)
+    while len(words) < VOCABULARY:
+        words[invented(r)] = None
+    return list(words), zipf(len(words))
+
+
+@functools.cache
+def cjk_vocabulary(script: int) -> tuple[list[str], list[float]]:
+    """Words of two or three characters of one script."""
+    r = random.Random(script)
+    low, high = CJK_SCRIPTS[script]
+    words: dict[str, None] = {}
+    while len(words) < CJK_WORDS:
+        words["".join(chr(r.randint(low, high)) for _ in range(r.choice([2, 2, 3])))] = None
+    return list(words), zipf(len(words))
+
+
+def name(r: random.Random) -> str:
+    """An identifier."""
+    parts = r.choices(vocabulary()[0][:4000], k=r.choice([2, 2, 3]))
+    return "_".join(parts) if r.random() < 0.5 else parts[0] + "".join(part.title() for part in parts[1:])
+
+
 class Writer:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self.names = [name(self.random) for _ in range(NAMES)]
+        self.weights = zipf(NAMES)
+        self.script = seed // 12 % 3 if seed % 12 == 5 else None
+
+    def words(self, count: int) -> list[str]:
+        r = self.random
+        words, weights = vocabulary()
+        found = r.choices(words, cum_weights=weights, k=max(1, round(count * COMMON)))
+        found += r.choices(self.names, cum_weights=self.weights, k=round(count * OWN))
+        if self.script is not None:
+            words, weights = cjk_vocabulary(self.script)
+            found += ["".join(r.choices(words, cum_weights=weights, k=4)) for _ in range(count // 6)]
+        r.shuffle(found)
+        return found
 
     def prose(self, words: int) -> str:
-        r = self.random
-        return (
-            " ".join(f"{r.choice(WORDS)}{r.randint(1, 999) if r.random() < 0.06 else ''}" for _ in range(words)) + "."
-        )
+        return " ".join(self.words(words)) + "."
 
     def code(self, pieces: int) -> str:
         r = self.random
+        names = r.choices(self.names, cum_weights=self.weights, k=4 * pieces)
         return "\n".join(
-            CODE.format(
-                a=r.choice(WORDS), b=r.choice(WORDS), c=r.choice(WORDS), d=r.choice(WORDS) + str(r.randint(0, 99))
-            )
-            for _ in range(pieces)
+            CODE.format(a=names[at], b=names[at + 1], c=names[at + 2], d=f"{names[at + 3]}{r.randint(0, 99)}")
+            for at in range(0, 4 * pieces, 4)
         )
 
     def uuid(self) -> str:

@@ -41,6 +41,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("names", ["branch"]),
     ("pin", ["pin", "b"]),
     ("resolve", ["resolve", "p"]),
+    ("search", ["search", "question"]),
     ("sessions", ["sessions"]),
     ("set_name", ["tag", "t", "b"]),
     ("show", ["show", "b"]),

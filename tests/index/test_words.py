@@ -97,6 +97,17 @@ def test_a_sign_hides_no_word_beside_it(sign):
     assert {0} == Texts([f"{sign}report{sign}"]).find("report")
 
 
+def test_colours_of_a_terminal_are_no_part_of_a_word():
+    assert {0} == Texts(["\x1b[1;31mreport\x1b[0m"]).find("report")
+    assert {0} == Texts(["find\x1b[31mSession\x1b[m"]).find("findSession")
+
+
+def test_a_word_behind_a_spelled_line_break_is_found():
+    texts = Texts([r'{"text": "first\nsecond\tthird"}', r"C:\new\table"])
+
+    assert ({0}, {0}, {1}, {1}) == tuple(map(texts.find, ("second", "third", "new", "table")))
+
+
 def test_what_has_no_letter_and_no_digit_finds_nothing():
     assert ["", "", ""] == [expression(text) for text in ("", "--", '"*"')]
 

@@ -45,6 +45,7 @@ OPERATIONS: dict[str, str] = {
     "resume": "runtimes",
     "run": "running",
     "runtimes": "runtimes",
+    "search": "search",
     "sessions": "sessions",
     "set_name": "names",
     "show": "commits",

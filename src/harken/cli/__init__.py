@@ -45,6 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resolve": ("resolve", "Find what a principal knew at a time"),
     "resume": ("resume", "Continue a conversation in Claude Code, Codex or another runtime"),
     "run": ("run", "Run Claude Code, Codex or another runtime and keep what it knows as it goes"),
+    "search": ("search", "Find what was said or done, in any session"),
     "sessions": ("sessions", "List the sessions in the store"),
     "show": ("show", "Show one commit, with what was said about it"),
     "snapshot": ("snapshot", "Store a commit's whole conversation, so that the walk is short"),

@@ -75,6 +75,18 @@ def _refs(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
             yield CompletionItem(commit.short, help=commit.created_at)
 
 
+def _filters(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
+    """The filters of a query, and behind the colon the values that the store has."""
+    minus = "-" if incomplete.startswith("-") else ""
+    name, colon, _ = incomplete.removeprefix("-").partition(":")
+    if not colon:
+        for filter, what in repo.search_filters().items():
+            yield CompletionItem(f"{minus}{filter}:", help=what)
+        return
+    for value in repo.search_values(name):
+        yield CompletionItem(f'{minus}{name}:"{value}"' if " " in value else f"{minus}{name}:{value}")
+
+
 def _session_or_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [*sessions(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
 
@@ -137,6 +149,7 @@ stops = _completing(_stops)
 names = _completing(_names)
 sessions = _completing(_sessions)
 projects = _completing(_projects)
+filters = _completing(_filters)
 session_or_file: Complete = _session_or_file
 ref_or_file: Complete = _ref_or_file
 formats: Complete = _formats

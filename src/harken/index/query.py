@@ -95,6 +95,11 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         """What finds the words that must not be there."""
         return " OR ".join(term.expression for term in self.without)
 
+    @property
+    def needs_numbers(self) -> bool:
+        """Whether what sessions used has to be known: which models they asked."""
+        return any(filter.name == "model" for filter in self.filters)
+
 
 def parse(text: str) -> Query:
     """The query that a text means; `BadRequest` says what is wrong with it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -11,7 +11,7 @@ import orjson
 from harken import ids
 from harken.analytics.files import touched_by
 from harken.context.walk import place_in
-from harken.events import Error, Event, PieceOfText, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import Error, Event, Metric, PieceOfText, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, excerpt, figure
 
 HUMAN, INJECTED, ASSISTANT, THINKING, CALL, RESULT, SYSTEM, TITLE, SUMMARY = ROLES = (
@@ -102,7 +102,10 @@ class RecordNames(NamedTuple):
 
 
 def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[MessageRow]:
-    """The events that say something, as rows."""
+    """The events that say something, as rows. What a record leaves to those beside it, the tool that a result is of and
+    the model that thought or called, is taken from there."""
+    tools = {event.id: clean(event.name) for event in events if type(event) is ToolCall}
+    models = {event.api_id: event.model for event in events if isinstance(event, _WITH_MODEL) and event.model}
     for number, event in enumerate(events):
         told = said(event)
         if told is None:
@@ -117,12 +120,27 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
             key = key_of("", common, index)
         else:
             key = key_of(names.scope, record, index) if record else key_of(names.commit, "", number)
-        model = event.model or None if type(event) is Response else None
+        if type(event) is ToolResult:
+            tool = tools.get(event.id, tool)
+        model = _model(event, models)
         flow = _flow(event, names.begin) if event.substance is not None or type(event) is Prompt else None
         yield MessageRow(
             key, event.agent_id or None, role, tool or None, model, event.time, record or None, index, len(text),
             zlib.crc32(text.encode()), text, more, flow, alike,
         )  # fmt: skip
+
+
+_WITH_MODEL = (Response, Metric)
+
+
+def _model(event: Event, models: Mapping[str, str]) -> str | None:
+    """The model that wrote it; None where nobody says so, or where it was not written by one."""
+    if type(event) is Response and event.model:
+        return event.model
+    return (models.get(event.api_id) or None) if event.api_id and type(event) in _WRITTEN else None
+
+
+_WRITTEN = (Response, Thinking, ToolCall)
 
 
 def _in_chain(name: str, begin: int | None) -> str:

@@ -4,6 +4,8 @@ SQLite's `unicode61` takes every run of letters and digits for a word. That find
 and of error codes, but neither those of `camelCase`, nor anything in a language that writes without spaces. So:
 
 - the parts of every camelCase word are appended to the text, each word once;
+- so is the word behind a line break or tab that is spelled `\\n` or `\\t`, as in JSON that somebody printed;
+- what tells a terminal which colour to use is left out: it would be a part of the word behind it;
 - a run of CJK characters becomes its pairs of neighbours, and its last character alone: a word of two characters is
   one of the pairs, a longer one is a phrase of them, and a single character begins a pair or ends a run.
 
@@ -17,7 +19,7 @@ import unicodedata
 from functools import lru_cache
 from operator import add
 
-VERSION = 1
+VERSION = 2
 """The version of what `prepare` gives. A change of it makes every index be built again."""
 
 # A byte of a small letter or digit, a capital, or what separates words. Bytes beyond ASCII count as small letters: they
@@ -64,8 +66,18 @@ _SIGNS = (b"\xf0", b"\xe2\x82", b"\xe2\x8f")
 """How the bytes of these begin."""
 
 
+_COLOUR = re.compile("\x1b\\[[0-9;:?]*[A-Za-z]")
+_BEHIND_BREAK = re.compile(r"\\[nrt]([^\W_]+)")
+
+
+def without_colours(text: str) -> str:
+    """The text without what tells a terminal how to show it."""
+    return _COLOUR.sub("", text) if "\x1b[" in text else text
+
+
 def prepare(text: str) -> str:
     """The text as it goes into the index."""
+    text = without_colours(text)
     words: dict[bytes, None] = {}
     if text.isascii():
         data = text.encode()
@@ -77,8 +89,10 @@ def prepare(text: str) -> str:
         if data.translate(None, _NO_ALPHABETS):
             words = _words_of_other_alphabets(text)
     _add_camel_words(data, words)
-    parts = " ".join(filter(None, map(_spoken, words)))
-    return f"{text}\n{parts}" if parts else text
+    parts = [*filter(None, map(_spoken, words))]
+    if "\\n" in text or "\\t" in text:
+        parts += dict.fromkeys(_BEHIND_BREAK.findall(text))
+    return f"{text}\n{' '.join(parts)}" if parts else text
 
 
 def _one_spelling(text: str) -> tuple[str, bytes]:

@@ -6,14 +6,17 @@ import sqlite3
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from harken.errors import HarkenError
+from harken import clock as clocks
+from harken.errors import BadRequest, HarkenError
 from harken.store import Store
 
 if TYPE_CHECKING:
     from harken.index import OnProgress, StoreIndex
     from harken.index.asking import SqlResult
+    from harken.index.search import SearchResult
     from harken.index.views import IndexView
 
+MOST_HITS = 1000
 CATCH_UP_SECONDS = 2.0
 """How long a reader lets the index catch up with its store before it answers from what there is."""
 
@@ -22,6 +25,7 @@ class Indexed:
     """A store that is searched."""
 
     store: Store
+    clock: clocks.Clock
 
     @cached_property
     def index(self) -> StoreIndex:
@@ -39,6 +43,32 @@ class Indexed:
         except (HarkenError, OSError, sqlite3.Error) as problem:
             return str(problem)
         return ""
+
+    def search(self, query: str, *, limit: int = 10, snippets: bool = True) -> SearchResult:
+        """The messages that a query finds, the best first. `harken search --help` says what a query may be; what is
+        wrong with one is a `BadRequest` or `NotFound` with a hint."""
+        from harken.index.query import parse
+        from harken.index.search import search
+
+        if not 0 < limit <= MOST_HITS:
+            hint = "filters make them fewer: since:7d, role:human"
+            raise BadRequest(f"a search gives 1 to {MOST_HITS} hits", hint=hint)
+        asked = parse(query)
+        reached = self.index.catch_up(seconds=CATCH_UP_SECONDS, numbers=asked.needs_numbers)
+        found = search(self.index, self.store, asked, limit=limit, present=self.clock(), snippets=snippets)
+        return found.at(reached, asked)
+
+    def search_filters(self) -> dict[str, str]:
+        """The filters that a query may have, and what the value of each is."""
+        from harken.index.query import FILTERS
+
+        return dict(FILTERS)
+
+    def search_values(self, name: str) -> list[str]:
+        """The values that a filter of a query may have: those that something in the store has."""
+        from harken.index.filters import known_values
+
+        return known_values(self.index, name)
 
     def sql(self, query: str, *, seconds: float = 10.0, rows: int = 1000, megabytes: int = 256) -> SqlResult:
         """The rows of a query in SQL over the views of the index, which it can only read. It is stopped when it takes

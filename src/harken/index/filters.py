@@ -1,0 +1,210 @@
+"""The filters of a query as conditions on the rows of messages. A value that nothing has is an error, not no hits.
+
+Names are asked for in the query as people write them, in any case of letters; each filter first finds out which of the
+names in the index are meant. Everything that was typed is bound as a value.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from harken.errors import BadRequest, NotFound
+
+from .file import StoreIndex
+from .query import Filter, Query, instant_of, roles_of
+from .rows import ROLES
+
+_MOST_NAMES = 8
+"""How many names a hint lists."""
+
+
+class Condition(NamedTuple):
+    """A part of a statement, and the values in it. The tables are `m` (messages) and `s` (their sessions)."""
+
+    sql: str
+    values: tuple[Any, ...] = ()
+
+
+def conditions(index: StoreIndex, query: Query, present: int) -> Condition:
+    """All filters together; a filter that is repeated means any of its values, one with a minus none of them."""
+    parts: list[Condition] = []
+    for (name, without), group in groupby(sorted(query.filters, key=_kind), key=_kind):
+        made = [_MAKERS[name](index, filter, present) for filter in group]
+        sql = " OR ".join(f"({one.sql})" for one in made)
+        values = tuple(value for one in made for value in one.values)
+        # What is unknown of a message is not that.
+        parts.append(Condition(f"NOT coalesce({sql}, 0)" if without else f"({sql})", values))
+    return Condition(" AND ".join(part.sql for part in parts), tuple(value for part in parts for value in part.values))
+
+
+def check_values(index: StoreIndex, query: Query, present: int) -> None:
+    """Refuse a value that no message has; asked where nothing was found, since it looks through all of them."""
+    for filter in query.filters:
+        if (names := _KNOWN.get(filter.name)) is None:
+            continue
+        sql, values = _MAKERS[filter.name](index, filter, present)
+        some = f"SELECT 1 FROM messages m LEFT JOIN sessions s ON s.n = m.session WHERE {sql} LIMIT 1"
+        if not index.query(some, values):
+            raise _nothing_has(filter, _names(index, names))
+
+
+def _kind(filter: Filter) -> tuple[str, bool]:
+    return filter.name, filter.without
+
+
+# -- one for each filter -----------------------------------------------------------------------------------------------
+
+
+def _since(_index: StoreIndex, filter: Filter, present: int) -> Condition:
+    return Condition("m.time >= ?", (instant_of(filter, present),))
+
+
+def _until(_index: StoreIndex, filter: Filter, present: int) -> Condition:
+    return Condition("m.time <= ?", (instant_of(filter, present),))
+
+
+def _role(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    return _any_of("m.role", roles_of(filter.value))
+
+
+def _runtime(index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    known = known_values(index, "runtime")
+    return _any_of("s.runtime", _meant(filter, known))
+
+
+def _project(index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    known = known_values(index, "project")
+    return _any_of("s.project", _meant(filter, known, _is_path_end))
+
+
+def _model(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    """What the model wrote. Not every record says which one that was; then it is one that its session asked."""
+    value = filter.value.lower()
+    asked = "m.session IN (SELECT session FROM usage WHERE instr(lower(model), ?))"
+    written = "m.role IN ('assistant', 'thinking', 'call')"
+    return Condition(f"instr(lower(m.model), ?) OR (m.model IS NULL AND {written} AND {asked})", (value, value))
+
+
+def _tool(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    return Condition("m.tool = ? COLLATE NOCASE", (filter.value,))
+
+
+def _agent(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    value = filter.value.lower()
+    return Condition("instr(lower(m.agent), ?) = 1 OR instr(lower(s.agent), ?) = 1", (value, value))
+
+
+def _file(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    value = filter.value.replace("\\", "/").rstrip("/").lower()
+    end = value.lstrip("/")
+    fits = (
+        "substr('/' || replace(lower(path), '\\', '/'), -length(?) - 1) = '/' || ? OR instr(lower(path), ? || '/') = 1"
+    )
+    return Condition(f"m.n IN (SELECT message FROM touched WHERE {fits})", (end, end, value))
+
+
+def _session(index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    """Its own messages, those it carries as copies, and those of its sub-agents."""
+    known = known_values(index, "session")
+    value = filter.value
+    if value not in known:
+        value = _one_session(filter, known)
+    inside = "SELECT n FROM sessions WHERE session = ? OR parent = ?"
+    sql = f"m.session IN ({inside}) OR m.n IN (SELECT message FROM copies WHERE session IN ({inside}))"
+    return Condition(sql, (value,) * 4)
+
+
+def _one_session(filter: Filter, known: Sequence[str]) -> str:
+    meant = [name for name in known if name.startswith(filter.value)]
+    if len(meant) > 1:
+        raise BadRequest(f"several sessions begin with {filter.value!r}", hint="give more of the id: " + _list(meant))
+    if not meant:
+        raise NotFound(f"no session begins with {filter.value!r}", hint="`harken sessions` lists them")
+    return meant[0]
+
+
+_MAKERS: dict[str, Callable[[StoreIndex, Filter, int], Condition]] = {
+    "agent": _agent,
+    "runtime": _runtime,
+    "project": _project,
+    "model": _model,
+    "tool": _tool,
+    "role": _role,
+    "file": _file,
+    "since": _since,
+    "until": _until,
+    "session": _session,
+}
+
+
+_KNOWN = {
+    "agent": "SELECT agent FROM sessions UNION SELECT agent FROM messages",
+    "model": "SELECT model FROM messages UNION SELECT model FROM usage",
+    "tool": "SELECT DISTINCT tool FROM messages",
+    "file": "SELECT DISTINCT path FROM touched",
+}
+"""What gives the names there are, for the filters whose values are only looked at when nothing was found."""
+_LISTED = _KNOWN | {
+    "runtime": "SELECT DISTINCT runtime FROM sessions",
+    "project": "SELECT DISTINCT project FROM sessions",
+    "session": "SELECT session FROM sessions",
+}
+_TIMES = ("today", "yesterday", "12h", "7d", "30d")
+
+
+def known_values(index: StoreIndex, name: str) -> list[str]:
+    """The values that a filter may have: those that something in the index has."""
+    if name in _LISTED:
+        return _names(index, _LISTED[name])
+    return list({"role": ROLES, "since": _TIMES, "until": _TIMES}.get(name, ()))
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def _any_of(column: str, values: Sequence[str]) -> Condition:
+    return Condition(f"{column} IN ({', '.join('?' * len(values))})", tuple(values))
+
+
+def _names(index: StoreIndex, sql: str) -> list[str]:
+    return sorted(name for (name,) in index.query(sql) if name)
+
+
+def _meant(filter: Filter, known: Sequence[str], fits: Callable[[str, str], bool] = str.__eq__) -> list[str]:
+    """The known names that the value means: those that are it, else those that it fits."""
+    value = filter.value.lower()
+    found = [name for name in known if name.lower() == value] or [name for name in known if fits(name.lower(), value)]
+    if not found:
+        raise _nothing_has(filter, known)
+    return found[:_MOST_VALUES]
+
+
+_MOST_VALUES = 500
+"""SQLite takes a few more in one statement."""
+
+
+def _nothing_has(filter: Filter, known: Sequence[str]) -> NotFound:
+    return NotFound(f"nothing in the store has the {filter.name} {filter.value!r}", hint=_suggestion(filter, known))
+
+
+def _is_path_end(name: str, value: str) -> bool:
+    """`shop` and `work/shop` mean /home/me/work/shop; a path that begins with a slash means what lies in it, too."""
+    value = value.rstrip("/\\") or value
+    return name.rstrip("/\\").endswith(("/" + value, "\\" + value)) or name.startswith((value + "/", value + "\\"))
+
+
+def _suggestion(filter: Filter, known: Sequence[str]) -> str:
+    if not known:
+        return "it has none at all"
+    if close := difflib.get_close_matches(filter.value.lower(), {name.lower(): name for name in known}, n=1):
+        return f"did you mean {filter.name}:{next(name for name in known if name.lower() == close[0])}?"
+    return "it has " + _list(known)
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMES]) + (
+        f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    )

@@ -1,0 +1,238 @@
+"""Search: from a query to the messages that answer it, the best first, each with a piece of its text.
+
+Of more candidates than `CANDIDATES` the newest to arrive are ranked; the filters stand in the same statement, so what
+they leave out is no candidate. What a fork or a resume copied is one hit. Texts come from the store, and only those of
+the hits that are shown are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from harken.errors import HarkenError
+from harken.store.base import Store
+
+from .file import IndexProgress, StoreIndex
+from .filters import Condition, check_values, conditions
+from .query import Query
+from .snippets import Snippet, holds_exactly, names_something, snippet
+from .texts import MessagePlace, read_texts
+
+CANDIDATES = 2000
+"""So many of the newest are looked at."""
+RANKED = 500
+"""So many of these, those that fit best, are ranked by age and by who said it."""
+_SPARE = 5
+"""How many more texts are read where an exact spelling counts."""
+_DAY = 24 * 3600 * 1_000_000
+_HALF = 30 * _DAY
+"""A message of this age has lost half of what being new is worth."""
+_WORTH = {"title": 1.6, "summary": 1.4, "human": 1.4, "assistant": 1.2, "result": 0.8, "system": 0.6, "injected": 0.7}
+"""What people and models said says more than what a tool printed; everything else counts as it is."""
+_SAME_TEXT = 200
+"""A text of at least so many characters that is there twice is a copy, whenever it was said."""
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that was found."""
+
+    session: str
+    """Its session; empty where its commit has none."""
+    runtime: str
+    project: str
+    title: str
+    """The title of its session."""
+    agent: str
+    role: str
+    tool: str
+    model: str
+    time: int | None
+    commit: str
+    """The full name of the commit that holds it; empty for a title."""
+    message_id: str
+    """The record it stands in; empty where that has no name."""
+    score: float
+    snippet: Snippet
+    copies: tuple[str, ...] = ()
+    """Other sessions that have it too."""
+    problem: str = ""
+    """Why there is no snippet, where there is none."""
+
+
+class Candidate(NamedTuple):
+    """A message that may be a hit."""
+
+    n: int
+    role: str
+    time: int | None
+    size: int
+    sum: int
+    rank: float
+    """What bm25 says; the smaller the better."""
+
+
+class Ranked(NamedTuple):
+    """A candidate with its score, and the others that say the same."""
+
+    score: float
+    one: Candidate
+    copies: list[int]
+
+
+class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a query."""
+
+    hits: list[Hit]
+    """The best first."""
+    more: bool
+    """Whether there are others."""
+    behind: int = 0
+    """How many changes of the store the index has not taken in yet."""
+    rebuilt: str = ""
+    """Why the index was built anew, where it was."""
+
+    def at(self, reached: IndexProgress, query: Query) -> SearchResult:
+        """The same, with how far the index had come."""
+        behind = reached.behind + (reached.stale if query.needs_numbers else 0)
+        return msgspec.structs.replace(self, behind=behind, rebuilt=reached.rebuilt)
+
+
+def search(
+    index: StoreIndex, store: Store, query: Query, *, limit: int, present: int, snippets: bool = True
+) -> SearchResult:
+    """The best hits, each with a piece of its text unless that is not wanted."""
+    limits = conditions(index, query, present)
+    candidates = _candidates(index, query, limits)
+    if not candidates:
+        check_values(index, query, present)
+    exact = snippets and names_something(query)
+    best = _best(candidates, present, limit + _SPARE if exact else limit + 1)
+    more = len(best) > limit
+    chosen = _details(index, best if exact else best[:limit])
+    if snippets:
+        texts = read_texts(store, [place for _, place in chosen])
+        if exact:  # a stable sort: those that have the name letter for letter come first
+            chosen.sort(key=lambda one: not _is_exact(texts[one[1].n], query))
+        hits = [_with_snippet(hit, texts[place.n], query) for hit, place in chosen[:limit]]
+    else:
+        hits = [hit for hit, _ in chosen]
+    return SearchResult(hits=hits, more=more)
+
+
+def _is_exact(text: str | HarkenError, query: Query) -> bool:
+    return isinstance(text, str) and holds_exactly(text, query)
+
+
+def _with_snippet(hit: Hit, text: str | HarkenError, query: Query) -> Hit:
+    if isinstance(text, HarkenError):
+        return msgspec.structs.replace(hit, problem=str(text))
+    return msgspec.structs.replace(hit, snippet=snippet(text, query))
+
+
+# -- candidates --------------------------------------------------------------------------------------------------------
+
+
+def _candidates(index: StoreIndex, query: Query, limits: Condition) -> list[Candidate]:
+    """The newest messages that the query fits, and of these the ones that fit best."""
+    values: list[object] = []
+    where: list[str] = []
+    sessions = " LEFT JOIN sessions s ON s.n = m.session" if "s." in limits.sql else ""
+    if expression := query.expression:
+        tables, number, rank = "words", "words.rowid", "bm25(words)"
+        if limits.sql:  # without filters the words alone tell, and nothing has to be looked up
+            tables = f"words JOIN messages m ON m.n = words.rowid{sessions}"
+        where.append("words MATCH ?")
+        values.append(expression)
+    else:
+        tables, number, rank = f"messages m{sessions}", "m.n", "0.0"
+        where.append("m.size > 0")  # a compaction may say nothing
+        if query.without:
+            where.append("m.n NOT IN (SELECT rowid FROM words WHERE words MATCH ?)")
+            values.append(query.unwanted)
+    if limits.sql:
+        where.append(limits.sql)
+        values += limits.values
+    newest = f"SELECT {number} AS n, {rank} AS rank FROM {tables} WHERE {' AND '.join(where)}"
+    best = f"SELECT n, rank FROM ({newest} ORDER BY {number} DESC LIMIT ?) ORDER BY rank, n DESC LIMIT ?"
+    sql = f"SELECT m.n, m.role, m.time, m.size, m.sum, rank FROM ({best}) found JOIN messages m ON m.n = found.n"
+    return [*map(Candidate._make, index.query(sql, [*values, CANDIDATES, RANKED]))]
+
+
+def _best(candidates: Sequence[Candidate], present: int, limit: int) -> list[Ranked]:
+    """The best of them, best first. Of those that say the same, the newest, and of copies the first that arrived."""
+    scored = [(_score(one, present), one) for one in candidates]
+    scored.sort(key=lambda each: (-each[0], -(each[1].time or 0), each[1].n))
+    found: dict[tuple[object, ...], Ranked] = {}
+    for score, one in scored:
+        same = (one.role, one.size, one.sum, one.time if one.size < _SAME_TEXT else None)
+        if (known := found.get(same)) is not None:
+            known.copies.append(one.n)
+        elif len(found) < limit:
+            found[same] = Ranked(score, one, [])
+    return list(found.values())
+
+
+def _score(one: Candidate, present: int) -> float:
+    """How good a hit is: how well it fits, who said it, and up to twice that for a new one."""
+    age = _HALF if one.time is None else max(0, present - one.time)
+    return (-one.rank or 1.0) * _WORTH.get(one.role, 1.0) * (1.0 + _HALF / (_HALF + age))
+
+
+# -- what is told about a hit ------------------------------------------------------------------------------------------
+
+
+_HIT = """
+SELECT coalesce(s.session, ''), coalesce(s.runtime, ''), coalesce(s.project, ''), coalesce(s.title, ''),
+  coalesce(m.agent, s.agent, ''), m.role, coalesce(m.tool, ''), coalesce(m.model, ''), m.time,
+  lower(coalesce(hex(c."commit"), '')), coalesce(m.record, ''), m.n, m.event, m.size, m.sum, c."end"
+FROM messages m LEFT JOIN sessions s ON s.n = m.session LEFT JOIN commits c ON c.n = m."commit" WHERE m.n IN
+"""
+
+
+def _details(index: StoreIndex, best: Sequence[Ranked]) -> list[tuple[Hit, MessagePlace]]:
+    marks = ", ".join("?" * len(best))
+    known = {row[11]: row for row in index.query(f"{_HIT} ({marks})", [each.one.n for each in best])}
+    others = _sessions_of(index, [n for each in best for n in (each.one.n, *each.copies)])
+    found = []
+    for score, (n, *_), same in best:
+        if n not in known:
+            continue  # it was replaced while we looked
+        session, runtime, project, title, agent, role, tool, model, time, commit, record, *rest = known[n]
+        copies = dict.fromkeys(name for one in (n, *same) for name in others.get(one, ()) if name != session)
+        hit = Hit(
+            session=session,
+            runtime=runtime,
+            project=project,
+            title=title,
+            agent=agent,
+            role=role,
+            tool=tool,
+            model=model,
+            time=time,
+            commit=commit,
+            message_id=record,
+            score=round(score, 4),
+            snippet=Snippet(),
+            copies=tuple(copies),
+        )
+        found.append((hit, MessagePlace(role, commit, record, title, *rest)))
+    return found
+
+
+def _sessions_of(index: StoreIndex, numbers: Sequence[int]) -> dict[int, list[str]]:
+    """The sessions that have each of these messages, its own first."""
+    found: dict[int, list[str]] = {}
+    for at in range(0, len(numbers), 500):
+        some = numbers[at : at + 500]
+        marks = ", ".join("?" * len(some))
+        for n, session in index.query(
+            f"SELECT m.n, s.session FROM messages m JOIN sessions s ON s.n = m.session WHERE m.n IN ({marks}) "
+            "UNION ALL SELECT message, s.session FROM copies c JOIN sessions s ON s.n = c.session "
+            f"WHERE message IN ({marks})",
+            [*some, *some],
+        ):
+            found.setdefault(n, []).append(session)
+    return found

@@ -1,0 +1,166 @@
+"""`harken search`: hits that fit any window, and what is said where there are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harken.events import Prompt, Response
+from harken.repo import Repo
+from support.claude_lines import assistant, dump, user
+from support.contexts import keep
+
+Run = Any
+SHOP = "11111111-aaaa-4aaa-8aaa-000000000001"
+
+
+@pytest.fixture(autouse=True)
+def sessions(repo: Repo, tmp_path: Path) -> None:
+    words = "please look at find_session, since the walrus cannot be found by its name any more, not even once, " * 3
+    lines = dump(
+        *(
+            record | {"sessionId": SHOP, "cwd": "/home/me/my shop"}
+            for record in (user("u1", None, words), assistant("a1", "u1", "the otter is 検索 by name", "m1", 5))
+        )
+    )
+    (tmp_path / "one.jsonl").write_bytes(lines)
+    list(repo.import_sessions([tmp_path / "one.jsonl"]))
+    hostile = "\x1b]0;title\x07 the \x1b[31mlion\x1b[0m\u202e roars\r\nctx-00000000  fake line"
+    keep(
+        repo,
+        [Prompt(content="who roars?", message_id="p1"), Response(content=hostile, message_id="p2")],
+        session_id="s",
+    )
+
+
+class TestHits:
+    def test_a_hit_has_its_commit_snippet_and_the_command_that_goes_on(self, run: Run) -> None:
+        done = run("search", "otter")
+
+        first, second, third = done.lines
+        commit = run("show", f"{SHOP}@a1", "--json").json[0]["short"]
+        assert 0 == done.code
+        assert first.startswith(commit)
+        assert "assistant  my shop  11111111" in first
+        assert "  the otter is 検索 by name" == second
+        assert f"  harken resume {commit} --in claude-code" == third
+
+    def test_what_no_program_continues_is_shown(self, run: Run) -> None:
+        assert run("search", "who").lines[-1].startswith("  harken show ctx-")
+
+    @pytest.mark.parametrize("columns", [60, 80, 120])
+    def test_every_line_fits_the_window(self, run: Run, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+
+        lines = run("search", "walrus").lines
+
+        assert all(len(line) <= columns for line in lines)
+        assert 2 == sum("walrus" in line or "name" in line for line in lines[1:3])
+
+    def test_terminal_sequences_are_made_harmless(self, run: Run) -> None:
+        done = run("search", "lion")
+
+        assert not any(sign in done.out for sign in ("\x1b", "\x07", "\u202e", "\r"))
+        assert "\\x1b]0;title\\x07 the lion\\x202e roars" in done.out
+        assert 3 == len(done.lines)
+
+    def test_what_was_found_is_marked_where_there_are_colours(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+
+        assert "\x1b[1motter\x1b[0m" in run("search", "otter").out
+
+    def test_json_has_a_line_for_each_hit(self, run: Run) -> None:
+        (hit,) = run("search", "otter", "--json").json
+
+        assert hit.items() >= {"session": SHOP, "message_id": "a1", "agent": None, "role": "assistant"}.items()
+        assert f"{SHOP}@a1" == hit["ref"]
+        (start, end) = hit["highlights"][0]
+        assert "otter" == hit["snippet"][start:end]
+        assert {} == {key: hit[key] for key in ("snippet", "score") if not hit[key]}
+
+    def test_the_ref_names_the_commit(self, run: Run) -> None:
+        (hit,) = run("search", "otter", "--json").json
+
+        assert hit["commit"] == run("show", hit["ref"], "--json").json[0]["short"]
+
+    def test_it_says_that_there_are_more(self, run: Run) -> None:
+        done = run("search", "-n", "1", "role:human")
+
+        assert "there are more; `-n 2` shows them" in done.err
+
+
+class TestWords:
+    """What the shell hands over is the query that was typed."""
+
+    @pytest.mark.parametrize(
+        ("words", "found"),
+        [
+            (["otter"], ["a1"]),
+            (["name", "-walrus"], ["a1"]),
+            (["-walrus", "name"], ["a1"]),
+            (["name", "-n", "1", "-walrus"], ["a1"]),
+            (["name -walrus"], ["a1"]),
+            (["name", "-name"], []),
+            (["project:my shop", "otter"], ["a1"]),
+            (["-project:my shop", "roars"], ["p1", "p2"]),
+            (['"otter is"'], ["a1"]),
+            (["--", "name", "-walrus"], ["a1"]),
+        ],
+    )
+    def test_words_may_begin_with_a_minus_and_hold_spaces(self, run: Run, words: list[str], found: list[str]) -> None:
+        rows = run("search", "--json", *words).json
+
+        assert found == sorted(row["message_id"] for row in rows if row.get("message_id"))
+
+
+class TestNothing:
+    @pytest.mark.parametrize(
+        ("query", "said"),
+        [
+            ("zebra", "`harken search 'zebra*'` finds"),
+            ("zebra giraffe", "any of them: zebra OR giraffe"),
+            ('"zebra giraffe"', "without quotation marks"),
+            ("zebra role:human", "leave out a filter"),
+        ],
+    )
+    def test_no_hits_come_with_a_suggestion(self, run: Run, query: str, said: str) -> None:
+        done = run("search", query)
+
+        assert (0, "") == (done.code, done.out)
+        assert said in done.err
+
+    def test_a_wrong_filter_is_an_error(self, run: Run) -> None:
+        done = run("search", "agnet:x")
+
+        assert 2 == done.code
+        assert "did you mean agent:x?" in done.err
+
+    def test_a_value_that_nothing_has_is_not_found(self, run: Run) -> None:
+        done = run("search", "x", "runtime:claude-cod", "--json")
+
+        assert 3 == done.code
+        assert "runtime:claude-code" in json.loads(done.err)["error"]["hint"]
+
+    def test_no_query_is_a_usage_error(self, run: Run) -> None:
+        assert 2 == run("search").code
+
+
+def test_the_shell_offers_filters_and_their_values(repo: Repo) -> None:
+    repo.index.catch_up()
+
+    assert "role:" in [f"{name}:" for name in repo.search_filters()]
+    assert ["claude-code"] == repo.search_values("runtime")
+    assert "human" in repo.search_values("role")
+
+
+def test_an_index_that_is_behind_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harken.repo.finding.CATCH_UP_SECONDS", 0.0)
+    monkeypatch.setattr("harken.index.follow.CHANGES", 1)
+
+    done = run("search", "nothing")
+
+    assert "behind the store; `harken index` brings it up to date" in done.err
