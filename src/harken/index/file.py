@@ -33,8 +33,11 @@ SUFFIX = "-index"
 PARTS = ("", "-wal", "-shm")
 OWN = "claude-code-v1"
 """Any of our own formats: they change together."""
+HASHED = 16 << 20
+"""Bytes of words that are sorted in memory before they are written: all of a transaction's."""
 STALE = 50
 """Sessions whose numbers are made in one transaction."""
+_TABLES = "SELECT count(*) FROM sqlite_master"
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 OnProgress = Callable[[int, int], None]
 """Is told how far it is: the number that was reached, and the last one there is."""
@@ -298,13 +301,17 @@ class StoreIndex:
         raise AssertionError
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make the tables where there are none."""
+        """Make the tables where there are none; where there are, somebody may be writing, and is not waited for."""
+        if connection.execute(_TABLES).fetchone() != (0,):
+            return
+        # What a power cut leaves of a new file is no index, and is made again.
+        connection.execute("PRAGMA synchronous = OFF")
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            if connection.execute(_TABLES).fetchone() == (0,):
                 for statement in schema.TABLES.split(";\n"):
                     connection.execute(statement)
-                connection.execute("INSERT INTO words (words, rank) VALUES ('hashsize', ?)", (16 << 20,))
+                connection.execute("INSERT INTO words (words, rank) VALUES ('hashsize', ?)", (HASHED,))
                 facts = {"at": 0, "epoch": self._store.epoch, **self._versions()}
                 connection.executemany("INSERT INTO state VALUES (?, ?)", facts.items())
             connection.execute("COMMIT")
@@ -312,6 +319,7 @@ class StoreIndex:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        connection.execute("PRAGMA synchronous = NORMAL")
 
     def _versions(self) -> dict[str, object]:
         return {"schema": schema.VERSION, "words": words.VERSION, f"revision {OWN}": revision(OWN)}

@@ -1,0 +1,233 @@
+"""Whatever is wrong with the index, its store or one of its commits: the rest is found, and what is missing is told."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import harken
+from harken.errors import Closed, HarkenError
+from harken.formats.base import Format
+from harken.index import StoreIndex, follow
+from harken.repo import Repo
+from support import index_worker
+from support.contexts import Ticking, chain, keep, turn
+from support.indexes import digest, found
+
+WORKER = Path(index_worker.__file__)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repo]:
+    with harken.open(tmp_path / "store.db", clock=Ticking()) as repo:
+        yield repo
+
+
+def fresh(repo: Repo) -> dict[str, list[tuple[object, ...]]]:
+    """What an index says that is built at once."""
+    with StoreIndex(repo.store, None) as index:
+        index.catch_up()
+        return digest(index)
+
+
+def damage_second_frame(store: Path) -> None:
+    """Put zeros in the place of the bytes of the second commit."""
+    with contextlib.closing(sqlite3.connect(store)) as connection, connection:
+        assert 1 == connection.execute("UPDATE loose SET data = zeroblob(length(data)) WHERE rowid = 2").rowcount
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a session whose commits have summaries."""
+    path = tmp_path_factory.mktemp("killed") / "store.db"
+    with harken.open(path, clock=Ticking()) as repo:
+        parent = None
+        for number in range(8):
+            parent = keep(repo, turn(number), parent, session_id="s")
+            repo.annotate(parent, f"summary {number}")
+    return path
+
+
+class TestKilled:
+    def kill(self, store: Path, folder: Path, statement: int) -> int:
+        """Copy the store, kill whoever indexes it at a statement, and go on; the answer is how many there were."""
+        shutil.copy(store, folder / "store.db")
+        done = subprocess.run(
+            [sys.executable, WORKER, folder / "store.db", str(statement)], capture_output=True, text=True, timeout=60
+        )
+        assert (-9 if statement else 0) == done.returncode, done.stderr
+        with harken.open(folder / "store.db") as repo:
+            assert "" == repo.index.catch_up().rebuilt
+            assert fresh(repo) == digest(repo.index)
+        return int(done.stdout or 0)
+
+    def test_in_the_middle_it_goes_on(self, store: Path, tmp_path: Path) -> None:
+        self.kill(store, tmp_path, 60)
+
+    @pytest.mark.faults
+    def test_at_any_statement_it_goes_on(self, store: Path, tmp_path: Path) -> None:
+        (tmp_path / "0").mkdir()
+        count = self.kill(store, tmp_path / "0", 0)
+        for statement in range(1, count, 5):
+            (tmp_path / str(statement)).mkdir()
+            self.kill(store, tmp_path / str(statement), statement)
+
+        assert count > 100
+
+
+class TestSeveralAtOnce:
+    def test_two_followers_make_what_one_makes(self, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(follow, "CHANGES", 5)
+        chain(repo, range(20))
+        with StoreIndex.open(repo.store) as one, StoreIndex.open(repo.store) as two:
+            threads = [threading.Thread(target=index.catch_up) for index in (one, two)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+            assert fresh(repo) == digest(one) == digest(two)
+
+    def test_a_reader_is_not_kept_waiting_by_the_writer(self, repo: Repo) -> None:
+        chain(repo, [1])
+        repo.index.catch_up()
+        chain(repo, [2])
+        with StoreIndex.open(repo.store) as other:
+            with repo.index._transaction(None):
+                assert [("human", "m1a")] == found(other, "question")
+                assert other.catch_up(seconds=0.05).behind > 0
+            other.catch_up()
+
+            assert 2 == len(found(other, "question"))
+
+    def test_an_index_that_somebody_else_built_anew_is_taken_up(self, repo: Repo) -> None:
+        chain(repo, [1])
+        repo.index.catch_up()
+        with StoreIndex.open(repo.store) as other:
+            other.rebuild()
+            chain(repo, [2])
+            other.catch_up()
+
+            assert fresh(repo) == digest(repo.index)
+
+    def test_a_file_that_was_deleted_comes_back(self, repo: Repo, tmp_path: Path) -> None:
+        chain(repo, [1])
+        repo.index.catch_up()
+        (tmp_path / "store.db-index").unlink()
+
+        assert [] == found(repo.index, "question")
+        assert repo.index.catch_up().taken > 0
+        assert [("human", "m1a")] == found(repo.index, "question")
+
+
+class TestOneThatCannotBeRead:
+    def test_an_evicted_commit_is_told_and_comes_back_with_its_bytes(self, repo: Repo) -> None:
+        commits = [keep(repo, turn(number), session_id=f"s{number}") for number in range(3)]
+        data = repo.store.get(commits[1].artifact)
+        with repo.store.write() as writer:
+            writer.evict(commits[1].artifact)
+        repo.index.catch_up()
+
+        assert ["m0a", "m2a"] == [record for _, record in found(repo.index, "question")]
+        assert [(commits[1].id, "s1")] == [problem[:2] for problem in repo.index.status().problems]
+
+        with repo.store.write() as writer:
+            writer.put(data)
+        repo.index.catch_up()
+
+        assert ["m0a", "m1a", "m2a"] == sorted(record for _, record in found(repo.index, "question"))
+        assert () == repo.index.status().problems
+
+    def test_a_damaged_frame_stops_no_other_session(self, repo: Repo, tmp_path: Path) -> None:
+        for number in range(3):
+            keep(repo, turn(number), session_id=f"s{number}")
+        repo.close()
+        damage_second_frame(tmp_path / "store.db")
+        with harken.open(tmp_path / "store.db") as opened:
+            opened.index.catch_up()
+
+            assert ["m0a", "m2a"] == [record for _, record in found(opened.index, "question")]
+            assert ["s1"] == [session for _, session, _ in opened.index.status().problems]
+
+    def test_a_format_that_breaks_in_any_way_stops_no_other(self, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(_: bytes) -> list[object]:
+            raise ZeroDivisionError("a plug-in's fault")
+
+        keep(repo, turn(1), session_id="good")
+        repo.checkpoint(b"x", format="morse-v1", session_id="bad")
+        real = follow.find
+        bad = Format(name="morse-v1", reader=broken)  # type: ignore[arg-type]
+        monkeypatch.setattr(follow, "find", lambda name: bad if name == bad.name else real(name))
+        repo.index.catch_up()
+
+        ((_, session, why),) = repo.index.status().problems
+        assert ("bad", "ZeroDivisionError: a plug-in's fault") == (session, why)
+        assert [("human", "m1a")] == found(repo.index, "question")
+
+    def test_what_comes_after_an_evicted_delta_is_found(self, repo: Repo) -> None:
+        first = keep(repo, turn(1), session_id="s")
+        keep(repo, [event.replace(message_id="") for event in turn(2)], first, session_id="s")
+        with repo.store.write() as writer:
+            writer.evict(first.artifact)
+        repo.index.catch_up()
+
+        assert ["human"] == [role for role, _ in found(repo.index, "question")]
+
+
+class TestTheStoreIsAnother:
+    def test_a_repair_begins_the_index_anew(self, repo: Repo, tmp_path: Path) -> None:
+        chain(repo, [1, 2])
+        repo.index.catch_up()
+        damage_second_frame(tmp_path / "store.db")
+        repo.fsck(repair=True)
+        progress = repo.index.catch_up()
+
+        assert "epoch" in progress.rebuilt
+        assert [("human", "m1a")] == found(repo.index, "question")
+        assert 1 == len(repo.index.status().problems)
+
+    def test_a_backup_has_an_index_of_its_own(self, repo: Repo, tmp_path: Path) -> None:
+        chain(repo, [1])
+        repo.index.catch_up()
+        repo.backup(tmp_path / "copy.db")
+        with harken.open(tmp_path / "copy.db") as copy:
+            copy.index.catch_up()
+
+            assert tmp_path / "copy.db-index" == copy.index.path
+            assert digest(repo.index)["messages"] == digest(copy.index)["messages"]
+
+    def test_where_nothing_can_be_written_the_index_is_in_memory(
+        self, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chain(repo, [1])
+        repo.close()
+        monkeypatch.setattr("harken.index.file.is_writable", lambda path: False)
+        with harken.open(tmp_path / "store.db") as looking:
+            looking.index.catch_up()
+
+            assert None is looking.index.path
+            assert [("human", "m1a")] == found(looking.index, "question")
+        assert [] == list(tmp_path.glob("store.db-index*"))
+
+    def test_a_closed_one_says_so_and_leaves_nothing_open(self, repo: Repo, tmp_path: Path) -> None:
+        chain(repo, [1])
+        repo.index.catch_up()
+        repo.close()
+
+        with pytest.raises(Closed):
+            repo.index.catch_up()
+        assert ["store.db-index"] == [path.name for path in tmp_path.glob("store.db-index*")]
+
+    def test_nothing_can_be_written_through_a_query(self, repo: Repo) -> None:
+        repo.index.catch_up()
+
+        with pytest.raises((sqlite3.OperationalError, HarkenError)):
+            repo.index.query("DELETE FROM state")
