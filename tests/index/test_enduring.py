@@ -18,6 +18,7 @@ from harken.errors import Closed, HarkenError
 from harken.formats.base import Format
 from harken.index import StoreIndex, follow
 from harken.repo import Repo
+from harken.store.tombstones import ErasureOrder
 from support import index_worker
 from support.contexts import Ticking, chain, keep, turn
 from support.indexes import digest, found
@@ -190,7 +191,7 @@ class TestTheStoreIsAnother:
         repo.fsck(repair=True)
         progress = repo.index.catch_up()
 
-        assert "epoch" in progress.rebuilt
+        assert "repaired" in progress.rebuilt
         assert [("human", "m1a")] == found(repo.index, "question")
         assert 1 == len(repo.index.status().problems)
 
@@ -231,3 +232,27 @@ class TestTheStoreIsAnother:
 
         with pytest.raises((sqlite3.OperationalError, HarkenError)):
             repo.index.query("DELETE FROM state")
+
+
+class TestWhatIsGoneFromTheStore:
+    def test_what_was_erased_leaves_the_index_too(self, repo: Repo, tmp_path: Path) -> None:
+        commit = keep(repo, turn(1), session_id="s")
+        chain(repo, [2])
+        repo.index.catch_up()
+        repo.store.erase(ErasureOrder(time=1, artifacts={commit.artifact: ()}, at=repo.store.last_change()))
+        progress = repo.index.catch_up()
+
+        assert "something was erased" in progress.rebuilt
+        assert [("human", "m2a")] == found(repo.index, "question")
+        assert "" == repo.index.catch_up().rebuilt
+
+    def test_a_session_that_made_way_for_another_is_there_under_its_new_name(self, repo: Repo) -> None:
+        keep(repo, turn(1), session_id="s")
+        row = repo.store.sessions()[0]
+        repo.index.catch_up()
+        with repo.store.write() as writer:
+            writer.rename_session(row.session, "s-other")
+        progress = repo.index.catch_up()
+
+        assert "the session s is called otherwise now" == progress.rebuilt
+        assert fresh(repo) == digest(repo.index)

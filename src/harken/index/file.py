@@ -27,7 +27,7 @@ from harken.store.explaining import explain, is_no_text
 from harken.store.opening import is_writable
 
 from . import figures, schema, words
-from .follow import Batch
+from .follow import Batch, OutdatedIndex
 
 SUFFIX = "-index"
 PARTS = ("", "-wal", "-shm")
@@ -80,10 +80,6 @@ class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions whose numbers are not up to date."""
     problems: tuple[tuple[str, str, str], ...]
     """What could not be read: commit, session and why."""
-
-
-class _Outdated(Exception):
-    """The file is none that can be gone on with."""
 
 
 def _ignore(_at: int, _last: int) -> None:
@@ -204,7 +200,7 @@ class StoreIndex:
             try:
                 with self._transaction(deadline) as connection:
                     return self._take(connection, numbers=numbers)
-            except (_Outdated, sqlite3.DatabaseError) as error:
+            except (OutdatedIndex, sqlite3.DatabaseError) as error:
                 if isinstance(error, sqlite3.Error) and not _is_damage(error, also=sqlite3.SQLITE_ERROR):
                     if not isinstance(explained := explain(error, str(self.path)), Locked):
                         raise explained from error
@@ -215,13 +211,14 @@ class StoreIndex:
                         f"the index {self.path} cannot be built: {error}",
                         hint="delete that file; it comes back by itself",
                     ) from error
-                self._begin_anew(str(error) if isinstance(error, _Outdated) else f"it was damaged: {error}")
+                self._begin_anew(str(error) if isinstance(error, OutdatedIndex) else f"it was damaged: {error}")
         raise AssertionError
 
     def _take(self, connection: sqlite3.Connection, *, numbers: bool) -> tuple[int, int, bool]:
         at = self._at(connection)
+        (begun,) = connection.execute("SELECT value FROM state WHERE key = 'begun'").fetchone()
         batch = Batch(connection, self._store)
-        now = batch.take(at)
+        now = batch.take(at, begun)
         if now != at:
             for name in batch.formats:
                 connection.execute("INSERT OR IGNORE INTO state VALUES (?, ?)", (f"revision {name}", revision(name)))
@@ -312,7 +309,7 @@ class StoreIndex:
                 for statement in schema.TABLES.split(";\n"):
                     connection.execute(statement)
                 connection.execute("INSERT INTO words (words, rank) VALUES ('hashsize', ?)", (HASHED,))
-                facts = {"at": 0, "epoch": self._store.epoch, **self._versions()}
+                facts = {"at": 0, "begun": self._store.last_change(), "epoch": self._store.epoch, **self._versions()}
                 connection.executemany("INSERT INTO state VALUES (?, ?)", facts.items())
             connection.execute("COMMIT")
         except BaseException:
@@ -328,14 +325,14 @@ class StoreIndex:
         """Whether what is there can be gone on with."""
         state = dict(connection.execute("SELECT key, value FROM state"))
         if state.get("epoch") != self._store.epoch:
-            raise _Outdated("the store has another epoch: it was repaired, restored or replaced")
+            raise OutdatedIndex("the store was repaired, restored or replaced, or something was erased from it")
         if any(state.get(key) != value for key, value in self._versions().items()):
-            raise _Outdated("another version of Harken made it")
+            raise OutdatedIndex("another version of Harken made it")
         for key, value in state.items():
             if key.startswith("revision ") and revision(key.removeprefix("revision ")) != value:
-                raise _Outdated(f"the format {key.removeprefix('revision ')} is read otherwise now")
+                raise OutdatedIndex(f"the format {key.removeprefix('revision ')} is read otherwise now")
         if state["at"] > self._store.last_change():
-            raise _Outdated("it is ahead of its store")
+            raise OutdatedIndex("it is ahead of its store")
 
     def _begin_anew(self, why: str) -> None:
         self._rebuilt = self._rebuilt or why

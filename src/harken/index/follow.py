@@ -8,7 +8,7 @@ record without a name can be called after its place: `commits."end"` says where 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -22,10 +22,14 @@ from harken.store.base import Change, Commit, SessionRow, Store
 from . import rows
 from .writing import RowWriter
 
-CHANGES = 4096
-"""How many changes are looked at for one transaction."""
+CHANGES = 1000
+"""How many changes are looked at together."""
 BATCH = 16 << 20
 """Bytes of deltas that make a transaction: fewer make the text index slower, more take more memory."""
+
+
+class OutdatedIndex(Exception):
+    """The index holds what cannot be gone on with: it has to be built anew."""
 
 
 class Batch:
@@ -36,29 +40,48 @@ class Batch:
         self._db = connection
         self._rows = RowWriter(connection)
         self._last: tuple[str, bytes] = ("", b"")
+        self._ends: dict[str, int | None] = {}
+        self._called: dict[tuple[str, str], str] = {}
         self.formats: set[str] = set()
         """The formats that were asked for."""
 
-    def take(self, at: int, limit: int = BATCH) -> int:
-        """Take in the changes after a number, as many as make a transaction; the answer is the number of the last."""
-        changes = self._store.since(at, CHANGES)
-        again = self._db.execute('SELECT "commit", artifact FROM problems').fetchall()
-        asked = {change.subject for change in changes if change.kind == "commit"}
-        commits = _by_name(self._store, [change.subject for change in changes if change.kind == "commit"])
-        taken = _cut(changes, _sizes(self._store, commits), limit)
-        came = {change.subject for change in taken if change.kind == "artifact"}
-        back = [name for name, artifact in again if artifact in came and name not in asked]
-        self._forget_problems(back)
-        names = [change.subject for change in taken if change.kind == "commit"]
-        self._take_commits([*_by_name(self._store, back).values()])
-        self._take_commits([commits[name] for name in dict.fromkeys(names) if name in commits])
-        for name in dict.fromkeys(names):
-            if name and name not in commits:
-                self._note(name, "", "", "the commit cannot be read")
-        self._take_sessions(dict.fromkeys(change.subject for change in taken if change.kind == "session"))
-        self._take_summaries([c.subject for c in taken if c.kind == "annotation" and c.detail == rows.SUMMARY])
+    def take(self, at: int, begun: int, limit: int = BATCH) -> int:
+        """Take in the changes after a number, as many as make a transaction; the answer is the number of the last.
+
+        `begun` is the last change there was when the index was begun. Sessions that were renamed
+        behind it may have their old names here."""
+        total, went_on = 0, True
+        while total < limit and went_on and (changes := self._store.since(at, CHANGES)):
+            commits = _by_name(self._store, [change.subject for change in changes if change.kind == "commit"])
+            sizes = _sizes(self._store, commits)
+            taken = _cut(changes, sizes, limit - total)
+            went_on = len(taken) == len(changes)
+            total += sum(sizes.get(change.subject, 0) for change in taken if change.kind == "commit")
+            self._take_changes(taken, commits, new=at < begun)
+            at = taken[-1].number
         self._rows.flush()
-        return taken[-1].number if taken else at
+        return at
+
+    def _take_changes(self, changes: Sequence[Change], commits: dict[str, Commit], *, new: bool) -> None:
+        about: dict[str, dict[str, None]] = {}
+        for change in changes:
+            if change.subject and (change.kind != "annotation" or change.detail == rows.SUMMARY):
+                about.setdefault(change.kind, {})[change.subject] = None
+        made = about.get("commit", {})
+        self._take_back(about.get("artifact", {}), besides=made)
+        self._take_commits([commits[name] for name in made if name in commits])
+        for name in made.keys() - commits.keys():
+            self._note(name, "", "", "the commit cannot be read")
+        self._take_sessions(about.get("session", {}), new=new)
+        self._take_summaries(list(about.get("annotation", {})))
+
+    def _take_back(self, artifacts: Container[str], besides: Container[str]) -> None:
+        """Read again what could not be read, where its bytes have come back."""
+        known = self._db.execute("SELECT \"commit\", artifact FROM problems WHERE artifact != ''").fetchall()
+        back = [name for name, artifact in known if artifact in artifacts and name not in besides]
+        if back:
+            self._db.executemany('DELETE FROM problems WHERE "commit" = ?', [(name,) for name in back])
+            self._take_commits(list(_by_name(self._store, back).values()))
 
     # -- commits -----------------------------------------------------------------------------------------------
 
@@ -69,7 +92,7 @@ class Batch:
                     raise data
                 self._take_commit(commit, data)
             except Exception as problem:
-                if isinstance(problem, sqlite3.Error):
+                if isinstance(problem, sqlite3.Error | OutdatedIndex):
                     raise
                 self._pass_over(commit, problem)
 
@@ -118,8 +141,8 @@ class Batch:
 
     def _end_of(self, commit: str) -> int | None:
         """The place behind a commit's delta, at which the next begins; 0 where there is none."""
-        if not commit:
-            return 0
+        if not commit or commit in self._ends:
+            return self._ends[commit] if commit else 0
         row = self._db.execute('SELECT "end" FROM commits WHERE "commit" = ?', (bytes.fromhex(commit),)).fetchone()
         return None if row is None else row[0]
 
@@ -132,17 +155,30 @@ class Batch:
         return self._last[1]
 
     def _add_commit(self, commit: Commit, end: int | None) -> tuple[int, int | None]:
-        session = self._rows.session(commit.session_id) if commit.session_id else None
-        name = bytes.fromhex(commit.id)
-        known = self._db.execute('SELECT n FROM commits WHERE "commit" = ?', (name,)).fetchone()
-        if known is not None:
-            self._db.execute('UPDATE commits SET "end" = ? WHERE n = ?', (end, known[0]))
-            return known[0], session
+        """The numbers of the commit and of its session."""
+        session = self._rows.session(name) if (name := self._session_of(commit)) else None
         added = self._db.execute(
-            'INSERT INTO commits ("commit", session, "end") VALUES (?, ?, ?)', (name, session, end)
-        )
-        assert added.lastrowid is not None
-        return added.lastrowid, session
+            'INSERT INTO commits ("commit", session, "end") VALUES (?, ?, ?)'
+            ' ON CONFLICT DO UPDATE SET "end" = excluded."end" RETURNING n',
+            (bytes.fromhex(commit.id), session, end),
+        ).fetchone()
+        self._ends[commit.id] = end
+        return added[0], session
+
+    def _session_of(self, commit: Commit) -> str:
+        """The session of a commit. One that another runtime's session made way for is called after its runtime now,
+        and its commits still have the name that it had."""
+        asked = commit.session_id, commit.format
+        if asked not in self._called:
+            self._called[asked] = commit.session_id
+            format = find(commit.format)
+            row = self._store.find_session(commit.session_id) if commit.session_id else None
+            if row is not None and format is not None and format.runtime not in ("", row.runtime):
+                top, slash, agent = commit.session_id.partition("/")
+                moved = f"{top}-{format.runtime}{slash}{agent}"
+                if self._store.find_session(moved) is not None:
+                    self._called[asked] = moved
+        return self._called[asked]
 
     def _pass_over(self, commit: Commit, problem: Exception) -> None:
         """Write down why a commit is missing; what comes after it is still called after its place."""
@@ -158,20 +194,28 @@ class Batch:
     def _note(self, commit: str, artifact: str, session: str, why: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?)", (commit, artifact, session, why))
 
-    def _forget_problems(self, commits: Iterable[str]) -> None:
-        self._db.executemany('DELETE FROM problems WHERE "commit" = ?', [(name,) for name in commits])
-
     # -- sessions and summaries --------------------------------------------------------------------------------
 
-    def _take_sessions(self, names: Iterable[str]) -> None:
-        for name in filter(None, names):
+    def _take_sessions(self, names: Iterable[str], *, new: bool) -> None:
+        found: list[SessionRow] = []
+        for name in names:
             try:
                 row = self._store.find_session(name)
             except HarkenError as problem:
                 self._note("", "", name, str(problem))
-                continue
-            if row is not None:
-                self._take_session(row)
+            else:
+                found += [] if row is None else [row]
+        if not new and any(row.version > 1 and not self._rows.knows(row.session) for row in found):
+            self._look_for_renamed()
+        for row in found:
+            self._take_session(row)
+
+    def _look_for_renamed(self) -> None:
+        """A session that is saved for the second time and was never seen may be one that was called otherwise."""
+        there = {row.session for row in self._store.sessions()}
+        kept = self._db.execute("SELECT session FROM sessions WHERE runtime IS NOT NULL")
+        if gone := [name for (name,) in kept if name not in there]:
+            raise OutdatedIndex(f"the session {gone[0]} is called otherwise now")
 
     def _take_session(self, row: SessionRow) -> None:
         number = self._rows.session(row.session)
@@ -193,7 +237,7 @@ class Batch:
         for name, commit in _by_name(self._store, named).items():
             notes = [note for note in self._store.annotations(name) if note.key == rows.SUMMARY and note.value]
             if notes:
-                session = self._rows.session(commit.session_id) if commit.session_id else None
+                session = self._rows.session(called) if (called := self._session_of(commit)) else None
                 number = self._db.execute(
                     'SELECT n FROM commits WHERE "commit" = ?', (bytes.fromhex(commit.id),)
                 ).fetchone()

@@ -66,6 +66,11 @@ class RowWriter:
             self._sessions[name] = number
         return number
 
+    def knows(self, name: str) -> bool:
+        """Whether a session is there."""
+        known = "SELECT 1 FROM sessions WHERE session = ?"
+        return name in self._sessions or self._db.execute(known, (name,)).fetchone() is not None
+
     def family(self, session: int, told: str) -> str:
         """What everything in a session descends from: as its first delta told, and this one may be that."""
         family = self._families.get(session)
