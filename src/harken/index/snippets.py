@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 
 import msgspec
 
@@ -15,8 +14,8 @@ from .words import is_unspaced, parts_of, without_colours
 
 WIDTH = 240
 """Characters of a snippet."""
-_MOST = 300
-"""Places in a text that are looked at."""
+_MOST, _TRIES = 300, 3000
+"""Places of a word in a text that are kept, and that are looked at."""
 _SPACE = re.compile(r"\s+")
 _TOKEN = re.compile(r"[^\W_]+")
 # A word begins and ends at what is no letter, or where a part of an identifier does.
@@ -30,6 +29,8 @@ _PLAIN = {
     for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
     if unicodedata.decomposition(chr(code))
 }
+_NO_ACCENTS = bytes(byte for byte in range(256) if byte != 0xE1 and not 0xC3 <= byte <= 0xC9)
+"""Bytes with which none of them begins."""
 
 
 class Snippet(msgspec.Struct, frozen=True):
@@ -42,16 +43,43 @@ class Snippet(msgspec.Struct, frozen=True):
 def snippet(text: str, query: Query, width: int = WIDTH) -> Snippet:
     """The piece of the text that has most of what was looked for; its beginning where nothing is recognized."""
     text = unicodedata.normalize("NFC", without_colours(text))
-    plain = text if text.isascii() else text.translate(_PLAIN)
-    pattern = _pattern(tuple(term for group in query.wanted for term in group))
-    found = [] if pattern is None else [*islice(pattern.finditer(plain), _MOST)]
-    spots = [(spot.start(), spot.end(), spot.lastgroup or "") for spot in found if spot.end() > spot.start()]
-    start = _best_start(spots, width)
-    if len(text) <= width:
-        start = 0
-    start = min(start, max(0, len(text) - width)) if start else 0
+    spots = _spots(text, [term for group in query.wanted for term in group])
+    start = _best_start(spots, width) if len(text) > width else 0
+    start = min(start, max(0, len(text) - width))
     end = min(len(text), start + width)
     return _laid_out(text, start, end, [(a, b) for a, b, _ in spots if start <= a and b <= end])
+
+
+def _spots(text: str, terms: Iterable[Term]) -> list[tuple[int, int, int]]:
+    """Where the terms stand, in order, none inside another: beginning, end, and which it is."""
+    if not text.isascii() and text.encode("utf-8", "replace").translate(None, _NO_ACCENTS):
+        text = text.translate(_PLAIN)
+    small = text.lower()
+    if len(small) != len(text):  # few letters become two
+        small = "".join(one if len(one := character.lower()) == 1 else character for character in text)
+    found = [(*spot, which) for which, term in enumerate(terms) for spot in _spots_of(term, text, small)]
+    found.sort()
+    kept: list[tuple[int, int, int]] = []
+    for spot in found:
+        if not kept or spot[0] >= kept[-1][1]:
+            kept.append(spot)
+    return kept
+
+
+def _spots_of(term: Term, text: str, small: str) -> Iterator[tuple[int, int]]:
+    """A word is looked for as it is, which is quick, and then whether it stands there by itself."""
+    if (wanted := _wanted(term)) is None:
+        return
+    first, pattern = wanted
+    at, kept = small.find(first), 0
+    for _ in range(_TRIES):
+        if at < 0 or kept == _MOST:
+            return
+        spot = pattern.match(text, at)
+        if spot is not None:
+            yield spot.span()
+            kept += 1
+        at = small.find(first, at + 1 if spot is None else spot.end())
 
 
 def holds_exactly(text: str, query: Query) -> bool:
@@ -69,7 +97,7 @@ def _is_name(term: Term) -> bool:
     return not _SPACE.search(term.text) and (len(_TOKEN.findall(term.text)) > 1 or len(parts_of(term.text)) > 1)
 
 
-def _best_start(spots: Sequence[tuple[int, int, str]], width: int) -> int:
+def _best_start(spots: Sequence[tuple[int, int, int]], width: int) -> int:
     """Where the window begins that shows most of the different terms, with a little of what stands before."""
     best, most = 0, (0, 0)
     last = 0
@@ -99,20 +127,17 @@ def _laid_out(text: str, start: int, end: int, spots: Iterable[tuple[int, int]])
     return Snippet(line.rstrip() + ("…" if end < len(text) else ""), tuple(places))
 
 
-@lru_cache(maxsize=64)
-def _pattern(terms: tuple[Term, ...]) -> re.Pattern[str] | None:
-    patterns = [f"(?P<t{at}>{found})" for at, term in enumerate(terms) if (found := _pattern_of(term))]
-    return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
-
-
-def _pattern_of(term: Term) -> str:
+@lru_cache(maxsize=256)
+def _wanted(term: Term) -> tuple[str, re.Pattern[str]] | None:
+    """The first part of a term in small letters, and what stands where it is found; None for no word at all."""
     text = unicodedata.normalize("NFC", term.text).translate(_PLAIN)
     tokens = [part for token in _TOKEN.findall(text) for part in _pieces(token)]
     if not tokens:
-        return ""
+        return None
     begin = "" if is_unspaced(tokens[0][0]) else _BEGIN
     end = r"[^\W_]*" if term.prefix else "" if is_unspaced(tokens[-1][-1]) else _END
-    return begin + _BETWEEN.join(map(re.escape, tokens)) + end
+    pattern = begin + _BETWEEN.join(map(re.escape, tokens)) + end
+    return tokens[0].lower(), re.compile(pattern, re.IGNORECASE)
 
 
 def _pieces(token: str) -> list[str]:
