@@ -159,6 +159,15 @@ def local_period(instant: int, by: str = "day") -> str:
     return day.isoformat()[: len("2026-01") if by == "month" else None]
 
 
+def local_hour(instant: int) -> tuple[int, int] | None:
+    """The weekday (Monday is 0) and the hour of an instant in the local time zone; None for one that has no date."""
+    try:
+        moment = to_datetime(instant).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return moment.weekday(), moment.hour
+
+
 def local_zone(instant: int) -> str:
     """What the local time zone is called at that instant, as `UTC` or `CET`."""
     try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harken.events import ToolCall
+import msgspec
+
+from harken.events import Event, ToolCall
 
 READ, WRITE, EDIT, DELETE = "read", "write", "edit", "delete"
 _PATHS = ("file_path", "notebook_path", "filePath", "path", "file", "filename", "absolute_path")
@@ -60,3 +62,26 @@ def _strings(value: Any) -> Iterator[str]:
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _strings(inner)
+
+
+class FileUse(msgspec.Struct, kw_only=True, frozen=True):
+    """What was done to a file, as calls say; whether it worked is told by their results."""
+
+    read: int = 0
+    write: int = 0
+    edit: int = 0
+    delete: int = 0
+
+
+def of(events: Iterable[Event]) -> dict[str, FileUse]:
+    """The files that the calls of a stream name, by path; a call that several records repeat counts once."""
+    found: dict[str, FileUse] = {}
+    seen: set[tuple[str, str]] = set()
+    for event in events:
+        if not isinstance(event, ToolCall) or (event.id and (event.agent_id, event.id) in seen):
+            continue
+        seen.add((event.agent_id, event.id))
+        for path, op in touched(event):
+            known = found.get(path, FileUse())
+            found[path] = msgspec.structs.replace(known, **{op: getattr(known, op) + 1})
+    return dict(sorted(found.items()))
