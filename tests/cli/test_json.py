@@ -61,6 +61,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("resume", ["resume", "b", "--in", "codex", "--home", "home"]),
     ("stats", ["stats"]),
     ("usage", ["stats", "--by", "model"]),
+    ("report", ["stats", "s", "--details"]),
     ("view_interventions", ["view", "interventions", "cafe.jsonl"]),
 ]
 """The operation, and the words that print its answers."""
@@ -115,6 +116,7 @@ def test_has_exactly_the_keys_of_an_answer(run: Run, operation: str, args: list[
         ("show", ["show", "b"], {"ref": "b"}),
         ("stats", ["stats"], {}),
         ("usage", ["stats", "--until", "2030-01-01T00:00:00Z"], {"until": "2030-01-01T00:00:00.000001Z"}),
+        ("report", ["stats", "s", "--details"], {"session": "s"}),
         ("trace", ["trace", "cafe.jsonl", "m14"], {"file": "cafe.jsonl", "message": "m14"}),
         ("view_dialog", ["view", "dialog", "cafe.jsonl"], {"file": "cafe.jsonl"}),
         ("view_flow", ["view", "flow", "cafe.jsonl"], {"file": "cafe.jsonl"}),

@@ -141,6 +141,42 @@ class TestTheScreen:
         assert "▁" in done.out or "█" in done.out
 
     @pytest.mark.usefixtures("kept")
+    def test_when_work_happens(self, run: Run, zone: Any) -> None:
+        zone("Asia/Tokyo")
+
+        *_, total = run("stats", *ALWAYS, "--by", "day", "--json").json
+
+        assert (2, 2) == (total["hours"][0][8], total["hours"][1][19])  # Monday morning, Tuesday evening
+        assert 4 == sum(map(sum, total["hours"]))
+        assert (1, "2026-03-01T23:30:00.000000Z") == (total["peak_sessions"], total["peak_at"])
+        assert "busiest Mondays 08:00 to 09:00; at most 1 session" in run("stats", *ALWAYS).out
+
+    @pytest.mark.usefixtures("kept")
+    @pytest.mark.parametrize("columns", ["60", "80", "120"])
+    def test_the_details_of_a_session_fit(self, run: Run, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+        monkeypatch.setenv("COLUMNS", columns)
+
+        done = run("stats", name(1), "--details")
+
+        assert 0 == done.code
+        assert max(map(len, done.lines)) <= int(columns)
+        for words in ("outcome   unknown", "itself    1 request", "others    1 request", "tool      Bash 1"):
+            assert words in done.out
+        assert 2 == run("stats", "--details").code
+
+    @pytest.mark.usefixtures("kept")
+    def test_the_index_keeps_what_the_folds_say_of_each_session(self, repo: Repo) -> None:
+        repo.index.catch_up()
+
+        found = repo.index.query(
+            "SELECT report ->> '$.tools.Bash.calls' FROM figures JOIN sessions ON n = figures.session"
+            " WHERE sessions.session = ?",
+            (name(1),),
+        )
+
+        assert [(1,)] == found
+
+    @pytest.mark.usefixtures("kept")
     def test_without_a_window_it_is_the_last_30_days(self, run: Run) -> None:
         done = run("stats")
 

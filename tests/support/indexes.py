@@ -23,7 +23,7 @@ SAID = {
     "usage": f"SELECT {SESSION.format('usage')}, key, api, time, model, agent, input, output, cache_read,"
     " cache_write_5m, cache_write_1h, reasoning, said_usd, cost, several, nested, carried, counted FROM usage",
     "figures": f"SELECT {SESSION.format('figures')}, human, injected, results, responses, calls, errors, compactions,"
-    " pays, problem FROM figures",
+    " pays, problem, report FROM figures",
     "compactions": f'SELECT {MESSAGE.format("compactions")}, time, before, after, "trigger" FROM compactions',
 }
 

@@ -26,15 +26,17 @@ class SessionReport(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def of(events: Iterable[Event], *, window: int = 0) -> SessionReport:
-    """All folds over one stream of events; `window` is that of the profile, in microseconds."""
+    """All folds over one stream of events; `window` is that of the profile, in microseconds. The session's own agent
+    is the one that comes first, and whoever has no name."""
     held = list(events)
+    own = ("", held[0].agent_id if held else "")
     return SessionReport(
         lifecycle=lifecycle.of(held),
         profile=profile.of(held, window),
         amplification=amplification.of(held),
         compactions=compactions.of(held),
         tools=tools.of(held),
-        delegation=delegation.of(held),
+        delegation=delegation.of(held, own),
         files=files.of(held),
         flow=flow.of(held),
         activity=activity.of(held),

@@ -41,6 +41,7 @@ OPERATIONS: dict[str, str] = {
     "moves": "names",
     "names": "names",
     "pin": "names",
+    "report": "report",
     "resolve": "commits",
     "resume": "runtimes",
     "run": "running",

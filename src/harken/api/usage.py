@@ -73,6 +73,12 @@ class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
     """Up to when."""
     zone: str
     """The local time zone, in which days are counted."""
+    hours: list[list[int]]
+    """Requests by weekday (Monday first) and hour of the local time zone."""
+    peak_sessions: int
+    """The most sessions that went on at the same time."""
+    peak_at: str | None
+    """When that was first so."""
     uncounted: int
     """Sessions and sub-agents in which a model answered and nobody counted: what they used is unknown."""
     behind: int
@@ -90,12 +96,15 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
     for by in request.by:
         for group in spent.groups(by):
             yield UsageAnswer(by=by, key=group.key, title=group.title, **_fields(group.spending))
-    total = spent.total()
+    total, peak = spent.total(), spent.peak()
     yield UsageTotal(
         since=stamp(since),
         until=stamp(until),
         zone=clock.local_zone(clock.now() if until is None else until),
         behind=progress.behind + progress.stale,
+        hours=spent.hours(),
+        peak_sessions=peak.sessions,
+        peak_at=stamp(peak.time),
         uncounted=total.uncounted,
         **_fields(total),
     )

@@ -36,6 +36,7 @@ HEADS = ("input", "output", "cache read", "written", "human", "injected", "resul
 @click.option("--until", default="", metavar="WHEN", help="Only what was used until then")
 @click.option("--by", type=click.Choice(BY), help="Add up by one thing")
 @click.option("--project", default="", metavar="FOLDER", help="Only of this folder, or of one of this name")
+@click.option("--details", is_flag=True, help="Of a SESSION: time, tools, files, compactions, who told whom")
 @click.option("--no-agents", is_flag=True, help="Leave out the sub-agents of a SESSION")
 @json_option
 @pass_repo_or_file
@@ -46,6 +47,7 @@ def stats_command(
     until: str,
     by: str | None,
     project: str,
+    details: bool,
     no_agents: bool,
     as_json: bool,
 ) -> None:
@@ -64,15 +66,34 @@ def stats_command(
         harken stats
         harken stats --since 7d --by project
         harken stats 5b6258c8
+        harken stats 5b6258c8 --details
         harken stats --json
     """
     windowed = bool(since or until or by or project)
     if sessions and windowed:
         raise click.UsageError("a SESSION is counted as a whole; name none with --since, --until, --by or --project")
-    if sessions or (as_json and not windowed):
+    if details:
+        _tell_details(repo, sessions, as_json=as_json)
+    elif sessions or (as_json and not windowed):
         _count_sessions(repo, sessions, agents=not no_agents, as_json=as_json)
     else:
         _count_window(repo, since, until, by, project, as_json=as_json)
+
+
+def _tell_details(repo: Repo, sessions: tuple[str, ...], *, as_json: bool) -> None:
+    from harken.api.report import ReportRequest, report
+
+    from .stats_details import draw_details
+
+    if not sessions:
+        raise click.UsageError("--details is of a SESSION: name one, or more")
+    for word in sessions:
+        is_file = is_there(word) and Path(word).is_file()
+        one = report(repo, ReportRequest(file=word) if is_file else ReportRequest(session=word))
+        if as_json:
+            ui.json_line(one)
+        else:
+            draw_details(one)
 
 
 def _count_sessions(repo: Repo, sessions: tuple[str, ...], *, agents: bool, as_json: bool) -> None:

@@ -17,6 +17,7 @@ DAYS = 7
 MOST_BARS = 54
 """A bar is a day, or several in a long window."""
 BARS, PLAIN_BARS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
+WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 _NOBODY = {"project": "(no folder)", "model": "(no model)", "session": "(no session)"}
 WIDEST = 100
 
@@ -32,6 +33,7 @@ def draw_overview(found: Sequence[UsageAnswer], total: UsageTotal, days: Sequenc
         f"  {short(tokens.input)} in, {short(tokens.output)} out, {short(tokens.cache_read)} cache read,"
         f" {short(tokens.cache_write)} written"
     )
+    _draw_busiest(total)
     by_day = {one.key: one.price_usd_micros or 0 for one in parts["day"]}
     if any(by_day.values()) and days:
         step = -(-len(days) // MOST_BARS)
@@ -43,6 +45,14 @@ def draw_overview(found: Sequence[UsageAnswer], total: UsageTotal, days: Sequenc
     for by in OVERVIEW[1:]:
         draw_table(by, parts[by][:TOP], left=len(parts[by]) - TOP)
     draw_remarks(total)
+
+
+def _draw_busiest(total: UsageTotal) -> None:
+    most = max(map(max, total.hours))
+    if most:
+        day, hour = next((day, row.index(most)) for day, row in enumerate(total.hours) if most in row)
+        at_once = ui.count(total.peak_sessions, "session")
+        ui.row(f"  busiest {WEEKDAYS[day]} {hour:02d}:00 to {hour + 1:02d}:00; at most {at_once} at the same time")
 
 
 def draw_by(by: str, found: Sequence[UsageAnswer], total: UsageTotal) -> None:

@@ -16,13 +16,16 @@ So the answer does not depend on the order in which sessions came, and the sum o
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from harken.analytics import count_records, tells_process_cost, with_told_cost
+import msgspec
+
+from harken.analytics import count_records, report, tells_process_cost, with_told_cost
 from harken.analytics.prices import packaged
 from harken.analytics.usage import LOCAL, UsageRow, usage_rows
 from harken.context import below, session_records
 from harken.errors import HarkenError, PartlyCorrupt
+from harken.events import Event
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.store.base import SessionRow, Store
@@ -95,10 +98,20 @@ def _write(connection: sqlite3.Connection, number: int, row: SessionRow, records
     connection.executemany(_INSERT, [_values(number, row.session, one, row.started) for one in rows])
     figures = count_records(records).figures
     connection.execute(
-        f"INSERT INTO figures VALUES ({', '.join('?' * 10)})",
-        (number, *_counts(figures), tells_process_cost(records), ""),
+        f"INSERT INTO figures VALUES ({', '.join('?' * 11)})",
+        (
+            number,
+            *_counts(figures),
+            tells_process_cost(records),
+            "",
+            msgspec.json.encode(report.of(_made(records))).decode(),
+        ),
     )
     return {one.api for one in rows if not one.api.startswith(LOCAL)}
+
+
+def _made(records: Sequence[SessionRecord]) -> Iterator[Event]:
+    return (event for record in records if not record.carried for event in record.events)
 
 
 def _counts(figures: Figures) -> tuple[int, ...]:

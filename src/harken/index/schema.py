@@ -6,7 +6,7 @@ Instants are microseconds, sizes bytes, money micro-dollars. `messages.session` 
 
 from __future__ import annotations
 
-VERSION = 2
+VERSION = 3
 MARK = 0x68_6B_69_78
 """`application_id`: this file is an index of Harken's."""
 
@@ -106,7 +106,8 @@ CREATE TABLE figures (                                     -- of a session's own
   human INTEGER, injected INTEGER, results INTEGER, responses INTEGER, calls INTEGER, errors INTEGER,
   compactions INTEGER,
   pays INTEGER,                                            -- it says what a process cost, its sub-agents included
-  problem TEXT NOT NULL                                    -- why it could not be counted; empty where it could
+  problem TEXT NOT NULL,                                   -- why it could not be counted; empty where it could
+  report TEXT                                              -- all folds over what it made, as JSON
 );
 
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61');

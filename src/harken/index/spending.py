@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from harken import clock, ids
+from harken.analytics.activity import Peak, peak
 from harken.analytics.prices import MICRO, PriceList, micros
 from harken.analytics.usage import UsageRow
 from harken.events import Tokens
@@ -176,6 +177,23 @@ class Spent:
         silent = [n for (n,) in self._index.query(_UNCOUNTED, (since, until)) if self._is_wanted(n)]
         whole.uncounted = len(silent)
         return whole
+
+    def hours(self) -> list[list[int]]:
+        """Requests by weekday (Monday first) and hour of the local time zone."""
+        counts = [[0] * 24 for _ in range(7)]
+        for part in self._parts:
+            if part.slot is not None and (place := clock.local_hour(part.slot * QUARTER)) is not None:
+                counts[place[0]][place[1]] += part.requests
+        return counts
+
+    def peak(self) -> Peak:
+        """The most sessions that went on at the same time in the window; sub-agents are part of theirs."""
+        since, until, _ = self._window.values
+        spans = self._index.query(
+            "SELECT n, started, ended FROM sessions WHERE started < ? AND ended >= ?", (until, since)
+        )
+        tops = [(start, end) for n, start, end in spans if self._top[n] == n and self._is_wanted(n)]
+        return peak((max(start, since), min(end, until)) for start, end in tops)
 
     def problems(self) -> list[str]:
         """What could not be counted."""

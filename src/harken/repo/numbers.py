@@ -14,6 +14,7 @@ from .finding import Indexed
 
 if TYPE_CHECKING:
     from harken.analytics.prices import PriceList
+    from harken.analytics.report import SessionReport
     from harken.index import IndexProgress
     from harken.index.spending import Spent
 
@@ -37,6 +38,15 @@ class Counted(Indexed):
         from .counting import count_sessions
 
         return count_sessions(self.store, sessions, with_agents=agents, prices=read_price_file(prices))
+
+    def report(self, session: SessionOrFile, *, window: int = 0) -> SessionReport:
+        """Where a session's time went, what came of what people said, how it ended, tools, files and who told whom; its
+        sub-agents included. `window` is the length of the windows that its profile is told in, in microseconds."""
+        from harken.analytics.report import of
+
+        from .looking import events_of
+
+        return of(events_of(self.store, session), window=window)
 
     def usage(
         self, since: int | None = None, until: int | None = None, *, project: str = "", prices: str = ""

@@ -105,6 +105,14 @@ class RepoSessionsContract:
         assert (2, 2) == (getattr(total, "sessions", 0), total.figures.tools["Read"])
         assert [1] == [one.figures.tools["Read"] for one in repo.stats(["winter"])]
 
+    def test_a_session_is_reported(self, repo: Repo) -> None:
+        keep(repo, 1, session_id="winter")
+
+        found = repo.report("winter")
+
+        assert (1, ["Read"]) == (found.amplification.prompts, list(found.tools))
+        assert found.lifecycle.outcome is None
+
     def test_what_was_used_is_told_over_a_window_of_time(self, repo: Repo) -> None:
         used = Metric(api_id="m", model="nobody-knows", input_tokens=5, output_tokens=3, time=1_700_000_000_000_000)
         repo.checkpoint([used], session_id="winter")
