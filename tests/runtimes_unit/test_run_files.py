@@ -167,7 +167,8 @@ class TestFilesThatTakeTooLong:
         ended = go()
         go_on.set()
 
-        assert (0, False, "") == (ended.status, ended.is_stored, ended.spool)
+        assert (0, True, False, "") == (ended.status, ended.is_stored, ended.is_over, ended.spool)
+        assert ended.context_id
         assert ["it took too long"] == [text.split(": ")[1].split(";")[0] for text in heard]
 
     def test_are_stopped_although_they_get_on(self, go: Any, heard: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +199,7 @@ class TestFilesThatTakeTooLong:
 
         ended = go()
 
-        assert (0, True, "") == (ended.status, ended.is_stored, ended.spool)
+        assert (0, True, True, "") == (ended.status, ended.is_stored, ended.is_over, ended.spool)
         assert "somebody else writes" in heard[0]
         assert ["x", "answer to Delegate."] == [
             event.content for event in bench.events(THREAD) if isinstance(event, Prompt | Response)

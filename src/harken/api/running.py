@@ -50,7 +50,9 @@ class RunAnswer(ApiAnswer, frozen=True, kw_only=True):
     context_id: str
     """The short name of the commit that holds what it knew at the end; empty where there is none."""
     is_stored: bool = True
-    """Whether everything is in the store."""
+    """Whether everything that was heard of the run is in the store."""
+    is_over: bool = True
+    """Whether nothing is being done any longer: a thread may still wait for the store, or read the run's files."""
     spool: str = ""
     """The file that holds what could not be stored yet; the next command that writes stores it."""
     index: str = ""

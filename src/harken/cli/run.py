@@ -100,7 +100,7 @@ def run_command(
         stdin=None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno(),
     )
     ended = run(repo, request, output=output)
-    if not ended.is_stored:
+    if not (ended.is_stored and ended.is_over):
         ui.leave_at_once(ended.status)
     if ended.index:
         ui.warn(f"the index is behind: {ended.index}")

@@ -89,7 +89,9 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     context_id: str
     is_stored: bool = True
-    """Whether everything is in the store; a thread may still be waiting for it otherwise."""
+    """Whether everything that was heard of the run is in the store."""
+    is_over: bool = True
+    """Whether nothing is being done any longer: a thread may still wait for the store, or read the run's files."""
     spool: str = ""
     """The file that holds what could not be stored yet; the next command that writes stores it."""
 
@@ -169,8 +171,7 @@ class _Run:
         self._store = store
         self._request = request
         self._launch = _launcher(request.runtime)
-        self._plan = plan
-        self._recording = recording
+        self._plan, self._recording = plan, recording
         self._warn = output.warn
         self._display = Display(self._launch.shown, plan.show, out=output.show, note=output.note)
         self._is_more = self._launch.more_lines()
@@ -179,9 +180,8 @@ class _Run:
         self._now = now
         self._lines = LineSplitter()
         self._piped: PipedInput | None = None
-        self._prompted = False
         self._child: subprocess.Popen[bytes] | None = None
-        self._open = True
+        self._prompted, self._open = False, True
         self._started = now()
         self._unread: list[str] = []
         """Why files of the run could not be read when it was over."""
@@ -209,6 +209,7 @@ class _Run:
             session=self._recording.session,
             context_id=self._recording.context_id,
             is_stored=is_stored,
+            is_over=self._recording.is_over,
             spool="" if is_stored else self._recording.spool,
         )
 
@@ -313,7 +314,6 @@ class _Run:
         child = self._child
         caller = find_caller(process, child.pid) if child is not None and process else Caller()
         reason = "explicit" if what == "checkpoint" else "tool_call"
-
         latest = clock.monotonic() + GRACE
         # The tool that asks may be quicker than the line that says it was called.
         while not self._recording.ask(lambda recorder: recorder.has_call_of(caller)) and self._waits(latest):
@@ -377,14 +377,13 @@ class _Run:
         else:
             self._unread = [result.error for result in results if result.status == "failed"]
 
-    def _tell_unread(self) -> bool:
-        """Say which files could not be read; the answer is whether nobody is at it any longer."""
-        if not (is_over := self._recording.is_over):
+    def _tell_unread(self) -> None:
+        """Say which files could not be read."""
+        if not self._recording.is_over:
             self._unread = ["it took too long"]
         for why in self._unread[:1]:
             what = f"the run is stored as it was printed; its files could not be read to their end: {why}"
             self._warn(f"{what}; `harken import` takes in what is missing")
-        return is_over
 
     def _finish(self, status: int) -> bool:
         """Record the end; the answer is whether everything is in the store."""
@@ -394,7 +393,8 @@ class _Run:
         self._typed()
         self._display.end()
         self._recording.note(SpoolNote(status=status, time=self._now()))
-        if self._recording.end(self._read_after):
-            return self._tell_unread()
-        self._warn(self._recording.trouble)
-        return False
+        if is_stored := self._recording.end(self._read_after):
+            self._tell_unread()
+        else:
+            self._warn(self._recording.trouble)
+        return is_stored
