@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import shutil
 import sqlite3
 from pathlib import Path
@@ -55,6 +56,21 @@ def test_what_is_only_in_the_log_of_a_refused_file_survives_its_repair(refused):
     with contextlib.closing(open_store(refused)) as store:
         assert NOTES == notes(store)
         assert fsck(store, read_data=True).ok
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_look_at_a_refused_file_leaves_it_and_its_log_as_they_are(refused, damaged):
+    """Whoever closes a connection that may write merges the log into the file, and removes it."""
+    before = [Path(f"{refused}{suffix}").read_bytes() for suffix in ("", "-wal")]
+    for _ in range(2):
+        if damaged:
+            with contextlib.closing(open_store(refused, damaged=True)) as store:
+                assert NOTES == notes(store)
+        else:
+            with pytest.raises(Corrupt, match="damaged"):
+                open_store(refused)
+        gc.collect()
+        assert before == [Path(f"{refused}{suffix}").read_bytes() for suffix in ("", "-wal")]
 
 
 def test_the_log_is_copied_aside_with_the_file(refused):

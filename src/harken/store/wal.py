@@ -12,10 +12,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import sqlite3
 import struct
 from pathlib import Path
 
 from harken.errors import Corrupt
+
+from . import sql
+from .explaining import explain
 
 _HEADER = struct.Struct(">8I")  # magic, version, page size, round, two salts, two sums
 _FRAME = struct.Struct(">6I")  # page, pages of the file after a commit or 0, two salts, two sums
@@ -29,16 +33,16 @@ _FLOCK = struct.Struct("hhqqi4x")
 
 
 def refuse_damage(path: Path) -> None:
-    """Before SQLite merges and removes the log that a killed process left: `Corrupt` where it would drop transactions.
+    """Before SQLite merges and removes the log that a killed process left: `Corrupt` where it would drop transactions,
+    or refuses the file, which it then merges the log into all the same.
 
     Not while another process has the store open: it was looked at then, and its log is being written."""
     with contextlib.suppress(OSError):  # no log, or none that can be read, which SQLite will say
         file = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            if os.fstat(file).st_size > _HEADER.size and not _is_used(f"{path}-shm"):
-                damaged = Log(file, _PAGE).damaged
-            else:
-                damaged = False
+            if os.fstat(file).st_size <= _HEADER.size or _is_used(f"{path}-shm"):
+                return
+            damaged = Log(file, _PAGE).damaged
         finally:
             os.close(file)
         if damaged:
@@ -46,6 +50,18 @@ def refuse_damage(path: Path) -> None:
                 f"{path}-wal is damaged, and transactions that were committed lie behind the damage",
                 hint="`harken fsck --repair` saves what is left of it",
             )
+        _ask(path)
+
+
+def _ask(path: Path) -> None:
+    """Have SQLite look at the file through a connection that cannot write: closing it leaves file and log as they
+    are."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.execute(sql.TABLES).fetchall()
+    except sqlite3.Error as error:
+        if isinstance(problem := explain(error, str(path)), Corrupt):
+            raise problem from error
 
 
 def _is_used(shared: str) -> bool:
