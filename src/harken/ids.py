@@ -26,6 +26,10 @@ ARTIFACT_SHORT = 12
 COMMIT_SHORT = 8
 COMMIT_FULL = 64
 NAME_LIMIT = 512
+PATH_LIMIT = 4096
+FILE_NAME_LIMIT = 255
+"""Bytes of a path and of each name in it, beyond which systems know of no file."""
+PATH_HINT = "no NUL, no lone surrogate, not empty, at most 255 bytes in a name"
 """Bytes of a branch's or tag's name."""
 
 
@@ -239,9 +243,12 @@ def is_text(text: str) -> bool:
 def is_path(value: str | bytes | os.PathLike[str]) -> bool:
     """Whether this can be the path of a file, on this system; that it holds bytes that are no UTF-8 does no harm."""
     try:
-        return b"\0" not in (os.fsencode(value) or b"\0")
+        path = os.fsencode(value)
     except (TypeError, ValueError):
         return False
+    if not path or b"\0" in path or len(path) >= PATH_LIMIT:
+        return False
+    return len(path) <= FILE_NAME_LIMIT or all(len(name) <= FILE_NAME_LIMIT for name in path.split(os.sep.encode()))
 
 
 def name_problem(text: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
+from harken import ids
 from harken.agents import Agent, MissingHook, load_session, open_model
 from harken.errors import BadRequest, Locked, NotFound
 from harken.log import Session
@@ -75,6 +76,8 @@ class OpenChat:
     """A session that is open. Without a store it is a log alone; with one, what each agent knows is kept there too."""
 
     def __init__(self, repo: Repo | None, request: ChatRequest, *, warn: Callable[[str], None] | None = None) -> None:
+        if not ids.is_path(request.file):
+            raise BadRequest(f"{request.file!r:.99} is no path of a file", hint="name the file of a session log")
         path = _existing(Path(request.file)) if request.resume else _new(Path(request.file))
         if request.resume and request.ref:
             raise BadRequest("a session that is there has its beginning", hint="leave `ref` out, or name a new file")

@@ -354,7 +354,7 @@ class ArgumentKind(msgspec.Struct, frozen=True):
         if not isinstance(value, self.types) or (type(value) in (bool, str, bytes) and type(value) not in self.types):
             raise BadRequest(f"`{name}` of `{call}` cannot be of the type {type(value).__name__}", hint=self.hint)
         if isinstance(value, self.paths) and not ids.is_path(value):
-            raise BadRequest(f"`{name}` of `{call}` is no path: {value!r}", hint="no NUL, no lone surrogate, not empty")
+            raise BadRequest(f"`{name}` of `{call}` is no path: {value!r:.99}", hint=ids.PATH_HINT)
         if (each := self.each) is None or value is None or isinstance(value, str | bytes | os.PathLike):
             return value
         taken = value if self.lazy else list(value)

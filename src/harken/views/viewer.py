@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self, TypedDict
 
-from harken.errors import NotFound
+from harken import ids
+from harken.errors import BadRequest, NotFound
 from harken.events import Event, Output
 from harken.formats.session_log import data_of, events_of, read_groups, record_of, runs
 from harken.formats.session_log.lines import LogLine
@@ -49,6 +50,8 @@ class SessionViewer:
     def __init__(self, session_file: str | os.PathLike[str]) -> None:
         """A file that has lines and not one event of a log is something else, which is `NotFound`; an empty one is a
         session in which nothing has happened yet."""
+        if not ids.is_path(session_file) or isinstance(session_file, bytes):
+            raise BadRequest(f"{session_file!r:.99} is no path of a file", hint="name the file of a session log")
         self._read(read_chunks(session_file))
         if self.problem_count and all(_is_foreign(record[0]) for record in self.index.records):
             raise NotFound(
@@ -157,7 +160,7 @@ class SessionViewer:
         """
         until = hearing.events_until(self.index, at)
         agent = self.find_agent(agent_id)
-        position = self.index.find(getattr(what, "message_id", None) or what)
+        position = self._found(what)
         if position is None:
             return hearing.knows_text(self.index, agent, what, until)
         return hearing.knows_message(self.index, agent, position, until)
@@ -195,6 +198,8 @@ class SessionViewer:
 
     def name(self, agent_id: str | None) -> str:
         """What to call an agent."""
+        if not isinstance(agent_id, str | None):
+            raise BadRequest(f"{agent_id!r:.99} names no agent", hint="give an agent's id, or None")
         return self.index.name(agent_id)
 
     def find_agent(self, text: str) -> str:
@@ -203,17 +208,24 @@ class SessionViewer:
 
     def find_message(self, message_id: str) -> int:
         """The position of a message, by its id or by a string that carries it; negative where it is only named."""
-        found = self.index.find(getattr(message_id, "message_id", None) or message_id)
-        if found is None:
+        if (found := self._found(message_id)) is None:
             raise NotFound(
                 f"no message {message_id!r} in this session", hint="`harken view timeline SESSION` lists them all"
             )
         return found
 
+    def _found(self, message: str) -> int | None:
+        """The position of a message, by its id or by a string that carries it; None where there is none."""
+        if not isinstance(message, str):
+            raise BadRequest(f"{message!r:.99} is no message", hint="give a message's id, or the text that has it")
+        return self.index.find(getattr(message, "message_id", None) or message)
+
     def _content(self, message_id: str) -> int:
         return self.index.content_root(self.find_message(message_id))
 
     def _agents(self, agent_ids: str | Iterable[str]) -> list[str]:
+        if not isinstance(agent_ids, Iterable):
+            raise BadRequest(f"{agent_ids!r:.99} names no agents", hint="give an agent's id or name, or a list of them")
         names: list[Any] = [agent_ids] if isinstance(agent_ids, str) else list(agent_ids)
         return list(dict.fromkeys(self.find_agent(one) for one in names))
 
