@@ -22,8 +22,11 @@ class's name in small letters (`not_found`); under `--json` it is printed with t
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
+
+import msgspec
 
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -114,3 +117,22 @@ class PartlyCorrupt(Corrupt):
     def __init__(self, message: str, *, rest: list[Any], hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.rest = rest
+
+
+# -- the one rule about the types of a value's fields ------------------------------------------------------------------
+
+
+def refuse_other_types(value: msgspec.Struct) -> None:
+    """`BadRequest` where a field holds what is of another type than it says: a program may put anything there."""
+    for name, kind in _kinds(type(value)).items():
+        try:
+            msgspec.convert(getattr(value, name), kind)
+        except msgspec.ValidationError as problem:
+            said = str(problem).replace("Expected", "expected", 1)
+            what = f"`{name}` of {type(value).__name__}: {said}"
+            raise BadRequest(what, hint="docs/API.md has the types of all fields") from None
+
+
+@functools.cache
+def _kinds(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
