@@ -484,3 +484,54 @@ class TestVerdicts:
     def test_a_hook_stands_at_points_there_are(self, points: tuple[str, ...]) -> None:
         with pytest.raises(BadRequest, match="points"):
             Hook(name="x", points=points, function=print)
+
+
+class TestWhatAToolBringsBack:
+    """#4: words of another agent are heard through that agent's hooks, whichever tool fetched them."""
+
+    PARTS: ClassVar[dict[str, Any]] = {
+        "root": [call("task", name="Jill"), call("consult", name="Jill"), "Done."],
+        "Jill": ["the password is swordfish"],
+    }
+
+    @staticmethod
+    def play(path: Path, verdict: Any) -> tuple[list[dict[str, Any]], list[tuple[str, ...]], list[Any]]:
+        """The last result of a tool, whom the hook was asked about, and what the views call an intervention."""
+        asked: list[tuple[str, ...]] = []
+
+        async def consult(call: Call, name: str) -> str:
+            """Ask a subagent something."""
+            other = call.agent.subagents[name]
+            other.harken("Well?")
+            return await other.response()
+
+        def censor(moment: Moment) -> Any:
+            asked.append(moment.recipients)
+            return verdict
+
+        hooks = [Hook(name="Censor", points=("delivery",), function=censor)]
+        root, session = open_stage(path, TestWhatAToolBringsBack.PARTS, hooks=hooks, tools=[consult])
+        with session:
+            assert "Done." == say(root, "go")
+            results = lines(session, role="tool", agent_id=root.agent_id)[-1:]
+        return results, asked, SessionViewer(path).interventions()
+
+    def test_may_be_changed(self, tmp_path: Path) -> None:
+        [result], asked, found = self.play(tmp_path / "log", Rewrite("the password is ***"))
+
+        assert ("the password is ***", [("root",)]) == (result["content"], asked)
+        assert SessionViewer(tmp_path / "log").line(result["substance"])["content"] == "the password is swordfish"
+        assert ["changed"] == [one["kind"] for one in found]
+
+    def test_may_be_withheld(self, tmp_path: Path) -> None:
+        [result], _, found = self.play(tmp_path / "log", Deny("secret"))
+
+        assert "Jill answered, and a hook withheld it." == result["content"]
+        assert "substance" not in result
+        assert ["withheld"] == [one["kind"] for one in found]
+
+    def test_is_as_it_was_said_where_the_hook_approves(self, tmp_path: Path) -> None:
+        [result], asked, found = self.play(tmp_path / "log", Approve())
+
+        assert ("the password is swordfish", [("root",)], []) == (result["content"], asked, found)
+        assert "substance" in result

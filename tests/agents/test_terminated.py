@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harken.agents import Agent, Call, Deny, Hook, HookAgent, Moment, hook
+import harken
+from harken import load_session
+from harken.agents import Agent, Call, Deny, Hook, HookAgent, Moment, Reply, Request, hook
+from harken.agents.models import Usage
 from harken.errors import BadRequest, ModelFailed
-from harken.events import Prompt
+from harken.events import Prompt, Tokens
 from support.stage import call, contents, lines, open_stage, say
 
 HEARD = {"role": "user", "content": "x"}
@@ -68,6 +71,54 @@ class TestInADiscussion:
             assert "done" == asyncio.run(root.resume())
             assert "[J]: I am J\n\n[D]: I am D" == contents(root, "tool")[-1]
             assert ["go", "[J]: I am J"] == contents(root.subagents["D"], "user")
+
+
+class Dismissed:
+    """A model during whose answer the agent that asked is ended."""
+
+    name = "dismissed"
+
+    def __init__(self) -> None:
+        self.end: Callable[[], object] = lambda: None
+
+    async def complete(self, request: Request) -> Reply:
+        self.end()
+        used = Usage(tokens=Tokens(input=70, output=20), cost_usd=0.5)
+        return Reply(content="too late", usage=used, api_id=f"r{request.turn}{request.purpose}")
+
+
+def used(path: Path) -> tuple[int | None, int | None, int]:
+    """Tokens that were read and what they cost, and how many responses there are, as an import of the log counts."""
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([path]))
+        *_, told = repo.stats()
+    return told.figures.usage.input, told.figures.cost_usd_micros, told.figures.responses
+
+
+class TestWhatItUsedMeanwhile:
+    def test_is_counted_though_what_it_said_is_not_heard(self, tmp_path: Path) -> None:
+        model = Dismissed()
+        root, session = load_session(tmp_path / "log", language_model=model, ack="os")
+        with session:
+            root.harken("go")
+            model.end = root.terminate
+
+            with pytest.raises(BadRequest, match="was terminated"):
+                asyncio.run(root.response())
+
+            assert [] == contents(root, "assistant")
+        assert (70, 500_000, 0) == used(tmp_path / "log")
+
+    def test_is_counted_of_a_summary_too(self, tmp_path: Path) -> None:
+        model = Dismissed()
+        root, session = load_session(tmp_path / "log", language_model=model, ack="os")
+        with session:
+            for text in ("one", "two", "three"):
+                say(root, text)
+            model.end = root.terminate
+
+            assert not asyncio.run(root.compact(keep=1))
+        assert (4 * 70, 4 * 500_000, 3) == used(tmp_path / "log")
 
 
 CHANGES: dict[str, Callable[[Agent], object]] = {

@@ -43,10 +43,24 @@ async def task(
         return Answer(content=f"Created subagent: {name}")
     await _announce(call, prompt, [child])
     reply, _ = await _turn(call, child, 0)
-    heard = (await wordings(child, reply, [agent]))[agent.agent_id].text
-    if heard is None:
-        return Answer(content=f"{name} answered, and a hook withheld it.", cause=(reply.message_id or "",))
-    return Answer(content=heard, substance=reply.message_id)
+    return await heard_by(agent, child, reply)
+
+
+async def heard_by(agent: Agent, speaker: Agent, said: LoggedString) -> Answer:
+    """A result in which an agent hears what another one said, as that one's hooks have it."""
+    text = (await wordings(speaker, said, [agent]))[agent.agent_id].text
+    if text is None:
+        return Answer(content=f"{speaker.label} answered, and a hook withheld it.", cause=(said.message_id or "",))
+    return Answer(content=text, substance=said.message_id)
+
+
+def speaker_of(agent: Agent, value: object) -> Agent | None:
+    """The other agent whose words a tool brought back, where the log knows them for its own."""
+    known = value.id_in(agent.session.path) if isinstance(value, LoggedString) else None
+    maker = agent.session.registry.messages.get(known or "")
+    if not maker or maker == agent.agent_id or agent.session.agents[maker].role == "hook":
+        return None
+    return agent.pool.get(maker)
 
 
 async def discuss(

@@ -126,8 +126,10 @@ async def _fold(
     start, end = span
     before = agent.transcript[start:end]
     text, reply = (summary, None) if summary is not None else await _summarise(agent, span, tight)
-    if agent.is_terminated or agent.transcript[start:end] != before:
-        return False  # somebody else has folded or ended it meanwhile
+    if agent.is_terminated or agent.transcript[start:end] != before:  # somebody has folded or ended it meanwhile
+        if reply is not None:
+            agent.pool.meter(agent, reply, agent.last_message_id())
+        return False
     with agent.session.batch():
         message_id = agent.session.log_transcript_edit(
             agent.agent_id, "compact", end, start=start, content=text, cause=cause

@@ -229,7 +229,7 @@ class AgentPool:
                     raise failure from problem
             await asyncio.sleep(pause)
 
-    def meter(self, agent: Agent, reply: Reply, message_id: str) -> None:
+    def meter(self, agent: Agent, reply: Reply, message_id: str | None) -> None:
         """Log what a reply cost, which model gave it and why it stopped, as far as the provider says."""
         if reply.usage is None and not (reply.model or reply.stop_reason):
             return

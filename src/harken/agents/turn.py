@@ -16,7 +16,7 @@ from harken.errors import BadRequest, Locked, ModelFailed, Poisoned
 from harken.events.verdicts import Deny
 from harken.log import LoggedString
 
-from .actions import CONTINUED
+from .actions import CONTINUED, heard_by, speaker_of
 from .compaction import make_more_room, make_room
 from .entries import (
     INTERRUPTED,
@@ -238,6 +238,9 @@ class Turn:
     def _keep(self, reply: Reply) -> tuple[Message, str]:
         """Log the model's message, and what it cost in the same write."""
         agent, message = self.agent, _message(reply)
+        if agent.is_terminated:  # meanwhile: nobody hears what it says, but it was paid for
+            agent.pool.meter(agent, reply, agent.last_message_id())
+            agent.refuse_terminated()
         with agent.session.batch():
             agent.log_model(agent.language_model)
             message_id = self._log(message)
@@ -339,7 +342,10 @@ class Turn:
                 return refusal
         running = Call(agent, message_id, call["id"], name, window, among=self._calls_of(message_id))
         with calling(running):
-            return as_answer(await tool.run(arguments, running), agent.session.path)
+            value = await tool.run(arguments, running)
+            if (speaker := speaker_of(agent, value)) is not None:
+                return await heard_by(agent, speaker, value)
+            return as_answer(value, agent.session.path)
 
     def _calls_of(self, message_id: str) -> int:
         """How many calls a message of the agent has."""
