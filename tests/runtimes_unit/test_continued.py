@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +62,8 @@ def resume(store: Path, runtime: str) -> Resumed:
 
 def printed(store: Path, *words: str) -> str:
     argv = [sys.executable, "-m", "harken", "--store", str(store), *words]
-    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
+    piped = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60, env=piped).stdout
 
 
 def test_a_result_names_the_file_where_it_lies_now(store: Path, file: Path) -> None:
@@ -105,7 +107,7 @@ def test_lineage_is_shown_in_both_directions(store: Path) -> None:
 
     [row] = [json.loads(each) for each in printed(store, "sessions", done.session, "--json").splitlines()]
     assert (SESSION, done.source) == (row["continues"], row["continues_at"])
-    assert f"(← {SESSION[:8]})" in printed(store, "sessions", done.session)
+    assert f"(continues {SESSION[:8]})" in printed(store, "sessions", done.session)
     assert f"[continues {short}]" in printed(store, "log", done.session)
     assert f"[continued in {done.session[:13]}]" in printed(store, "log", SESSION)
     assert "resumed/" not in printed(store, "log", SESSION)
