@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from . import completing, ui
-from .options import REF, json_option, pass_repo
+from .opening import pass_repo_or_session
+from .options import REF, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("a", type=REF, shell_complete=completing.refs)
 @click.argument("b", type=REF, shell_complete=completing.refs)
 @json_option
-@pass_repo
+@pass_repo_or_session
 def diff_command(repo: Repo, a: str, b: str, as_json: bool) -> None:
     """Say what one context knows that another does not
 

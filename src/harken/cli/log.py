@@ -11,7 +11,8 @@ from harken import ids
 
 from . import completing, ui
 from .commits import commit_cells
-from .options import REF, json_option, pass_repo
+from .opening import pass_repo_or_session
+from .options import REF, json_option
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -27,7 +28,7 @@ PORTION = 200
 @click.option("--graph", is_flag=True, help="Draw the branches, and the sub-agents where they were spawned")
 @click.option("--all", "everything", is_flag=True, help="Show tails that a grown file has superseded, too")
 @json_option
-@pass_repo
+@pass_repo_or_session
 def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, everything: bool, as_json: bool) -> None:
     """Show the chain of commits behind a commit
 

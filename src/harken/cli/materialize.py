@@ -9,7 +9,8 @@ import click
 
 from . import completing, ui
 from .commits import size_line
-from .options import REF, json_option, pass_repo
+from .opening import pass_repo_or_session
+from .options import REF, json_option
 from .targets import check_target, write_target
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout")
 @click.option("--force", is_flag=True, help="Replace a FILE that is there already")
 @json_option
-@pass_repo
+@pass_repo_or_session
 def materialize_command(
     repo: Repo, ref: str, format: str | None, stop: str, output: Path | None, force: bool, as_json: bool
 ) -> None:

@@ -1,17 +1,90 @@
-"""What a SESSION on the command line means: the one place that turns the word into a session or a file."""
+"""What a SESSION or a REF on the command line means: the one place that turns the word into a session or a file."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import click
 
 from . import ui
-from .options import is_there
+from .options import is_there, open_store, pass_repo, to_the_readers_end
 
 if TYPE_CHECKING:
     import harken
     from harken.api.views import ViewRequest
     from harken.repo import Repo
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+REFS = ("ref", "a", "b")
+"""Parameters that name a commit."""
+
+
+def pass_repo_or_session(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:
+    """Give the command its store; where a REF names nothing in it but a file that lies there, one in memory which holds
+    that file's session."""
+    plain, alone = pass_repo(function), to_the_readers_end(function)
+
+    @click.pass_context
+    @functools.wraps(function)
+    def wrapper(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
+        refs = {name: kwargs[name] for name in REFS if kwargs.get(name)}
+        files = {word for word in refs.values() if is_there(word) and Path(word).is_file()}
+        files -= _names(ctx, files) if files else set()
+        if not files:
+            return plain(*args, **kwargs)
+        repo = ctx.with_resource(_holding(files, [word for word in refs.values() if word not in files]))
+        sessions = {word: _session_of(repo, word) for word in files}
+        return ctx.invoke(alone, repo, *args, **kwargs | {name: sessions[word] for name, word in refs.items()})
+
+    return wrapper
+
+
+def _names(ctx: click.Context, words: set[str]) -> set[str]:
+    """Those of the words that name something in the store, which then is meant."""
+    from harken.errors import HarkenError, NotFound
+
+    found = set()
+    try:
+        with open_store(ctx) as repo:
+            for word in words:
+                try:
+                    repo.commit(word)
+                    found.add(word)
+                except NotFound:
+                    continue
+    except HarkenError:  # there is none, or none that can be opened: a file needs none
+        return set()
+    return found
+
+
+def _holding(files: set[str], others: list[str]) -> Repo:
+    """A store in memory that holds the sessions of the files."""
+    import harken
+    from harken.errors import BadRequest
+
+    if others:
+        raise BadRequest(
+            f"{min(files)} is a file, and {others[0]!r} is in the store",
+            hint=f"`harken import {min(files)}` brings its session into the store",
+        )
+    return harken.open("memory:")
+
+
+def _session_of(repo: Repo, word: str) -> str:
+    """Import a file; the answer is the session in it."""
+    from harken.errors import BadRequest
+
+    results = list(repo.import_sessions([word]))
+    for one in results:
+        if one.session and not one.parent and one.status != "failed":
+            return one.session
+    why = next((one.error for one in results if one.error), "no session was found in it")
+    raise BadRequest(f"{word} cannot be shown: {why}", hint="name a session's file, a commit, a branch or a session id")
 
 
 def place_of(repo: Repo, word: str) -> dict[str, Any]:

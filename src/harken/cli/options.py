@@ -38,7 +38,7 @@ class NotEmpty(click.ParamType):  # type: ignore[type-arg]
 
 
 REF = NotEmpty("ref", "a commit, a branch, a tag or a session id; `harken log` and `harken sessions` list them")
-SESSION = NotEmpty("session", "the file of a session, or a session id; `harken sessions` lists them")
+SESSION = NotEmpty("session", "the file of a session, a session id or a REF; `harken sessions` lists them")
 NAME = NotEmpty("name", "a branch or a tag; `harken branch` and `harken tag` list them")
 AGENT = NotEmpty("agent", "an agent's id or name; `harken agents SESSION` lists them")
 MESSAGE = NotEmpty("message", "a message's id; `harken view timeline SESSION` lists them")
@@ -48,10 +48,10 @@ PATH = NotEmpty("path", "a file or a folder")
 
 def pass_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:
     """Give the command its store, which has to be there: looking for something never makes one."""
-    return _passing(_to_the_readers_end(function), _open_to_look)
+    return _passing(to_the_readers_end(function), _open_to_look)
 
 
-def _to_the_readers_end(function: Callable[Concatenate[Repo, P], T]) -> Callable[Concatenate[Repo, P], T | None]:
+def to_the_readers_end(function: Callable[Concatenate[Repo, P], T]) -> Callable[Concatenate[Repo, P], T | None]:
     """The command, which has done its work when whoever reads its output wants no more (`| head -1`); of one that also
     changes something, the rest would be left undone, and that is a failure."""
 
@@ -92,7 +92,7 @@ def change_repo_if_named(function: Callable[Concatenate[Repo, P], T]) -> Callabl
 
 def pass_repo_or_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:
     """Give the command its store; where the user named a file that lies on the disk, none is needed."""
-    return _passing(_to_the_readers_end(function), _open_beside_files)
+    return _passing(to_the_readers_end(function), _open_beside_files)
 
 
 def is_there(word: str) -> bool:
@@ -107,7 +107,7 @@ def is_there(word: str) -> bool:
 
 def pass_repo_unless_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:
     """Give the command its store; for a SESSION that is a file it is not even looked at, since it may be damaged."""
-    return _passing(_to_the_readers_end(function), _open_unless_file)
+    return _passing(to_the_readers_end(function), _open_unless_file)
 
 
 def _open_unless_file(ctx: click.Context) -> Repo:
@@ -128,6 +128,11 @@ def _open(ctx: click.Context, *, create: bool) -> Repo:
     if (location := store_of(ctx)) == "":
         raise click.BadParameter("'' names no file", ctx.find_root(), param_hint="'--store'")
     return harken.open(location, create=create, damaged=not create)
+
+
+def open_store(ctx: click.Context) -> Repo:
+    """The store, which has to be there, for a look at it."""
+    return _open(ctx, create=False)
 
 
 def _open_to_look(ctx: click.Context) -> Repo:

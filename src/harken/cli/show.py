@@ -10,7 +10,8 @@ import click
 
 from . import completing, ui
 from .commits import age, event_cells, size_line, when
-from .options import REF, json_option, pass_repo
+from .opening import pass_repo_or_session
+from .options import REF, json_option
 
 if TYPE_CHECKING:
     from harken.api.commits import ShowAnswer
@@ -27,12 +28,13 @@ _FACTS = ("template", "principal", "machine", "session_id", "ticket_id", "thread
 @click.option("--no-content", is_flag=True, help="Leave out what the commit adds to the conversation")
 @click.option("--full", is_flag=True, help="Show texts, arguments and results whole instead of one line of each")
 @json_option
-@pass_repo
+@pass_repo_or_session
 def show_command(repo: Repo, ref: str, no_content: bool, full: bool, as_json: bool) -> None:
     """Show one commit, with what was said about it
 
     A REF is a commit, a branch, a tag, a session (where it stands), SESSION~1 (an older tip), SESSION@MESSAGE or
-    SESSION/AGENT; the beginning of an id will do where only one begins so. For example:
+    SESSION/AGENT; the beginning of an id will do where only one begins so. The file of a session will do as well: it is
+    read as an import would, into no store. For example:
 
         harken show ctx-442044fa
 

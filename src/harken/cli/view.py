@@ -39,13 +39,17 @@ class ViewGroup(click.Group):
 def view_command() -> None:
     """Look at a session from one side or another
 
-    A SESSION is a session log file, or the id of a session in the store or a unique beginning of one, at least four
-    characters. An AGENT is named by its id, or by its name where no other agent has it; a MESSAGE by its id. For
-    example, what Jack and Jill said to each other, and who heard one line of it:
+    A SESSION is the file of a session, or the id of a session in the store or a unique beginning of one, at least four
+    characters. A commit, a branch, a tag, SESSION~1 (an older tip) or SESSION@MESSAGE in its place shows it as it stood
+    there: what had been said, and by which agents, up to that commit. An AGENT is named by its id, or by its name where
+    no other agent has it; a MESSAGE by its id. For example, what Jack and Jill said to each other, who heard one line
+    of it, and all that had happened when a branch was made:
 
         harken view dialog cafe.jsonl Jack Jill
 
         harken view heard cafe.jsonl msg_015
+
+        harken view timeline review
     """
 
 

@@ -89,9 +89,9 @@ def find_session(store: Store, session: str) -> SessionRow | None:
 
 
 def get_session(store: Store, text: str) -> SessionRow:
-    """The session of this id, or the only one whose id begins like this; a commit or a branch stands for the session
-    it is of."""
-    if (row := _session(store, text, exact=False)) is not None or (row := _session_at(store, text)) is not None:
+    """The session of this id, or the only one whose id begins like this; a commit, a branch, an older tip or a message
+    stands for the session it is of."""
+    if (row := session_named(store, text, exact=False)) is not None or (row := _session_at(store, text)) is not None:
         return row
     _refuse_agents_alone(store, text)
     close = difflib.get_close_matches(text, [row.session for row in readable_sessions(store)], n=CANDIDATES, cutoff=0.5)
@@ -115,18 +115,11 @@ def _session_at(store: Store, text: str) -> SessionRow | None:
     """The session of the commit that a REF names; None where it names none."""
     name = store.find_name(text) if text else None
     commit = store.get_commit(name.target) if name else _by_prefix(store, text, text.removeprefix(ids.COMMIT_PREFIX))
-    if commit is not None:
-        return _session_of(store, text, commit)
-    if (commit := _by_session(store, text, exact=False)) is not None:
-        row = _session_of(store, text, commit)
-        raise BadRequest(
-            f"{text!r} is one place in session {row.session}, and a whole session is wanted here",
-            hint=f"name {row.session}; `harken materialize {text} --stop root` gives what was said up to there",
-        )
-    return None
+    commit = commit or _by_session(store, text, exact=False)
+    return session_of(store, text, commit) if commit is not None else None
 
 
-def _session_of(store: Store, text: str, commit: Commit) -> SessionRow:
+def session_of(store: Store, text: str, commit: Commit) -> SessionRow:
     """The session that ends at the commit, else one that has it in a chain."""
     rows = [row for row in readable_sessions(store) if row.tip]
     ends = [row for row in rows if commit.id in (row.tip, row.live, *row.older)]
@@ -154,7 +147,7 @@ def _by_prefix(store: Store, ref: str, digits: str) -> Commit | None:
     return found[0] if found else None
 
 
-def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
+def session_named(store: Store, text: str, *, exact: bool) -> SessionRow | None:
     """The session of this id or, unless it has to be exact, the only one whose id begins like this."""
     if exact or len(text) < FEWEST_CHARACTERS:
         return find_session(store, text) if text else None
@@ -169,7 +162,7 @@ def _session(store: Store, text: str, *, exact: bool) -> SessionRow | None:
         return tops[0] if tops else None
     # The beginning of a session's id, and the whole name of one of its agents.
     start, _, agent = text.rpartition("/")
-    if (above := _session(store, start, exact=False)) is None:
+    if (above := session_named(store, start, exact=False)) is None:
         return None
     return find_session(store, f"{above.session}/{agent}") or (above if agent == _main_agent(store, above) else None)
 
@@ -186,7 +179,7 @@ def _main_agent(store: Store, row: SessionRow) -> str:
 
 
 def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
-    if (row := _session(store, ref, exact=exact)) is not None and row.tip:
+    if (row := session_named(store, ref, exact=exact)) is not None and row.tip:
         return _tip(store, whole_session(store, row), row.stand)
     if found := _older(store, ref, exact=exact):
         return _by_number(store, *found)
@@ -195,7 +188,7 @@ def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
     # A session's id may hold an @ itself, so every place is tried.
     at = ref.find("@", 1)
     while at > 0:
-        if (row := _session(store, ref[:at], exact=exact)) is not None:
+        if (row := session_named(store, ref[:at], exact=exact)) is not None:
             return _by_message(store, row, ref[at + 1 :])
         if found := _older(store, ref[:at], exact=exact):
             return _in_chain(store, ref[:at], _by_number(store, *found).id, ref[at + 1 :])
@@ -205,14 +198,14 @@ def _by_session(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
 
 def _created(store: Store, ref: str, *, exact: bool = True) -> Commit | None:
     """The first commit of the session in `SESSION#created`, as the views call the making of its agent."""
-    row = _session(store, ref.removesuffix(CREATED), exact=exact) if ref.endswith(CREATED) else None
+    row = session_named(store, ref.removesuffix(CREATED), exact=exact) if ref.endswith(CREATED) else None
     return store.get_commit(store.walk(whole_session(store, row).stand)[-1].id) if row is not None and row.tip else None
 
 
 def _older(store: Store, ref: str, *, exact: bool) -> tuple[SessionRow, int] | None:
     """The session and the number in `SESSION~1`."""
     said = _OLDER.fullmatch(ref)
-    row = _session(store, said[1], exact=exact) if said else None
+    row = session_named(store, said[1], exact=exact) if said else None
     return (row, int(said[2])) if said and row is not None else None
 
 
@@ -364,7 +357,7 @@ def _refuse_agents_alone(store: Store, text: str) -> None:
 def _agents_named(store: Store, ref: str) -> str:
     """The agents of the session in `SESSION/AGENT`, where there is such a session and no such agent."""
     session, slash, _ = ref.rpartition("/")
-    row = _session(store, session, exact=False) if slash else None
+    row = session_named(store, session, exact=False) if slash else None
     below = agents_below(store, row) if row is not None else []
     return _listing([one.session for one in below], "its agents are: ") if below else ""
 
@@ -372,7 +365,7 @@ def _agents_named(store: Store, ref: str) -> str:
 def whole_principal(store: Store, principal: str) -> str:
     """`RUNTIME:SESSION` with the whole id of the session, where a unique beginning of one is given."""
     runtime, colon, session = principal.partition(":")
-    row = _session(store, session, exact=False) if colon else None
+    row = session_named(store, session, exact=False) if colon else None
     return f"{runtime}:{row.session}" if row is not None and row.runtime == runtime else principal
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count
+from itertools import count, takewhile
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -36,10 +36,11 @@ _Calls = Mapping[str, tuple[str, ToolCall]]
 
 
 def session_events(
-    store: Store, row: SessionRow, *, agents: bool = True, losses: list[Loss] | None = None
+    store: Store, row: SessionRow, *, agents: bool = True, losses: list[Loss] | None = None, earlier: bool = False
 ) -> list[Event]:
     """Everything the session's agents said, heard and did; without `agents`, what its own chain tells. What the store
-    could not give is added to `losses`."""
+    could not give is added to `losses`. `earlier` says that the row stands at a commit before its last: of agents below
+    it then only what they did until that time."""
     main = everything(store, store.get_commit(whole_session(store, row).stand))
     lost = [] if losses is None else losses
     lost += main.losses
@@ -54,6 +55,10 @@ def session_events(
         each.session: _events(_placed(_read(store, each, lost), each.session), each, elsewhere - {each.agent})
         for each in below
     }
+    if earlier:
+        streams |= {each.session: _until(streams[each.session], own, _call_id(store, each)) for each in below}
+        below = [each for each in below if streams[each.session]]  # others were made later
+        streams = {each.session: streams[each.session] for each in (row, *below)}
     calls = {
         event.id: (session, event)
         for session, events in streams.items()
@@ -111,6 +116,16 @@ def _all_named(made: Materialized) -> list[Event]:
     """What a whole chain says; it begins at its own beginning, so that places need no change."""
     format = formats.get(made.format)
     return named(format, format.read(made.bytes), 0)
+
+
+def _until(events: list[Event], own: list[Event], call_id: str) -> list[Event]:
+    """What an agent had done by the time its session's own story ends: what comes after something later is later,
+    whatever its clock says. Where no time is told, all of it if it had been called, else nothing."""
+    end = max((event.time for event in own if event.time is not None), default=None)
+    if end is None or all(event.time is None for event in events):
+        called = call_id and any(isinstance(event, ToolCall) and event.id == call_id for event in own)
+        return events if called else []
+    return list(takewhile(lambda event: (event.time or 0) <= end, events))
 
 
 def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> list[Event]:

@@ -12,6 +12,7 @@ from harken import formats, ids
 from harken.context import get_artifact, get_session, session_bytes, session_events
 from harken.context.chains import readable_sessions
 from harken.context.materialize import remake
+from harken.context.standing import standing
 from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.formats.session_log import FORMAT
@@ -40,20 +41,20 @@ def bytes_of(store: Store, ref: str) -> bytes:
 
 
 def view_of(store: Store, session: str | os.PathLike[str]) -> SessionViewer:
-    """The views of a session in the store, or of a log file."""
+    """The views of a session in the store, as it stands or stood at a commit, or of a log file."""
     from harken.views import SessionViewer
 
     if not isinstance(session, str):
         return _view_file(Path(session))
-    row = get_session(store, session)
-    log = session_bytes(store, row, LOG)
+    found = standing(store, session)
+    log = session_bytes(store, found.row, LOG)
     if log is not None:
         return SessionViewer.of_log((log,))
-    return SessionViewer.of(session_events(store, row))
+    return SessionViewer.of(session_events(store, found.row, earlier=found.earlier))
 
 
 def _view_file(path: Path) -> SessionViewer:
-    """The views of a log."""
+    """The views of a log, or of the file of another runtime's session."""
     from harken.views import SessionViewer
 
     if path.is_dir():
@@ -64,6 +65,11 @@ def _view_file(path: Path) -> SessionViewer:
         raise NotFound(f"there is no file {path}", hint="name a session's log file") from problem
     except (OSError, ValueError) as problem:
         raise HarkenError(f"cannot read {path}: {problem}", hint="is it a file that you may read?") from problem
+    except NotFound:  # it is no log
+        with in_store_of_its_own(path.absolute()) as found:
+            if found is None:
+                raise
+            viewer = SessionViewer.of(session_events(*found))
     return viewer
 
 
@@ -101,7 +107,8 @@ def events_of(store: Store, session: str | os.PathLike[str]) -> list[Event]:
     """Everything that happened in a session of the store, as one stream; or what a file of any format holds."""
     if not isinstance(session, str):
         return read_file(Path(session))
-    return session_events(store, get_session(store, session))
+    found = standing(store, session)
+    return session_events(store, found.row, earlier=found.earlier)
 
 
 def read_file(path: Path) -> list[Event]:
