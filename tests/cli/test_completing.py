@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from click.shell_completion import ShellComplete
 
 from harken.cli import harken
 from harken.repo import Repo
+from harken.store import SessionRow
+from support.claude_lines import user
 from support.commands import LEAVES
 from support.contexts import keep, turn
 from support.viewed import cafe, write_log
@@ -34,9 +37,43 @@ def kept(repo: Repo) -> Repo:
 def test_a_ref_is_a_name_a_session_or_a_commit(kept: Repo, command: str) -> None:
     commit = kept.commit("review").short
 
-    assert {"review", "winter-1", commit} == offered(command, "")
-    assert {"winter-1"} == offered(command, "wi")
-    assert {commit} == offered(command, "ctx-")
+    # A file in the place of one is completed by the shell, from what was typed.
+    assert {"review", "winter-1", commit} == offered(command, "") - {""}
+    assert {"winter-1"} == offered(command, "wi") - {"wi"}
+    assert {commit} == offered(command, "ctx-") - {"ctx-"}
+
+
+@pytest.mark.parametrize("command", ["log", "show", "materialize", "view timeline", "stats", "agents"])
+def test_where_a_file_may_stand_the_shell_is_asked_for_one(kept: Repo, command: str) -> None:
+    complete = ShellComplete(harken, {}, "harken", "_HARKEN_COMPLETE")
+
+    assert ["wi"] == [item.value for item in complete.get_completions(command.split(), "wi") if item.type == "file"]
+
+
+@pytest.mark.parametrize("command", ["log", "resume", "view timeline", "stats"])
+def test_agents_are_offered_behind_their_session_or_its_beginning(kept: Repo, command: str) -> None:
+    with kept.store.write() as writer:
+        row = SessionRow(session="winter-1/helper", runtime="codex", parent="winter-1", agent="helper")
+        writer.save_session(row)
+
+    assert {"winter-1/helper"} == offered(*command.split(), "winter-1/") - {"winter-1/"}
+    assert {"wint/helper"} == offered(*command.split(), "wint/he") - {"wint/he"}
+
+
+def test_branch_offers_branches_and_tag_tags(kept: Repo) -> None:
+    kept.tag("review", "v1")
+
+    assert ({"review"}, {"v1"}, {"review", "v1"}) == (offered("branch", ""), offered("tag", ""), offered("undo", ""))
+
+
+def test_projects_are_offered_by_name_or_by_path(kept: Repo, tmp_path: Path) -> None:
+    path = tmp_path / "home" / "s.jsonl"
+    path.parent.mkdir()
+    path.write_text(json.dumps(user("u", None, "hello") | {"cwd": "/work/team/api"}) + "\n")
+    list(kept.import_sessions([path]))
+
+    assert {"api"} == offered("sessions", "--project", "")
+    assert {"/work/team/api"} == offered("sessions", "--project", "/wo")
 
 
 def test_formats_names_and_sessions_are_offered_where_they_belong(kept: Repo) -> None:
@@ -44,6 +81,7 @@ def test_formats_names_and_sessions_are_offered_where_they_belong(kept: Repo) ->
     assert {"review"} == offered("branch", "")
     assert {"winter-1"} == offered("sessions", "")
     assert {"winter-1", "w"} == offered("view", "dialog", "w"), "a file, by the shell, or a session"
+    assert {"codex"} == offered("sessions", "--runtime", "cod") == offered("resume", "review", "--in", "cod")
 
 
 REFS = {"ref", "a", "b", "start", "parent", "stop"}
@@ -83,7 +121,7 @@ class TestEveryPlaceForANameIsCompleted:
 
 
 def test_another_store_is_looked_at_where_one_is_named(kept: Repo, tmp_path: Path) -> None:
-    assert set() == offered("--store", str(tmp_path / "other.db"), "log", "")
+    assert set() == offered("--store", str(tmp_path / "other.db"), "fork", "")
     assert not (tmp_path / "other.db").exists()
 
 
@@ -91,4 +129,4 @@ def test_a_store_that_is_none_offers_nothing(where: Path) -> None:
     where.parent.mkdir(parents=True, mode=0o700)
     where.write_bytes(b"this is no database, and never was one" * 100)
 
-    assert set() == offered("log", "")
+    assert set() == offered("fork", "")

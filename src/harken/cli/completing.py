@@ -52,8 +52,13 @@ def _names(repo: Repo, incomplete: str, kind: str = "") -> Iterator[CompletionIt
 def _sessions(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
     from harken.api.sessions import SessionsRequest, sessions
 
-    for one in sessions(repo, SessionsRequest(prefix=incomplete, top="/" not in incomplete)):
-        yield CompletionItem(one.session, help=" ".join(f"{one.runtime} {one.title}".split())[:60])
+    start, slash, _ = incomplete.partition("/")
+    for one in sessions(repo, SessionsRequest(prefix=start, top=not slash)):
+        # Of a session that was named by a beginning of its id, the agents go on from that.
+        above, _, agent = one.session.partition("/")
+        name = f"{start}/{agent}" if slash and agent else above if not slash else ""
+        if name:
+            yield CompletionItem(name, help=" ".join(f"{one.runtime} {one.title}".split())[:60])
 
 
 def _projects(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
@@ -88,11 +93,14 @@ def _filters(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _session_or_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [*sessions(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
-
-
-def _ref_or_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """A session, in whatever way one names it, or a file, for which the shell is asked."""
     return [*refs(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
+
+
+def _own_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The branches for `harken branch`, the tags for `harken tag`."""
+    kind = ctx.info_name or ""
+    return _completing(lambda repo, begun: _names(repo, begun, kind))(ctx, param, incomplete)
 
 
 def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -151,7 +159,7 @@ sessions = _completing(_sessions)
 projects = _completing(_projects)
 filters = _completing(_filters)
 session_or_file: Complete = _session_or_file
-ref_or_file: Complete = _ref_or_file
+own_names: Complete = _own_names
 formats: Complete = _formats
 runtimes: Complete = _runtimes
 agents: Complete = _agents

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @click.command("diff")
-@click.argument("a", type=REF, shell_complete=completing.refs)
-@click.argument("b", type=REF, shell_complete=completing.refs)
+@click.argument("a", type=REF, shell_complete=completing.session_or_file)
+@click.argument("b", type=REF, shell_complete=completing.session_or_file)
 @json_option
 @pass_repo_or_session
 def diff_command(repo: Repo, a: str, b: str, as_json: bool) -> None:

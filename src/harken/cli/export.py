@@ -21,7 +21,7 @@ FORMS = ("md", "html", "txt", "jsonl")
 
 
 @click.command("export")
-@click.argument("session", metavar="REF|SESSION|FILE", type=SESSION, shell_complete=completing.ref_or_file)
+@click.argument("session", metavar="REF|SESSION|FILE", type=SESSION, shell_complete=completing.session_or_file)
 @click.option("--to", type=click.Choice(FORMS), help="What to write (default: as -o FILE ends)")
 @click.option(
     "-o",

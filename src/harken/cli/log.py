@@ -23,7 +23,7 @@ PORTION = 200
 
 
 @click.command("log")
-@click.argument("ref", required=False, type=REF, shell_complete=completing.refs)
+@click.argument("ref", required=False, type=REF, shell_complete=completing.session_or_file)
 @click.option("-n", "limit", type=click.IntRange(min=0), help="Show at most N commits")
 @click.option("--graph", is_flag=True, help="Draw the branches, and the sub-agents where they were spawned")
 @click.option("--all", "everything", is_flag=True, help="Show tails that a grown file has superseded, too")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("materialize")
-@click.argument("ref", type=REF, shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.session_or_file)
 @click.option(
     "--format",
     "format",

@@ -24,7 +24,7 @@ def name_options(function: F) -> F:
         click.option("--delete", is_flag=True, help="Remove the name; the commits stay"),
         click.option("--move", is_flag=True, help="Move a name that is there already"),
         click.argument("ref", required=False, type=REF, shell_complete=completing.refs),
-        click.argument("name", required=False, type=NAME, shell_complete=completing.names),
+        click.argument("name", required=False, type=NAME, shell_complete=completing.own_names),
     ):
         function = decorate(function)
     return function

@@ -24,7 +24,7 @@ _FACTS = ("template", "principal", "machine", "session_id", "ticket_id", "thread
 
 
 @click.command("show")
-@click.argument("ref", type=REF, shell_complete=completing.refs)
+@click.argument("ref", type=REF, shell_complete=completing.session_or_file)
 @click.option("--no-content", is_flag=True, help="Leave out what the commit adds to the conversation")
 @click.option("--full", is_flag=True, help="Show texts, arguments and results whole instead of one line of each")
 @json_option
