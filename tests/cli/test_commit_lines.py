@@ -121,6 +121,22 @@ def test_no_color_stands_above_all(talked: Repo, run: Run, monkeypatch: pytest.M
     assert "\x1b" not in run("log", "review").out + run("show", "review").out + run("sessions").out
 
 
+def test_the_configuration_decides_where_the_environment_does_not(
+    talked: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    told = {}
+    for color in ("always", "never"):
+        folder = tmp_path / color / "harken"
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text(f'color = "{color}"\n')
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(folder.parent))
+        told[color] = "\x1b[" in run("log", "review").out, "\x1b[" in run("view", "dialog", "review").out
+
+    assert {"always": (True, True), "never": (False, False)} == told
+
+
 class TestShow:
     def test_calls_say_what_was_done(self, talked: Repo, run: Run) -> None:
         lines = run("show", talked.history("review")[2].short).lines

@@ -16,6 +16,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import msgspec
@@ -111,10 +112,17 @@ STYLES = {"name": "33", "dim": "2", "mark": "36", "good": "32", "bad": "31", "st
 
 
 def has_colours() -> bool:
-    """Whether what goes to stdout is shown in colours: on a terminal that has them, unless NO_COLOR is set."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    """Whether what goes to stdout is shown in colours: on a terminal that has them, unless the user says otherwise."""
+    told = _told_colours(*map(os.environ.get, ("NO_COLOR", "FORCE_COLOR", "XDG_CONFIG_HOME", "HOME")))
+    return told == "always" or (told == "auto" and sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+@lru_cache(maxsize=1)
+def _told_colours(*environment: str | None) -> str:
+    """What the environment and the configuration say of colours; asked once, since every line wants to know."""
+    from .config import color
+
+    return color()
 
 
 def line(text: str = "", style: str = "") -> None:
@@ -292,7 +300,10 @@ def console(*, stderr: bool = False) -> Console:
     """Rich, loaded only when something is drawn. It follows NO_COLOR, TERM and the width of the window."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    forced, off = (None, None) if stderr else (True, None) if has_colours() else (None, True)
+    return Console(
+        stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False, force_terminal=forced, no_color=off
+    )
 
 
 def draw(what: RenderableType) -> None:
