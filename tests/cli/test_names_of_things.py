@@ -99,6 +99,13 @@ def test_all_names_of_a_commit_give_that_commit(repo: Repo, run: Run, names: dic
     assert found["an agent"] == found["an agent of a beginning"] not in (tip, first)
 
 
+def test_a_message_is_traced_by_one_word_or_two(run: Run, names: dict[str, str]) -> None:
+    expected = run("trace", "--json", SESSION, "m0b").json
+
+    assert expected and expected == run("trace", "--json", names["a message"]).json
+    assert 2 == run("trace", f"{SESSION}@").code
+
+
 class TestAFileForARef:
     def test_a_name_in_the_store_comes_before_a_file_of_that_name(
         self, repo: Repo, run: Run, names: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

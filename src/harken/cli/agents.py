@@ -25,7 +25,7 @@ def agents_command(repo: Repo, session: str, as_json: bool) -> None:
     """List the agents of a session
 
     A SESSION is the file of a session, or the id of one in the store or a unique beginning of it, at least four
-    characters. For example:
+    characters; a commit or a branch stands for the session it is of. For example:
 
         harken agents cafe.jsonl
     """
@@ -41,7 +41,7 @@ def agents_command(repo: Repo, session: str, as_json: bool) -> None:
         above = f"below {one.parent}" if one.parent else ""
         gone = "(terminated)" if one.terminated else ""
         ui.row(
-            one.agent,
+            ui.Styled(one.agent, "name"),
             one.name or excerpt(one.title, TITLE),
             ui.count(one.messages, "message"),
             one.tip or "",

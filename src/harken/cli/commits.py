@@ -125,4 +125,4 @@ def print_names(names: Iterable[NameAnswer], *, as_json: bool) -> None:
         if as_json:
             ui.json_line(name)
         else:
-            ui.row(name.short, name.name)
+            ui.row(ui.Styled(name.short, "name"), name.name)

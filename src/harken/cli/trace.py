@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "words",
     nargs=-1,
     required=True,
-    metavar="[SESSION] MESSAGE",
+    metavar="SESSION MESSAGE",
     type=SESSION,
     shell_complete=completing.session_or_file,
 )
@@ -35,15 +35,18 @@ if TYPE_CHECKING:
 def trace_command(words: tuple[str, ...], session: str | None, full: bool, as_json: bool) -> None:
     """Follow a message back to where it came from and on to who heard it
 
-    A SESSION is a session log file, or the id of a session in the store or a unique beginning of one, at least four
-    characters. What the message repeats, what triggered it and the call it answers are followed to the end; then
-    come those who heard the same content, and the tool results it went into. For example:
+    A SESSION is the file of a session, the id of a session in the store or a unique beginning of one, at least four
+    characters, or a REF, at which it stood; SESSION@MESSAGE names both in one word. What the message repeats, what
+    triggered it and the call it answers are followed to the end; then come those who heard the same content, and the
+    tool results it went into. For example:
 
         harken trace cafe.jsonl msg_020
 
         harken trace msg_020 --session cafe.jsonl
     """
-    if len(words) != (1 if session else 2):
+    if len(words) == 1 and not session and "@" in words[0][1:]:
+        words = tuple(words[0].split("@", 1))
+    if len(words) != (1 if session else 2) or not all(words):
         raise click.UsageError("name one session and one message: `harken trace SESSION MESSAGE`")
     _trace(session or words[0], words[-1], full=full, as_json=as_json)
 
