@@ -95,6 +95,20 @@ def test_in_colours_the_words_are_the_same(two: Repo, run: Run, monkeypatch: pyt
     assert plain == painted
 
 
+@pytest.mark.parametrize("words", [[], ["-n", "1"], ["--match", "about one"]], ids=" ".join)
+def test_what_is_shown_of_an_id_names_no_other_session(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    now = clock.now()
+    with repo.store.write() as writer:
+        for place, name in enumerate(("abcdefghij-one", "abcdefghik-two", "abcdefgh")):
+            title = f"about {name[11:]}"
+            writer.save_session(SessionRow(session=name, runtime="harken", ended=now - place, title=title))
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert "abcdefghij " == run("sessions", *words).lines[0][:11]
+
+
 class TestWhichAreListed:
     def names(self, run: Run, *words: str) -> list[str]:
         return [line.split()[0] for line in run("sessions", *words).lines]

@@ -14,6 +14,9 @@ from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, OneSessionRequest, stamp
 
+SHORTEST = 8
+"""Characters of an id that are shown at least."""
+
 
 class SessionsRequest(ApiRequest, frozen=True, kw_only=True):
     """Which sessions to list."""
@@ -41,6 +44,8 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
 
     session: str
     """Its id."""
+    short: str
+    """A beginning of its id that no other session in the store has; of a sub-agent's, all of it."""
     runtime: str
     """The program that held it."""
     title: str
@@ -125,10 +130,12 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
     ]
     rows = _first(rows, request.limit)
     continued = _continued(resumed)
+    names = _beginnings([row.session for row in known if not row.parent])
     shorts = repo.shorts({tip for row in rows for tip in (row.tip, row.live, *row.older) if tip})
     for row in rows:
         yield SessionAnswer(
             session=row.session,
+            short=names.get(row.session, row.session),
             runtime=row.runtime,
             title=row.title,
             tip=shorts.get(row.stand),
@@ -156,6 +163,21 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
         )
     if problem is not None:
         raise problem
+
+
+def _beginnings(sessions: Sequence[str]) -> dict[str, str]:
+    """For each id the shortest beginning, of at least eight characters, that no other has."""
+    ordered = sorted(sessions)
+    found = {}
+    for before, one, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
+        shared = max(_shared(one, before), _shared(one, after))
+        found[one] = one[: max(SHORTEST, shared + 1)]
+    return found
+
+
+def _shared(one: str, other: str) -> int:
+    """How many first characters two ids have in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _first(rows: list[SessionRow], limit: int | None) -> list[SessionRow]:

@@ -48,9 +48,8 @@ def gap(wide: int) -> str:
 def table(rows: Sequence[SessionAnswer], wide: int, *, head: bool = False) -> list[list[ui.Words]]:
     """The lines for a window of so many columns, with a line that names the columns where somebody is watching; for a
     pipe (0) ids are whole."""
-    short = shortened([row.session for row in rows if not row.parent]) if wide else {}
     names = project_names([row.project or "" for row in rows])
-    lines = [_line(row, short, names[row.project or ""], wide) for row in rows]
+    lines = [_line(row, names[row.project or ""], wide) for row in rows]
     widths = _widths([HEAD, *lines] if head else lines, wide)
     shown = [_fitted(line, widths) for line in lines]
     if head and lines:
@@ -58,8 +57,8 @@ def table(rows: Sequence[SessionAnswer], wide: int, *, head: bool = False) -> li
     return shown
 
 
-def _line(row: SessionAnswer, short: dict[str, str], project: str, wide: int) -> SessionLine:
-    session, title = short.get(row.session, row.session), row.title
+def _line(row: SessionAnswer, project: str, wide: int) -> SessionLine:
+    session, title = row.short if wide else row.session, row.title
     if wide and row.parent:
         session, title = "└" if ui.speaks_unicode() else "`", f"{row.agent or row.session}: {row.title}"
     narrow = 0 < wide < NARROW
@@ -125,21 +124,6 @@ def _fitted(line: SessionLine, widths: dict[str, int]) -> list[ui.Words]:
 
 def _text(cell: ui.Words) -> str:
     return cell.text if isinstance(cell, ui.Styled) else cell
-
-
-def shortened(sessions: Sequence[str]) -> dict[str, str]:
-    """For each id the shortest beginning, of at least eight characters, that no other has."""
-    ordered = sorted(sessions)
-    found = {}
-    for before, one, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
-        shared = max(_shared(one, before), _shared(one, after))
-        found[one] = one[: max(SHORT_ID, shared + 1)]
-    return found
-
-
-def _shared(one: str, other: str) -> int:
-    """How many first characters two ids have in common."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def project_names(folders: Sequence[str]) -> dict[str, str]:
