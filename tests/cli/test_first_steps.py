@@ -103,8 +103,13 @@ class TestWhatIsNoLog:
         path.write_bytes(dump(user("u1", None, "hello")))
         return path
 
-    def test_a_transcript_of_another_runtime_is_an_error_that_names_import(self, run: Run, transcript: Path) -> None:
-        done = run("view", "tree", str(transcript))
+    def test_a_transcript_of_another_runtime_is_shown_like_a_log(self, run: Run, transcript: Path) -> None:
+        assert "hello" in run("view", "dialog", str(transcript)).out
+
+    def test_a_file_that_is_nobodys_is_an_error_that_names_import(self, run: Run, tmp_path: Path) -> None:
+        (tmp_path / "other.jsonl").write_text('{"some": "thing"}\n')
+
+        done = run("view", "tree", str(tmp_path / "other.jsonl"))
 
         assert (3, True) == (done.code, "harken import" in done.err)
 

@@ -15,7 +15,7 @@ from harken.cli.commits import age, money
 from harken.cli.session_table import project_names
 from harken.repo import Repo
 from harken.store import SessionRow
-from support.claude_lines import assistant, user
+from support.claude_lines import MODEL, assistant, user
 
 Run = Any
 MINUTE = 60_000_000
@@ -23,11 +23,15 @@ DAY = 1440 * MINUTE
 NAMES = ("3f2a91bc-0000-4000-8000-000000000001", "77aa0000-0000-4000-8000-000000000002")
 
 
-def lay(home: Path, session: str, folder: str, text: str, minutes: int) -> Path:
+def lay(home: Path, session: str, folder: str, text: str, minutes: int, model: str = MODEL) -> Path:
     """A Claude Code session that ended so many minutes ago."""
     then = clock.format_instant(clock.now() - minutes * MINUTE)
     more = {"cwd": folder, "sessionId": session, "timestamp": then}
-    records = [user(f"u-{session}", None, text) | more, assistant(f"a-{session}", f"u-{session}", "done", "m") | more]
+    records = [
+        user(f"u-{session}", None, text) | more,
+        assistant(f"a-{session}", f"u-{session}", "done", f"m-{session}") | more,
+    ]
+    records[1]["message"] |= {"model": model, "usage": {"input_tokens": 100_000, "output_tokens": 10_000}}
     path = home / f"{session}.jsonl"
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -39,12 +43,12 @@ def two(repo: Repo, tmp_path: Path) -> Repo:
     """Two sessions in folders of the same name, one with a sub-agent, continued in Codex and never used there."""
     paths = [
         lay(tmp_path / "home", NAMES[0], "/work/team/api", "Fix the parser so that it keeps comments", 90),
-        lay(tmp_path / "home", NAMES[1], "/work/mine/api", "漢字 in the title", 3 * 1440),
+        lay(tmp_path / "home", NAMES[1], "/work/mine/api", "漢字 in the title", 3 * 1440, "nobody's"),
     ]
     list(repo.import_sessions(paths))
     with repo.store.write() as writer:
+        writer.save_session(msgspec.structs.replace(repo.sessions(NAMES[1])[0], cost_usd_micros=1_234_567))
         row = repo.sessions(NAMES[0])[0]
-        writer.save_session(msgspec.structs.replace(row, cost_usd_micros=1_234_567))
         below = SessionRow(session=f"{NAMES[0]}/helper", runtime="claude-code", parent=NAMES[0], agent="helper")
         writer.save_session(msgspec.structs.replace(below, tip=row.tip, title="look around"))
     return repo
@@ -52,20 +56,20 @@ def two(repo: Repo, tmp_path: Path) -> Repo:
 
 GOLDEN = {
     60: """\
-3f2a91bc 1h claude team/api Fix the parser so that…  2 $1.23
-77aa0000 3d claude mine/api 漢字 in the title        2     -
+3f2a91bc 1h claude team/api Fix the parser so that…  2 $0.45
+77aa0000 3d claude mine/api 漢字 in the title        2 $1.23
 """,
     80: """\
-3f2a91bc  1h  claude-code  team/api  Fix the parser so that it keeps…   2  $1.23
-77aa0000  3d  claude-code  mine/api  漢字 in the title                  2      -
+3f2a91bc  1h  claude-code  team/api  Fix the parser so that it keeps…   2  $0.45
+77aa0000  3d  claude-code  mine/api  漢字 in the title                  2  $1.23
 """,
     120: """\
-3f2a91bc  1h  claude-code  team/api  Fix the parser so that it keeps comments                                   2  $1.23
-77aa0000  3d  claude-code  mine/api  漢字 in the title                                                          2      -
+3f2a91bc  1h  claude-code  team/api  Fix the parser so that it keeps comments                                   2  $0.45
+77aa0000  3d  claude-code  mine/api  漢字 in the title                                                          2  $1.23
 """,
     0: f"""\
-{NAMES[0]}  1h  claude-code  team/api  Fix the parser so that it keeps comments  2  $1.23
-{NAMES[1]}  3d  claude-code  mine/api  漢字 in the title                         2      -
+{NAMES[0]}  1h  claude-code  team/api  Fix the parser so that it keeps comments  2  $0.45
+{NAMES[1]}  3d  claude-code  mine/api  漢字 in the title                         2  $1.23
 """,
 }
 
@@ -93,6 +97,14 @@ def test_in_colours_the_words_are_the_same(two: Repo, run: Run, monkeypatch: pyt
     for code in codes:
         painted = painted.replace(code, "")
     assert plain == painted
+
+
+def test_a_cost_is_that_at_list_price_else_what_the_runtime_said(two: Repo, run: Run) -> None:
+    told = {one["session"]: one for one in run("sessions", "--json", "--top").json}
+
+    assert [(450_000, None, []), (None, 1_234_567, ["nobody's"])] == [
+        (told[name]["price_usd_micros"], told[name]["cost_usd_micros"], told[name]["unpriced"]) for name in NAMES
+    ]
 
 
 @pytest.mark.parametrize("words", [[], ["-n", "1"], ["--match", "about one"]], ids=" ".join)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from harken import clock, ids
 from harken.context import project_of
 from harken.context.chains import in_project, is_unused
 from harken.context.names import Continued
-from harken.errors import BadRequest, PartlyCorrupt
+from harken.errors import BadRequest, Corrupt, Evicted, Locked, PartlyCorrupt
 from harken.repo import Repo
 from harken.store import SessionRow
 
 from .base import ApiAnswer, ApiRequest, OneSessionRequest, stamp
+
+if TYPE_CHECKING:
+    from harken.index.spending import Spending
 
 SHORTEST = 8
 """Characters of an id that are shown at least."""
@@ -35,6 +39,10 @@ class SessionsRequest(ApiRequest, frozen=True, kw_only=True):
     """Whether to list sessions that Harken wrote to continue a conversation and that nobody has used."""
     limit: int | None = None
     """At most so many, each with the sessions of its sub-agents."""
+    costs: bool = False
+    """Whether to say what each costs at list price, for which the index is asked."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken."""
     match: str = ""
     """Those with this text in the title or the file's path, in any case of letters; empty for all."""
 
@@ -94,6 +102,12 @@ class SessionAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The thread it is part of."""
     cost_usd_micros: int | None
     """What it cost, sub-agents of its process included, in millionths of a dollar, where anybody said."""
+    price_usd_micros: int | None
+    """What its requests and those of its sub-agents cost at list price, in millionths of a dollar, each counted where
+    it was made; the least it can be where `unpriced` names models. Null where nobody knows, or nobody asked (`costs`),
+    and for a sub-agent, which counts with its session."""
+    unpriced: list[str]
+    """Models whose price nobody knows."""
     lost: bool
     """Whether a repair found only a part of it, and no import has brought back the rest; `messages` counts all."""
 
@@ -130,6 +144,7 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
     ]
     rows = _first(rows, request.limit)
     continued = _continued(resumed)
+    costs = _costs(repo, request)
     names = _beginnings([row.session for row in known if not row.parent])
     shorts = repo.shorts({tip for row in rows for tip in (row.tip, row.live, *row.older) if tip})
     for row in rows:
@@ -159,6 +174,7 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
             ticket_id=row.ticket_id or None,
             thread_id=row.thread_id or None,
             cost_usd_micros=row.cost_usd_micros,
+            **_price(costs.get(row.session)),
             lost=row.lost,
         )
     if problem is not None:
@@ -185,6 +201,21 @@ def _first(rows: list[SessionRow], limit: int | None) -> list[SessionRow]:
     listed = {row.session for row in rows}
     tops = [at for at, row in enumerate(rows) if row.parent not in listed]
     return rows if limit is None or limit >= len(tops) else rows[: tops[limit]]
+
+
+def _costs(repo: Repo, request: SessionsRequest) -> dict[str, Spending]:
+    """What each session cost; nothing where the index cannot tell: the list is there without it."""
+    if not request.costs or repo.damage:
+        return {}
+    try:
+        return repo.session_costs(prices=request.prices)
+    except (Corrupt, Evicted, Locked):
+        return {}
+
+
+def _price(spending: Spending | None) -> dict[str, Any]:
+    known = spending.price_usd_micros if spending is not None else None
+    return {"price_usd_micros": known, "unpriced": sorted(spending.unpriced) if spending is not None else []}
 
 
 def _continued(resumed: Mapping[str, Continued]) -> dict[str, list[str]]:

@@ -70,9 +70,16 @@ def _line(row: SessionAnswer, project: str, wide: int) -> SessionLine:
         title=excerpt(title, wide or TITLE),
         origin=_origin(row, in_words=not wide or wide >= WIDE),
         messages=str(row.messages),
-        cost=money(row.cost_usd_micros),
+        cost=_cost(row),
     )
     return SessionLine(*map(ui.one_line, cells))
+
+
+def _cost(row: SessionAnswer) -> str:
+    """What it costs at list price, `+` where some of it has none; else what the runtime said."""
+    if row.price_usd_micros is None:
+        return money(row.cost_usd_micros)
+    return money(row.price_usd_micros) + ("+" if row.unpriced else "")
 
 
 def _origin(row: SessionAnswer, *, in_words: bool) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 import click
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
     from harken.api.sessions import SessionAnswer
     from harken.repo import Repo
 
-HOUR = 3_600_000_000
-"""Microseconds, as all instants are."""
-DAY = 24 * HOUR
-
 
 class SinceWhen(click.ParamType):  # type: ignore[type-arg]
     """A time as people say it; the answer is the instant as RFC 3339."""
@@ -30,18 +25,10 @@ class SinceWhen(click.ParamType):  # type: ignore[type-arg]
     name = "when"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The instant that `today`, `yesterday`, `7d`, `12h`, a day or an RFC 3339 text means."""
+        """The instant that `today`, `yesterday`, `7d`, `12h`, a day (local time) or an RFC 3339 text means."""
         if not value:
             return ""
-        now = clock.now()
-        days = {"today": 0, "yesterday": 1}.get(value)
-        ago = re.fullmatch(r"(\d{1,5})([hd])", value, re.ASCII)
-        if days is not None:
-            instant: int | None = now - now % DAY - days * DAY
-        elif ago is not None:
-            instant = now - int(ago[1]) * (DAY if ago[2] == "d" else HOUR)
-        else:
-            instant = clock.parse_instant(f"{value}T00:00:00Z" if len(value) == len("2026-01-31") else value)
+        instant = clock.parse_when(value, clock.now())
         if instant is None or not clock.in_calendar(instant):
             self.fail(
                 f"{value!r} is no time; `yesterday`, `7d`, `12h`, 2026-01-31 or 2026-01-31T12:00:00Z are", param, ctx
@@ -80,17 +67,20 @@ def sessions_command(
 
     The last active first; those whose id begins with PREFIX, or all. A line has a beginning of the id that no other
     session has (in a pipe all of it), how long ago something happened, the runtime, the folder that was worked in, the
-    title, the messages of the session as it stands, what it cost, and where it was continued.
+    title, the messages of the session as it stands, what it cost with its sub-agents, and where it was continued. The
+    cost is that at list price (with a `+` where a model has none), else what the runtime said.
 
     With --all come the sessions of sub-agents, below the one that made them, and those that `harken resume` wrote and
     nobody used; --json has them always (`parent`, `unused`). P is the path of a folder, with all below it, or the name
-    of one. WHEN is `today`, `yesterday` (in UTC), a day like 2026-01-31, so many hours or days like `12h` or `7d`, or
-    an instant as RFC 3339. For example:
+    of one. WHEN is `today`, `yesterday`, a day like 2026-01-31 (of the local time zone), so many hours or days like
+    `12h` or `7d`, or an instant as RFC 3339. For example:
 
         harken sessions --since yesterday
         harken sessions --project harken -n 5
     """
     from harken.api.sessions import SessionsRequest, sessions
+
+    from .config import prices
 
     request = SessionsRequest(
         prefix=prefix,
@@ -99,6 +89,8 @@ def sessions_command(
         project=_folder(project),
         runtime=runtime,
         match=match,
+        costs=True,
+        prices=prices() or "",
         top=top or not (everything or as_json or "/" in prefix),
         unused=everything or as_json or bool(prefix),
     )

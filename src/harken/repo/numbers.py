@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from harken.analytics.prices import PriceList
     from harken.analytics.report import SessionReport
     from harken.index import IndexProgress
-    from harken.index.spending import Spent
+    from harken.index.spending import Spending, Spent
 
     from .counting import SessionFigures, TotalFigures
 
-PATIENCE = 20.0
-"""Seconds in which the index is brought up to date before it is asked for numbers."""
+PATIENCE, BRIEFLY = 20.0, 1.0
+"""Seconds in which the index is brought up to date before it is asked for numbers, and where they are not all."""
 
 
 class Counted(Indexed):
@@ -58,6 +58,15 @@ class Counted(Indexed):
         own = read_price_file(prices)
         progress = self.index.catch_up(seconds=PATIENCE)
         return Spent(self.index, UsageWindow(since=since, until=until, project=project), own), progress
+
+    def session_costs(self, *, prices: str = "") -> dict[str, Spending]:
+        """What each session used and cost, its sub-agents included, as far as the index tells that follows the store;
+        for what it lacks it waits no longer than a list may take."""
+        from harken.index.spending import Spent, UsageWindow
+
+        own = read_price_file(prices)
+        self.index.catch_up(seconds=BRIEFLY)
+        return {group.key: group.spending for group in Spent(self.index, UsageWindow(), own).groups("session")}
 
 
 def read_price_file(path: str) -> PriceList | None:
