@@ -203,12 +203,12 @@ def _first(rows: list[SessionRow], limit: int | None) -> list[SessionRow]:
     return rows if limit is None or limit >= len(tops) else rows[: tops[limit]]
 
 
-def _costs(repo: Repo, request: SessionsRequest) -> dict[str, Spending]:
+def _costs(repo: Repo, asked: SessionsRequest) -> dict[str, Spending]:
     """What each session cost; nothing where the index cannot tell: the list is there without it."""
-    if not request.costs or repo.damage:
+    if not asked.costs or repo.damage:
         return {}
     try:
-        return repo.session_costs(prices=request.prices)
+        return repo.session_costs(prices=asked.prices)
     except (Corrupt, Evicted, Locked):
         return {}
 

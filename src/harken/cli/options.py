@@ -187,7 +187,7 @@ def _open_beside_files(ctx: click.Context) -> Repo:
         return _open_to_look(ctx)
     except NotFound as problem:
         words = [word for value in ctx.params.values() for word in (value if isinstance(value, tuple) else (value,))]
-        if any(isinstance(word, str) and is_there(word) for word in words):
+        if any(isinstance(word, str) and word and is_there(word) for word in words):
             return harken.open("memory:")
         if store_of(ctx) is None:  # nobody spoke of a store; it may well be a file that is missing
             hint = "a SESSION is a file, or a session in the store; `harken import` makes one"
