@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -157,10 +158,17 @@ def test_the_shell_offers_filters_and_their_values(repo: Repo) -> None:
     assert "human" in repo.search_values("role")
 
 
-def test_an_index_that_is_behind_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harken.repo.finding.CATCH_UP_SECONDS", 0.0)
-    monkeypatch.setattr("harken.index.follow.CHANGES", 1)
+def test_an_index_that_is_behind_says_so(run: Run, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here because another process is writing to it."""
+    monkeypatch.setattr("harken.repo.finding.CATCH_UP_SECONDS", 0.05)
+    assert 0 == run("search", "otter").code
+    keep(repo, [Prompt(content="a late otter", message_id="late")], session_id="late")
+    writing = sqlite3.connect(str(repo.index.path), isolation_level=None)
+    writing.execute("BEGIN IMMEDIATE")
 
-    done = run("search", "nothing")
+    done = run("search", "late")
+    writing.close()
 
     assert "behind the store; `harken index` brings it up to date" in done.err
+    assert [] == done.lines
+    assert "late" == run("search", "late", "--json").json[0]["message_id"]

@@ -10,7 +10,7 @@ import pytest
 import harken
 from harken import clock
 from harken.errors import BadRequest, NotFound
-from harken.events import Prompt, Response
+from harken.events import AgentCreated, Prompt, Response, ToolCall
 from harken.repo import Repo
 from support.claude_lines import assistant, call, dump, result, thinking, user
 from support.contexts import Ticking, keep
@@ -52,6 +52,13 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
             Response(content="\x1b]0;gotcha\x07 <b>walrus</b>; DROP TABLE messages", message_id="e2", time=NOW - DAY),
         ]
         keep(repo, events, session_id="evil'; --")
+        edit = b'{"file_path": "/home/me/zoo/cage.py", "new_string": "lock()\\nfeed()"}'
+        team = [
+            AgentCreated(agent_id="agent_002", name="Reviewer", message_id="t0"),
+            Prompt(content="who keeps the keys", message_id="t1", agent_id="agent_002"),
+            ToolCall(name="Edit", id="k1", input=edit, message_id="t2", agent_id="agent_002"),
+        ]
+        keep(repo, team, session_id="team")
         yield repo
 
 
@@ -88,6 +95,13 @@ def hits(repo: Repo, query: str, **how: object) -> list[str]:
         ("session:33333333 walrus", {"w1"}),
         ("session:22222222 callers", {"a3"}),
         ("agent:jill", {"e1"}),
+        ("agent:reviewer", {"t1", "t2"}),
+        ("agent:agent_002 keys", {"t1"}),
+        ("feed", {"t2"}),
+        ("file:cage.py", {"t2"}),
+        ("file:/home/me/zoo/cage.py lock", {"t2"}),
+        ("file:/home/me/zoo", {"t2"}),
+        ("-file:cage.py agent:reviewer", {"t1"}),
         ("since:2026-01-01 until:2026-01-01 otter", {"w1"}),
         ("since:2025-12-31 ancient", set()),
         ("until:2024-01-01 walrus", {"e1"}),

@@ -16,6 +16,7 @@ SAID = {
     " size, sum FROM messages",
     "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')}, record FROM copies",
     "families": f"SELECT {SESSION.format('families')}, family, own FROM families",
+    "agents": f"SELECT {SESSION.format('agents')}, agent, name FROM agents",
     "calls": f"SELECT {MESSAGE.format('calls')}, {SESSION.format('calls')}, tool, call_id, time, took, failed, what"
     " FROM calls",
     "touched": f"SELECT {MESSAGE.format('touched')}, {SESSION.format('touched')}, path, op FROM touched",

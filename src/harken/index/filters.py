@@ -93,8 +93,11 @@ def _tool(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
 
 
 def _agent(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
+    """By its id, or by what it is called."""
     value = filter.value.lower()
-    return Condition("instr(lower(m.agent), ?) = 1 OR instr(lower(s.agent), ?) = 1", (value, value))
+    named = "SELECT 1 FROM agents a WHERE a.session = m.session AND a.agent = m.agent AND instr(lower(a.name), ?) = 1"
+    by_id = "instr(lower(m.agent), ?) = 1 OR instr(lower(s.agent), ?) = 1"
+    return Condition(f"{by_id} OR EXISTS ({named})", (value, value, value))
 
 
 def _file(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
@@ -141,7 +144,7 @@ _MAKERS: dict[str, Callable[[StoreIndex, Filter, int], Condition]] = {
 
 
 _KNOWN = {
-    "agent": "SELECT agent FROM sessions UNION SELECT agent FROM messages",
+    "agent": "SELECT agent FROM sessions UNION SELECT agent FROM messages UNION SELECT name FROM agents",
     "model": "SELECT model FROM messages UNION SELECT model FROM usage",
     "tool": "SELECT DISTINCT tool FROM messages",
     "file": "SELECT DISTINCT path FROM touched",

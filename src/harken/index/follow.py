@@ -113,6 +113,7 @@ class Batch:
         messages = rows.message_rows(events, self._names(commit, format, data, session, begin))
         self._rows.add(messages, session, number, commit.session_id or commit.id)
         self._rows.add_results(rows.results(events), session)
+        self._rows.add_agents(rows.agent_names(events), session)
         self._last = (commit.id, data)
 
     def _names(

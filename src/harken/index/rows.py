@@ -11,7 +11,19 @@ import orjson
 from harken import ids
 from harken.analytics.files import touched_by
 from harken.context.walk import place_in
-from harken.events import Error, Event, Metric, PieceOfText, Prompt, Response, System, Thinking, ToolCall, ToolResult
+from harken.events import (
+    AgentCreated,
+    Error,
+    Event,
+    Metric,
+    PieceOfText,
+    Prompt,
+    Response,
+    System,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from harken.events.base import clean, excerpt, figure
 
 HUMAN, INJECTED, ASSISTANT, THINKING, CALL, RESULT, SYSTEM, TITLE, SUMMARY = ROLES = (
@@ -247,6 +259,12 @@ def _compaction(metadata: bytes) -> CompactionRow:
     return CompactionRow(
         figure(about.get("preTokens")), figure(about.get("postTokens")), trigger if isinstance(trigger, str) else ""
     )
+
+
+def agent_names(events: Iterable[Event]) -> list[tuple[str, str]]:
+    """The agents that came into being, and what they are called."""
+    made = (event for event in events if type(event) is AgentCreated)
+    return [(event.agent_id, clean(event.name)) for event in made if event.agent_id and event.name]
 
 
 def results(events: Iterable[Event]) -> list[ResultRow]:

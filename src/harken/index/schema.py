@@ -60,6 +60,7 @@ CREATE TABLE families (
   family TEXT NOT NULL,                                    -- what forks of one thread share
   own INTEGER NOT NULL                                     -- whether it has said something that is no copy
 );
+CREATE TABLE agents (session INTEGER, agent TEXT, name TEXT NOT NULL, PRIMARY KEY (session, agent)) WITHOUT ROWID;
 CREATE TABLE calls (
   message INTEGER PRIMARY KEY,
   session INTEGER,

@@ -97,6 +97,12 @@ class RowWriter:
         """Take what calls came to."""
         self._results += [(result.failed, result.time, session, result.call_id) for result in results]
 
+    def add_agents(self, names: Iterable[tuple[str, str]], session: int | None) -> None:
+        """Take what agents are called; the name that was given last stands."""
+        if session is not None:
+            rows = [(session, agent, name) for agent, name in names]
+            self._db.executemany("INSERT OR REPLACE INTO agents VALUES (?, ?, ?)", rows)
+
     def flush(self) -> None:
         """Write what is held."""
         held, self._held, self._size = self._held, [], 0
