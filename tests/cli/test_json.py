@@ -46,6 +46,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("set_name", ["tag", "t", "b"]),
     ("show", ["show", "b"]),
     ("snapshot", ["snapshot", "b"]),
+    ("summarize", ["summarize"]),
     ("trace", ["trace", "s", "m1a"]),
     ("undo", ["undo", "b"]),
     ("view_dialog", ["view", "dialog", "s"]),

@@ -54,6 +54,7 @@ OPERATIONS: dict[str, str] = {
     "sql": "sql",
     "sql_schema": "sql",
     "stats": "stats",
+    "summarize": "summarize",
     "trace": "views",
     "undo": "names",
     "usage": "usage",

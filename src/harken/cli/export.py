@@ -31,7 +31,12 @@ FORMS = ("md", "html", "txt", "jsonl")
     help="Where to write (default: stdout, also `-`); in a folder it is called after the session",
 )
 @click.option("--force", is_flag=True, help="Replace a FILE that is there already")
-@click.option("--agents/--no-agents", default=True, help="Tell of sub-agents where they were asked for, or not at all")
+@click.option(
+    "--agents/--no-agents",
+    "with_agents",
+    default=True,
+    help="Tell of sub-agents where they were asked for, or not at all",
+)
 @click.option("--reveal", is_flag=True, help="Keep secrets; without this they are masked")
 @json_option
 @pass_repo_unless_file
@@ -41,7 +46,7 @@ def export_command(
     to: str | None,
     output: str | None,
     force: bool,
-    agents: bool,
+    with_agents: bool,
     reveal: bool,
     as_json: bool,
 ) -> None:
@@ -70,7 +75,7 @@ def export_command(
     request = ExportRequest(
         **place,
         to=form,
-        agents=agents,
+        agents=with_agents,
         reveal=reveal,
         rules=own_rules(),
         pictures=pictures.name if pictures is not None else "",

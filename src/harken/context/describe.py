@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from harken.errors import BadRequest, Evicted, HarkenError, NotFound
 from harken.events import Event
 from harken.formats import Format
 from harken.formats import find as find_format
+from harken.formats import get as get_format
 from harken.store.base import Annotation, ArtifactInfo, Commit, Store
 
 from . import summary, walk
@@ -112,6 +113,24 @@ def _lines(
         for commit, data in zip(commits, contents, strict=True):
             lines[commit.id] = summary.line_of(readers[commit.format], data, folders[commit.session_id])
     return lines
+
+
+def read_deltas(store: Store, commits: Sequence[Commit]) -> Iterator[tuple[Commit, str, list[Event] | HarkenError]]:
+    """What each commit adds, with the folder that was worked in, or why it cannot be read; each frame is read once."""
+    folders = _folders(store, {commit.session_id for commit in commits})
+    readable = [commit for commit in commits if (known := find_format(commit.format)) and "read" in known.can]
+    done: set[str] = set()
+    with contextlib.suppress(HarkenError):
+        contents = store.get_many([commit.artifact for commit in readable], large=for_readers(store, readable))
+        for commit, data in zip(readable, contents, strict=True):
+            done.add(commit.id)
+            yield commit, folders[commit.session_id], get_format(commit.format).read_delta(data)
+    for commit in commits:  # those that are left, one by one: what cannot be had stops no other
+        if commit.id not in done:
+            try:
+                yield commit, folders[commit.session_id], delta_events(store, commit)
+            except HarkenError as problem:
+                yield commit, folders[commit.session_id], problem
 
 
 def _content(store: Store, commit: Commit) -> bytes:

@@ -110,7 +110,7 @@ REQUEST = 200_000
 
 def request(events: Sequence[Event]) -> str:
     """What a model is asked when it is to write the summary."""
-    said = "\n".join(_spoken(event) for event in events if _spoken(event))
+    said = "\n".join(spoken(event) for event in events if spoken(event))
     if len(said) > REQUEST:
         said = f"{said[: REQUEST // 2]}\n[… {len(said) - REQUEST} characters left out …]\n{said[-REQUEST // 2 :]}"
     return (
@@ -120,7 +120,8 @@ def request(events: Sequence[Event]) -> str:
     )
 
 
-def _spoken(event: Event) -> str:
+def spoken(event: Event) -> str:
+    """An event as a model is shown it; empty for what is no conversation."""
     match event:
         case Prompt():
             return f"User: {event.content}"

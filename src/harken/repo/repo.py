@@ -35,6 +35,7 @@ from .location import default_location
 from .looking import bytes_of, events_of, view_of
 from .naming import Naming
 from .numbers import Counted
+from .summarizing import Summarizing
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _STOPS = ("compaction", "root")
 
 
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
-class Repo(Naming, Upkeep, Counted, Exporting):
+class Repo(Naming, Upkeep, Counted, Exporting, Summarizing):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:

@@ -82,6 +82,14 @@ class RepoSessionsContract:
         assert ("m0a", "this") == (view.trace("m0a")[0]["event"]["message_id"], view.trace("m0a")[0]["step"])
         assert view.knows("codex", "m1a")["knows"]
 
+    def test_every_commit_gets_a_line_once(self, repo: Repo) -> None:
+        grow(repo, 3)
+        told = [one.summary for one in repo.summarize()]
+
+        assert told == [shown.summary for shown in repo.log()]
+        assert 3 == len(list(filter(None, told)))
+        assert [] == list(repo.summarize())
+
     def test_a_log_is_seen_and_listed_like_a_session(self, repo: Repo, tmp_path: Path) -> None:
         path = tmp_path / "cafe.jsonl"
         with repo.session(path) as session:

@@ -1,16 +1,11 @@
-"""What a call asks of its tool, for people."""
+"""What a tool was given, for people."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-
-from harken.events.base import excerpt
 
 SHORT = 160
 """A value of no more characters than this stands on one line."""
-_TELLING = ("command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "description", "prompt")
-"""Arguments that tell best what a call does, the best first."""
 
 
 def arguments(data: bytes) -> tuple[tuple[str, str], ...]:
@@ -31,10 +26,3 @@ def _dumped(value: object) -> str:
         return text if len(text) <= SHORT else json.dumps(value, ensure_ascii=False, indent=2)
     except RecursionError:  # laid out, it may be nested as deep as the arguments are
         return text
-
-
-def what_it_does(given: Sequence[tuple[str, str]]) -> str:
-    """The argument that tells most, on one line."""
-    named = dict(given)
-    told = next((named[name] for name in _TELLING if named.get(name, "").strip()), given[0][1] if given else "")
-    return excerpt(told, 100)

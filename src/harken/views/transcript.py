@@ -27,10 +27,11 @@ from harken.events import (
     ToolResult,
     TranscriptEdit,
 )
-from harken.events.base import split_parts
+from harken.events.base import clean, split_parts
 from harken.events.edits import INSTRUCTIONS
+from harken.events.tools import doing
 
-from .calls import SHORT, arguments, what_it_does
+from .calls import SHORT, arguments
 from .passages import AgentBegins, AgentEnds, Aside, Passage, Remark, Speech, Step, SummedUp
 
 USER, ASSISTANT, TASK = "User", "Assistant", "Task"
@@ -129,13 +130,13 @@ class Transcript:
         result = waiting.popleft() if waiting else None
         if result is not None:
             self._joined.add(id(result))
-        given = arguments(event.input)
+        tool = clean(event.name) or "?"
         return Step(
             who=who,
             time=event.time,
-            tool=event.name or "?",
-            what=what_it_does(given),
-            arguments=given,
+            tool=tool,
+            what=doing(event).removeprefix(tool).removeprefix(": "),
+            arguments=arguments(event.input),
             answered=result is not None,
             failed=result is not None and result.is_error,
             parts=tuple(split_parts(result.output, result.images)) if result else (),

@@ -7,14 +7,14 @@ import asyncio
 from harken.errors import ModelFailed
 
 from . import open_model
-from .base import ModelError, Request
+from .base import Model, ModelError, Request
 
 
-def ask(model: str, question: str, *, purpose: str) -> str:
-    """What the model of that name answers; `ModelFailed` where it answers nothing. `purpose` names the question in
-    a script."""
-    asked = open_model(model)
-    request = Request(messages=[{"role": "user", "content": question}], path=(purpose,))
+def ask(model: str | Model, question: str, *, purpose: str, turn: int = 0) -> str:
+    """What the model, or that of the name, answers; `ModelFailed` where it answers nothing. `purpose` names the
+    question in a script, `turn` says how many came before it."""
+    asked = open_model(model) if isinstance(model, str) else model
+    request = Request(messages=[{"role": "user", "content": question}], path=(purpose,), turn=turn)
     try:
         reply = asyncio.run(asked.complete(request))
     except ModelError as problem:
