@@ -12,7 +12,7 @@ from harken.analytics.prices import micros
 from harken.events import Tokens
 from harken.repo import Repo
 from harken.repo.counting import TotalFigures
-from support.double_counting import CASES, Case, Used
+from support.double_counting import CASES, OPUS, Case, Used, answered, claude, name, said
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 SUMS = "SELECT sum(input), sum(output), sum(cache_read), sum(coalesce(cache_write_5m, 0) + coalesce(cache_write_1h, 0))"
@@ -56,6 +56,19 @@ class TestNothingIsCountedTwice:
             assert tokens(used) == counted(repo) == total(repo)
             ((cost,),) = repo.index.query("SELECT sum(cost) FROM usage WHERE counted")
             assert round(sum(one.micros for one in used)) == micros(cost)
+
+
+@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+def test_what_a_resume_carries_over_counts_where_it_was_made(tmp_path: Path, runtime: str) -> None:
+    used = Used(OPUS, 10, 200, 3000, 400, 50)
+    claude(tmp_path, name(1), said(name(1), 1), answered(name(1), 2, used, "msg_1"))
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path / "claude"]))
+        repo.resume(name(1), runtime, cwd=tmp_path, home=tmp_path / "home", environ={})
+        list(repo.import_sessions([tmp_path / "home"]))
+
+        assert tokens([used]) == counted(repo) == total(repo)
+        assert 2 == len(repo.sessions())
 
 
 def tokens(used: list[Used]) -> list[int]:

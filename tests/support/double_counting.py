@@ -16,10 +16,12 @@ from support.rollouts import Rollout
 
 Record = dict[str, Any]
 OPUS, SONNET, GPT = "claude-opus-4-6", "claude-sonnet-4-5-20250929", "gpt-5.5"
+LONG = SONNET + " above 200,000 tokens"
 PRICES = {
     OPUS: ("5", "25", "0.5", "6.25", "10"),
     SONNET: ("3", "15", "0.3", "3.75", "6"),
     GPT: ("5", "30", "0.5", "5", "5"),
+    LONG: ("6", "22.5", "0.6", "7.5", "12"),
 }
 """Dollars for a million tokens: input, output, cache read, written for five minutes, for an hour."""
 
@@ -87,13 +89,18 @@ def answered(session: str, number: int, used: Used, message: str, *, output: int
 def claude(home: Path, session: str, *records: Record, below: str = "") -> None:
     path = home / "claude/projects/-work-demo" / (below or f"{session}.jsonl")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path.write_text("".join(_line(record) for record in records))
 
 
 def codex(home: Path, thread: str, rollout: Rollout) -> None:
     path = home / f"codex/sessions/2026/01/02/rollout-2026-01-02T00-00-00-{thread}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(rollout.data)
+    path.write_text("".join(_line(json.loads(line)) for line in rollout.lines))
+
+
+def _line(record: Record) -> str:
+    """As the programs write it: others look for `"usage":{` to the letter."""
+    return json.dumps(record, separators=(",", ":")) + "\n"
 
 
 def name(number: int) -> str:
@@ -186,6 +193,22 @@ def what_the_harness_made_up(home: Path) -> list[Used]:
 
 
 @case
+def a_copy_of_the_file_in_another_folder(home: Path) -> list[Used]:
+    first = Used(OPUS, 10, 200, 0, 0, 1000)
+    records = [said(name(1), 1), answered(name(1), 2, first, "msg_1")]
+    claude(home, name(1), *records)
+    claude(home, name(1), *records, below=f"../-work-backup/{name(1)}.jsonl")
+    return [first]
+
+
+@case
+def a_long_request(home: Path) -> list[Used]:
+    """Paid at the tier's prices as a whole, as the page of the time has it."""
+    claude(home, name(1), said(name(1), 1), answered(name(1), 2, Used(SONNET, 250_000, 100), "msg_1"))
+    return [Used(LONG, 250_000, 100)]
+
+
+@case
 def two_runtimes(home: Path) -> list[Used]:
     first, second = Used(OPUS, 10, 200), Used(GPT, 60, 20, 40)
     claude(home, name(1), said(name(1), 1), answered(name(1), 2, first, "msg_1"))
@@ -198,6 +221,17 @@ def running_totals_that_are_repeated(home: Path) -> list[Used]:
     steps = [Used(GPT, 60, 20, 40), Used(GPT, 30, 10, 70), Used(GPT, 5, 7, 100)]
     codex(home, name(1), _thread(name(1), *steps, repeat=2))
     return steps
+
+
+@case
+def requests_that_are_told_as_records_and_as_totals(home: Path) -> list[Used]:
+    one = Used(GPT, 60, 20, 40)
+    figures = {"input_tokens": 100, "cached_input_tokens": 40, "output_tokens": 20, "total_tokens": 120}
+    rollout = Rollout(id=name(1)).add("turn_context", model=GPT, cwd="/work/demo").user("hi").model("hello")
+    rollout.add("token_usage_record", thread_id=name(1), response_id="r1", usage=figures, thread_token_usage=figures)
+    rollout.event("token_count", info={"total_token_usage": figures, "last_token_usage": figures})
+    codex(home, name(1), rollout)
+    return [one]
 
 
 @case
