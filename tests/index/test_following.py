@@ -40,6 +40,7 @@ class TestWhatIsSaidIsFound:
         assert [("call", "m7b")] == found(repo.index, "read")
         assert [("result", "m7c"), ("assistant", "m7d")] == found(repo.index, "result OR answer")
         assert [("Read", "c7", 0)] == repo.index.query("SELECT tool, call_id, failed FROM calls")
+        assert [("Read",)] == repo.index.query("SELECT tool FROM messages WHERE role = 'result'")
 
     def test_so_are_titles_and_summaries(self, repo: Repo) -> None:
         commit = chain(repo, [1])

@@ -35,6 +35,8 @@ OWN = "claude-code-v1"
 """Any of our own formats: they change together."""
 HASHED = 16 << 20
 """Bytes of words that are sorted in memory before they are written: all of a transaction's."""
+MANY = 5000
+"""Changes that were taken in, after which it is looked for empty room."""
 STALE = 50
 """Sessions whose numbers are made in one transaction."""
 _TABLES = "SELECT count(*) FROM sqlite_master"
@@ -184,9 +186,17 @@ class StoreIndex:
                 moved(at, max(at, self._store.last_change()))
                 if not more or (deadline is not None and clock.monotonic() >= deadline):
                     break
+            if taken > MANY:
+                self._give_back_room()
             ((stale,),) = self.query("SELECT count(*) FROM stale")
             last = self._store.last_change()
             return IndexProgress(at=at, last=last, taken=taken, rebuilt=self._rebuilt, stale=stale)
+
+    def _give_back_room(self) -> None:
+        """Give the pages that merging words left empty back to the disk, unless somebody else is writing."""
+        with contextlib.suppress(sqlite3.OperationalError):
+            self._writer().execute("PRAGMA busy_timeout = 0")
+            self._writer().executescript("PRAGMA incremental_vacuum")  # `execute` stops after the first page
 
     def rebuild(self, moved: OnProgress = _ignore) -> IndexProgress:
         """Remove everything and build it anew; bytes that were erased from the store leave the index too."""
@@ -283,6 +293,8 @@ class StoreIndex:
                     os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
                 connection: sqlite3.Connection = sqlite3.connect(self.path, **_HOW)
                 try:
+                    if not self.path.stat().st_size:
+                        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # later it would need a lock
                     connection.execute("PRAGMA journal_mode = WAL").fetchall()
                     connection.execute("PRAGMA synchronous = NORMAL")
                     self._prepare(connection)

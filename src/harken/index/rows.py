@@ -55,6 +55,14 @@ class CompactionRow(NamedTuple):
     trigger: str
 
 
+class ResultRow(NamedTuple):
+    """What a call came to."""
+
+    call_id: str
+    time: int | None
+    failed: bool
+
+
 class MessageRow(NamedTuple):
     """A message, with the text that goes into the index and is not stored."""
 
@@ -69,19 +77,11 @@ class MessageRow(NamedTuple):
     size: int
     sum: int
     text: str
-    more: CallRow | CompactionRow | None = None
+    more: CallRow | CompactionRow | ResultRow | None = None
     flow: tuple[str, str] | None = None
     """Where its content comes from: the other message, and `substance` or `cause`."""
     alike: str = ""
     """What it shares with all that say the same in one family of sessions, where records have no names."""
-
-
-class ResultRow(NamedTuple):
-    """What a call came to."""
-
-    call_id: str
-    time: int | None
-    failed: bool
 
 
 class EventText(NamedTuple):
@@ -90,7 +90,7 @@ class EventText(NamedTuple):
     role: str
     text: str
     tool: str = ""
-    more: CallRow | CompactionRow | None = None
+    more: CallRow | CompactionRow | ResultRow | None = None
 
 
 def key_of(scope: str, name: str, index: int) -> int:
@@ -136,9 +136,10 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
             tool = tools.get(event.id, tool)
         model = _model(event, models)
         flow = _flow(event, names.begin) if event.substance is not None or type(event) is Prompt else None
+        size, total = len(text), zlib.crc32(text.encode())
         yield MessageRow(
-            key, event.agent_id or None, role, tool or None, model, event.time, record or None, index, len(text),
-            zlib.crc32(text.encode()), text, more, flow, alike,
+            key, event.agent_id or None, role, tool or None, model, event.time, record or None, index, size, total,
+            text, more, flow, alike,
         )  # fmt: skip
 
 
@@ -176,7 +177,8 @@ def _prompt(event: Prompt) -> EventText | None:
 
 
 def _result(event: ToolResult) -> EventText | None:
-    return EventText(RESULT, clean(event.output), clean(event.name)) if event.output else None
+    result = ResultRow(clean(event.id), event.time, event.is_error)
+    return EventText(RESULT, clean(event.output), clean(event.name), result) if event.output else None
 
 
 def _call(event: ToolCall) -> EventText:

@@ -73,7 +73,6 @@ CREATE TABLE calls (
 );
 CREATE INDEX open_calls ON calls (session, call_id) WHERE failed IS NULL;
 CREATE TABLE touched (message INTEGER, session INTEGER, path TEXT, op TEXT, PRIMARY KEY (message, path)) WITHOUT ROWID;
-CREATE INDEX touched_by_path ON touched (path);
 CREATE TABLE flow (session INTEGER, message INTEGER PRIMARY KEY, source TEXT, target TEXT, how TEXT);
 CREATE TABLE compactions (
   message INTEGER PRIMARY KEY, session INTEGER, time INTEGER, before INTEGER, after INTEGER, "trigger" TEXT

@@ -124,6 +124,16 @@ class RowWriter:
             "INSERT INTO calls (message, session, tool, call_id, time, what) VALUES (?, ?, ?, ?, ?, ?)",
             [(n, one.session, more.tool, more.call_id, one.row.time, more.what) for n, one, more in calls],
         )
+        # A result seldom says which tool it is of, but its call does.
+        do(
+            "UPDATE messages SET tool = (SELECT tool FROM calls WHERE session IS ? AND call_id = ? AND failed IS NULL)"
+            " WHERE n = ?",
+            [
+                (one.session, more.call_id, n)
+                for n, one in added
+                if isinstance(more := one.row.more, rows.ResultRow) and one.row.tool is None
+            ],
+        )
         do(
             "INSERT OR IGNORE INTO touched (message, session, path, op) VALUES (?, ?, ?, ?)",
             [(n, one.session, path, op) for n, one, more in calls for path, op in more.touched],
