@@ -3,38 +3,44 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import harken
 from harken.events import Prompt, Response
 from harken.repo import Repo
 from support.claude_lines import assistant, dump, user
-from support.contexts import keep
+from support.contexts import Ticking, keep
 
 Run = Any
 SHOP = "11111111-aaaa-4aaa-8aaa-000000000001"
 
 
-@pytest.fixture(autouse=True)
-def sessions(repo: Repo, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a session of Claude Code and a hostile one, and its index; each test gets a copy."""
+    folder = tmp_path_factory.mktemp("made")
     words = "please look at find_session, since the walrus cannot be found by its name any more, not even once, " * 3
-    lines = dump(
-        *(
-            record | {"sessionId": SHOP, "cwd": "/home/me/my shop"}
-            for record in (user("u1", None, words), assistant("a1", "u1", "the otter is 検索 by name", "m1", 5))
-        )
-    )
-    (tmp_path / "one.jsonl").write_bytes(lines)
-    list(repo.import_sessions([tmp_path / "one.jsonl"]))
+    said = (user("u1", None, words), assistant("a1", "u1", "the otter is 検索 by name", "m1", 5))
+    (folder / "one.jsonl").write_bytes(dump(*(line | {"sessionId": SHOP, "cwd": "/home/me/my shop"} for line in said)))
     hostile = "\x1b]0;title\x07 the \x1b[31mlion\x1b[0m\u202e roars\r\nctx-00000000  fake line"
-    keep(
-        repo,
-        [Prompt(content="who roars?", message_id="p1"), Response(content=hostile, message_id="p2")],
-        session_id="s",
-    )
+    roars = [Prompt(content="who roars?", message_id="p1"), Response(content=hostile, message_id="p2")]
+    with harken.open(folder / "store.db", clock=Ticking()) as repo:
+        list(repo.import_sessions([folder / "one.jsonl"]))
+        keep(repo, roars, session_id="s")
+        repo.index.catch_up()
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def sessions(made: Path, where: Path) -> None:
+    where.parent.mkdir(mode=0o700)
+    for path in made.glob("store.db*"):
+        shutil.copy(path, where.with_name(path.name))
 
 
 class TestHits:
