@@ -117,6 +117,10 @@ def test_what_a_fork_copied_is_one_hit_that_names_both(repo):
     assert {"11111111-aaaa", "22222222-bbbb"} == {hit.session, *hit.copies}
 
 
+def test_a_prompt_after_which_its_session_is_called_is_one_hit(repo):
+    assert ["v1"] == hits(repo, "otters")
+
+
 def test_the_same_name_letter_for_letter_comes_first(repo):
     assert "a3" == hits(repo, "find_session role:assistant role:human")[0]
     assert "u1" == hits(repo, "findSession role:assistant role:human")[0]

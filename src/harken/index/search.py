@@ -18,6 +18,7 @@ from harken.store.base import Store
 from .file import IndexProgress, StoreIndex
 from .filters import Condition, check_values, conditions
 from .query import Query
+from .rows import HUMAN, TITLE
 from .snippets import Snippet, holds_exactly, names_something, snippet
 from .texts import MessagePlace, read_texts
 
@@ -70,6 +71,7 @@ class Candidate(NamedTuple):
     time: int | None
     size: int
     sum: int
+    session: int | None
     rank: float
     """What bm25 says; the smaller the better."""
 
@@ -157,13 +159,17 @@ def _candidates(index: StoreIndex, query: Query, limits: Condition) -> list[Cand
         values += limits.values
     newest = f"SELECT {number} AS n, {rank} AS rank FROM {tables} WHERE {' AND '.join(where)}"
     best = f"SELECT n, rank FROM ({newest} ORDER BY {number} DESC LIMIT ?) ORDER BY rank, n DESC LIMIT ?"
-    sql = f"SELECT m.n, m.role, m.time, m.size, m.sum, rank FROM ({best}) found JOIN messages m ON m.n = found.n"
+    columns = "m.n, m.role, m.time, m.size, m.sum, m.session, rank"
+    sql = f"SELECT {columns} FROM ({best}) found JOIN messages m ON m.n = found.n"
     return [*map(Candidate._make, index.query(sql, [*values, CANDIDATES, RANKED]))]
 
 
 def _best(candidates: Sequence[Candidate], present: int, limit: int) -> list[Ranked]:
-    """The best of them, best first. Of those that say the same, the newest, and of copies the first that arrived."""
-    scored = [(_score(one, present), one) for one in candidates]
+    """The best of them, best first. Of those that say the same, the newest, and of copies the first that arrived; of a
+    prompt after which its session is called, the prompt."""
+    asked = {(one.session, one.size, one.sum) for one in candidates if one.role == HUMAN}
+    said = [one for one in candidates if one.role != TITLE or (one.session, one.size, one.sum) not in asked]
+    scored = [(_score(one, present), one) for one in said]
     scored.sort(key=lambda each: (-each[0], -(each[1].time or 0), each[1].n))
     found: dict[tuple[object, ...], Ranked] = {}
     for score, one in scored:
