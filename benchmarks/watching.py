@@ -94,7 +94,9 @@ def main(out) -> None:
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        out(f"| `harken watch` over {FILES:,} files, {SESSIONS:,} of them sessions | start, CPU s | idle, % of a processor | limit | a line kept after | MB |")
+        out(
+            f"| `harken watch` over {FILES:,} files, {SESSIONS:,} of them sessions | start, CPU s | idle, % of a processor | limit | a line kept after | MB |"
+        )
         out("|---|---|---|---|---|---|")
         ways = {"polling": ["--poll"]}
         if importlib.util.find_spec("watchfiles"):

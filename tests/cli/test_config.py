@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import harken
-from harken.cli import config, runtimes
+from harken.cli import config, runtimes, ui
 from harken.errors import BadRequest
 
 Run = Any
@@ -190,6 +190,35 @@ class TestWhoIsHeard:
 
         assert ("/etc/prices.toml", "never") == (config.prices(), config.color())
         assert {"acme": config.SecretSetting(prefix="acme_", pattern="acme_[0-9a-f]{32}")} == config.load().secrets
+
+
+class TestColours:
+    """`NO_COLOR` and `FORCE_COLOR` stand over the file, the file over what stdout is."""
+
+    @pytest.mark.parametrize(
+        ("said", "variable", "colours"),
+        [
+            ("always", "", True),
+            ("never", "", False),
+            ("auto", "", False),  # stdout is no terminal here
+            ("always", "NO_COLOR", False),
+            ("never", "FORCE_COLOR", True),
+        ],
+    )
+    def test_follow_the_file_unless_the_environment_says_more(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch, said: str, variable: str, colours: bool
+    ) -> None:
+        file.write_text(f'color = "{said}"')
+        if variable:
+            monkeypatch.setenv(variable, "1")
+
+        assert colours == ui.has_colours()
+        assert colours == (ui.console().color_system is not None and not ui.console().no_color)
+
+    def test_a_wrong_file_does_not_keep_a_command_from_printing(self, file: Path) -> None:
+        file.write_text("color = 3")
+
+        assert not ui.has_colours()
 
 
 @pytest.mark.parametrize("text", ['[a."b.c"]\n"d" = 1', 'a = {"b.c" = {d = 1}}', '\n\na."b.c".d = 1'])

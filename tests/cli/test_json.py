@@ -30,6 +30,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("diff", ["diff", "b", "s"]),
     ("doctor", ["doctor"]),
     ("export", ["export", "s", "--to", "md"]),
+    ("export_parquet", ["export", "--to", "parquet", "tables"]),
     ("fork", ["fork", "b", "--name", "c"]),
     ("fsck", ["fsck"]),
     ("gc", ["gc"]),

@@ -28,6 +28,7 @@ OPERATIONS: dict[str, str] = {
     "doctor": "upkeep",
     "events": "views",
     "export": "export",
+    "export_parquet": "parquet",
     "fork": "names",
     "formats": "catalog",
     "fsck": "upkeep",

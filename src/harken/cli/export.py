@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from harken.repo import Repo
 
 FORMS = ("md", "html", "txt", "jsonl")
+TABLES = "parquet"
+"""Not a session: every view of the index, into a folder."""
 
 
 @click.command("export")
-@click.argument("session", metavar="REF|SESSION|FILE", type=SESSION, shell_complete=completing.session_or_file)
-@click.option("--to", type=click.Choice(FORMS), help="What to write (default: as -o FILE ends)")
+@click.argument("session", metavar="REF|SESSION|FILE|DIR", type=SESSION, shell_complete=completing.session_or_file)
+@click.option("--to", type=click.Choice((*FORMS, TABLES)), help="What to write (default: as -o FILE ends)")
 @click.option(
     "-o",
     "--output",
@@ -39,17 +41,8 @@ FORMS = ("md", "html", "txt", "jsonl")
 )
 @click.option("--reveal", is_flag=True, help="Keep secrets; without this they are masked")
 @json_option
-@pass_repo_unless_file
-def export_command(
-    repo: Repo,
-    session: str,
-    to: str | None,
-    output: str | None,
-    force: bool,
-    with_agents: bool,
-    reveal: bool,
-    as_json: bool,
-) -> None:
+@click.pass_context
+def export_command(ctx: click.Context, /, session: str, to: str | None, **settings: Any) -> None:
     """Write a session as Markdown, HTML, text or JSON lines, without secrets
 
     A session is written whole; with a commit, branch or tag, as it stood there. Keys and passwords that a rule knows
@@ -62,7 +55,31 @@ def export_command(
         harken export review --to html -o review.html
 
         harken export 3f2a --to txt | less
+
+    With --to parquet every view that `harken sql` reads is written as a file into the folder DIR, for DuckDB and other
+    engines (pip install 'harken[analytics]'):
+
+        harken export --to parquet tables
     """
+    if to == TABLES:
+        from .export_tables import export_tables
+
+        ctx.invoke(export_tables, folder=session, **settings)
+    else:
+        ctx.invoke(_export, session=session, to=to, **settings)
+
+
+@pass_repo_unless_file
+def _export(
+    repo: Repo,
+    session: str,
+    to: str | None,
+    output: str | None,
+    force: bool,
+    with_agents: bool,
+    reveal: bool,
+    as_json: bool,
+) -> None:
     from harken.api.export import ExportRequest, export
 
     path = None if output in (None, "-") else Path(str(output))

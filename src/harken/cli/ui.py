@@ -122,7 +122,10 @@ def _told_colours(*environment: str | None) -> str:
     """What the environment and the configuration say of colours; asked once, since every line wants to know."""
     from .config import color
 
-    return color()
+    try:
+        return color()
+    except (HarkenError, OSError):  # whoever needs the file says what is wrong with it
+        return "auto"
 
 
 def line(text: str = "", style: str = "") -> None:
@@ -297,7 +300,7 @@ def json_failure(code: str, message: str, hint: str | None = None) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Rich, loaded only when something is drawn. It follows NO_COLOR, TERM and the width of the window."""
+    """Rich, loaded only when something is drawn. It follows NO_COLOR, the configuration, TERM and the window."""
     from rich.console import Console
 
     forced, off = (None, None) if stderr else (True, None) if has_colours() else (None, True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken import clock as clocks
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from harken.index.asking import SqlResult
     from harken.index.search import SearchResult
     from harken.index.views import IndexView
+
+    from .arguments import OwnRules
+    from .tables import TableExport
 
 MOST_HITS = 1000
 CATCH_UP_SECONDS = 2.0
@@ -77,6 +82,20 @@ class Indexed:
 
         reached = self.index.catch_up(seconds=CATCH_UP_SECONDS)
         return ask(self.index, query, Budget(seconds=seconds, rows=rows, megabytes=megabytes), reached)
+
+    def export_parquet(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        reveal: bool = False,
+        rules: OwnRules | None = None,
+        replace: bool = False,
+    ) -> TableExport:
+        """Every view that SQL is asked of as a Parquet file in a folder, written as its `files()` are taken. Secrets
+        are masked by the rules of `harken.secrets` and these, unless they are to be revealed."""
+        from .tables import TableExport
+
+        return TableExport(self.index, Path(folder), rules, reveal=reveal, replace=replace)
 
 
 def sql_views(name: str = "") -> list[IndexView]:

@@ -25,9 +25,9 @@ SETTLED = 5.0
 """Seconds after the last notice until which a file is looked at: its tail is kept when it has been quiet for two."""
 WHOLE_LOOK = 60.0
 """Seconds between two looks at everything where the system gives notices, at least."""
-NOTICED, POLLED = 0.02, 0.0002
+NOTICED, POLLED = 0.04, 0.0004
 """Seconds by which the pause between two looks at everything grows with each file, with notices and without. A look at
-a file takes about 15 microseconds, so that this is less than a thousandth of a processor, and less than a tenth."""
+a file takes about 25 microseconds, so that this is less than a thousandth of a processor, and less than a tenth."""
 
 
 class Lookout:

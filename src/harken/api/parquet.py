@@ -1,0 +1,67 @@
+"""The views of the index as files for larger engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harken.repo import Repo
+
+from .base import ApiAnswer, ApiRequest
+from .export import MaskedSecrets
+
+
+class ExportParquetRequest(ApiRequest, frozen=True, kw_only=True):
+    """Where to write, and how."""
+
+    folder: str
+    """The folder, which is made if it is not there."""
+    reveal: bool = False
+    """Whether secrets stay as they are; else they are masked."""
+    rules: dict[str, tuple[str, str]] | None = None
+    """Rules besides those that Harken has: the name of each to how every such secret begins, and its pattern."""
+    replace: bool = False
+    """Whether files that are there already are replaced."""
+
+
+class ParquetAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """A file that was written."""
+
+    view: str
+    """The view that it holds (`sql_schema` lists them)."""
+    path: str
+    """The file."""
+    rows: int
+    """Its rows."""
+    bytes: int
+    """Its size."""
+
+
+class ParquetCounts(ApiAnswer, frozen=True, kw_only=True):
+    """What became of it."""
+
+    files: int
+    """Files that were written."""
+    rows: int
+    """Their rows."""
+    bytes: int
+    """Their size."""
+    masked: list[MaskedSecrets]
+    """The secrets that were masked, by rule."""
+
+
+class ParquetReport(ApiAnswer, frozen=True, kw_only=True):
+    """The last line."""
+
+    report: ParquetCounts
+    """Everything together."""
+
+
+def export_parquet(repo: Repo, request: ExportParquetRequest) -> Iterator[ParquetAnswer | ParquetReport]:
+    """Write every view of the index as a Parquet file: a line for each, and a report."""
+    made = repo.export_parquet(request.folder, reveal=request.reveal, rules=request.rules, replace=request.replace)
+    files = rows = size = 0
+    for file in made.files():
+        files, rows, size = files + 1, rows + file.rows, size + file.size
+        yield ParquetAnswer(view=file.view, path=file.path, rows=file.rows, bytes=file.size)
+    masked = [MaskedSecrets(rule=rule, count=count) for rule, count in sorted(made.masked.items())]
+    yield ParquetReport(report=ParquetCounts(files=files, rows=rows, bytes=size, masked=masked))

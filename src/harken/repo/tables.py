@@ -1,0 +1,34 @@
+"""The index as files of tables, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .arguments import OwnRules
+from .masking import Masks
+
+if TYPE_CHECKING:
+    from harken.index import StoreIndex
+    from harken.index.parquet import ParquetFile
+
+
+class TableExport:
+    """Files that are written one by one; when the last has been taken, what was masked is known."""
+
+    def __init__(self, index: StoreIndex, folder: Path, rules: OwnRules | None, *, reveal: bool, replace: bool) -> None:
+        self._index, self._folder, self._replace = index, folder, replace
+        self._masks = Masks(rules, reveal=reveal, for_people=False)
+
+    @property
+    def masked(self) -> Mapping[str, int]:
+        """How many secrets were masked, by rule."""
+        return self._masks.counts
+
+    def files(self) -> Iterator[ParquetFile]:
+        """The files, each when it is there. The index takes in all of the store first."""
+        from harken.index.parquet import write_parquet
+
+        self._index.catch_up()
+        yield from write_parquet(self._index, self._folder, mask=self._masks.text, replace=self._replace)
