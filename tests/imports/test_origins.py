@@ -11,6 +11,7 @@ import pytest
 
 import harken
 from harken import runtimes
+from harken.api.sessions import SessionsRequest, sessions
 from harken.formats.facts import ORIGIN, read_origin
 from harken.repo import Repo
 from harken.repo.counting import SessionFigures, TotalFigures
@@ -97,6 +98,22 @@ def test_in_another_store_a_resumed_session_counts_once_and_names_its_source(
         assert {NAMES[source]: (2, 0), name: (3, 2), "all": (3, 0)} == prompts(repo)
         assert commit == root_of(repo, name).forked_from
         assert "" == root_of(repo, NAMES[source]).forked_from
+
+
+@pytest.mark.parametrize("target", RUNTIMES)
+def test_the_list_of_sessions_says_so_in_both_directions(tmp_path: Path, target: str) -> None:
+    file, written, commit = resumed(tmp_path, "claude-code", target)
+    with harken.open(tmp_path / "new.db") as repo:
+        bring_in(repo, file, written)
+        listed = {one.session: one for one in sessions(repo, SessionsRequest())}
+
+    assert ("S", commit) == (listed[name_of(written)].continues, listed[name_of(written)].continues_at)
+    assert [name_of(written)] == listed["S"].continued_by
+    assert (None, [], False) == (
+        listed["S"].continues,
+        listed[name_of(written)].continued_by,
+        listed[name_of(written)].unused,
+    )
 
 
 @pytest.mark.parametrize("target", RUNTIMES)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harken import clock, ids
 from harken.context import project_of
 from harken.context.chains import in_project, is_unused
-from harken.context.names import Continued
+from harken.context.names import Continued, begun_elsewhere
 from harken.errors import BadRequest, Corrupt, Evicted, Locked, PartlyCorrupt
 from harken.repo import Repo
 from harken.store import SessionRow
@@ -123,12 +123,12 @@ def _check_runtime(name: str, rows: Iterable[SessionRow]) -> None:
 def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it."""
     since = _instant(request.since)
-    resumed = repo.resumed_sessions()
     problem = None
     try:
         known = repo.sessions(request.prefix)
     except PartlyCorrupt as found:  # told when the others have been
         known, problem = found.rest, found
+    resumed = begun_elsewhere(known) | repo.resumed_sessions()
     _check_runtime(request.runtime, known)
     active = {row.session: max(_last(row), resumed[row.session].time if row.session in resumed else 0) for row in known}
     unused = {row.session for row in known if row.session in resumed and is_unused(row, resumed[row.session].prefix)}

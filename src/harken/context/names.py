@@ -11,7 +11,9 @@ from harken.errors import Conflict, HarkenError, NotFound
 from harken.formats import Loss
 from harken.formats.facts import Origin
 from harken.store import undo as undo_move
-from harken.store.base import Commit, Move, Name, Store
+from harken.store.base import Commit, Move, Name, SessionRow, Store
+
+from .chains import recall, recall_stamps
 
 LIVE_BRANCH = "live/"
 """Before a session's name: where the recording of its run stands."""
@@ -74,6 +76,20 @@ def resumed_sessions(store: Store) -> dict[str, Continued]:
                     source = commits[target].session_id if target in commits else ""
                     prefix = kept.prefix if kept.records is None else 0
                     found[kept.session] = Continued(commit=target, session=source, time=note.time, prefix=prefix)
+    return found
+
+
+def begun_elsewhere(rows: Iterable[SessionRow]) -> dict[str, Continued]:
+    """The same of sessions whose files say so themselves, whichever store wrote them."""
+    found: dict[str, Continued] = {}
+    for row in rows:
+        if any(stamp.copies for stamp in recall_stamps(row).values()):  # few say that they go on from anything
+            for known in recall(row).values():
+                if (told := known.origin) is not None:
+                    commit = known.forked_from or told.commit
+                    found[row.session] = Continued(
+                        commit=commit, session=told.source, time=told.instant, prefix=told.prefix
+                    )
     return found
 
 
