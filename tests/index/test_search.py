@@ -160,6 +160,16 @@ def test_there_are_more_than_were_asked_for(repo):
     assert not repo.search("callers").more
 
 
+def test_as_many_are_shown_as_are_asked_for(tmp_path):
+    with harken.open(tmp_path / "store.db", clock=Ticking()) as repo:
+        keep(repo, [Prompt(content=f"walrus {n}", message_id=f"m{n}") for n in range(900)], session_id="s")
+
+        found = [repo.search("walrus", limit=limit) for limit in (899, 900, 1000)]
+
+    assert [(899, True), (900, False), (900, False)] == [(len(one.hits), one.more) for one in found]
+    assert [] == [hit for hit in found[-1].hits if hit.problem]
+
+
 @pytest.mark.parametrize(
     ("query", "problem", "hint"),
     [

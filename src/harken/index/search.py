@@ -25,7 +25,7 @@ from .texts import MessagePlace, read_texts
 CANDIDATES = 2000
 """So many of the newest are looked at."""
 RANKED = 500
-"""So many of these, those that fit best, are ranked by age and by who said it."""
+"""So many of these, those that fit best, are ranked by age and by who said it; more where more are asked for."""
 _SPARE = 5
 """How many more texts are read where an exact spelling counts."""
 _DAY = 24 * 3600 * 1_000_000
@@ -107,38 +107,46 @@ def search(
 ) -> SearchResult:
     """The best hits, each with a piece of its text unless that is not wanted."""
     limits = conditions(index, query, present)
-    candidates = _candidates(index, query, limits)
+    ranked = max(RANKED, 2 * limit)
+    candidates = _candidates(index, query, limits, ranked)
     if not candidates:
         check_values(index, query, present)
     exact = snippets and names_something(query)
     best = _best(candidates, present, limit + _SPARE if exact else limit + 1)
-    more = len(best) > limit
+    more = len(best) > limit or len(candidates) == ranked
     chosen = _details(index, best if exact else best[:limit])
-    if snippets:
-        texts = read_texts(store, [place for _, place in chosen])
-        if exact:  # a stable sort: those that have the name letter for letter come first
-            chosen.sort(key=lambda one: not _is_exact(texts[one[1].n], query))
-        hits = [_with_snippet(hit, texts[place.n], query) for hit, place in chosen[:limit]]
-    else:
-        hits = [hit for hit, _ in chosen]
+    if not snippets:
+        return SearchResult(hits=[hit for hit, _ in chosen], more=more)
+    shown = {n: _shown(text, query) for n, text in read_texts(store, [place for _, place in chosen])}
+    if exact:  # a stable sort: those that have the name letter for letter come first
+        chosen.sort(key=lambda one: not shown[one[1].n].exact)
+    hits = [_with_text(hit, shown[place.n]) for hit, place in chosen[:limit]]
     return SearchResult(hits=hits, more=more)
 
 
-def _is_exact(text: str | HarkenError, query: Query) -> bool:
-    return isinstance(text, str) and holds_exactly(text, query)
+class ShownText(NamedTuple):
+    """What is shown of a text; the text itself may be large, and is not kept."""
+
+    snippet: Snippet = Snippet()
+    exact: bool = False
+    problem: str = ""
 
 
-def _with_snippet(hit: Hit, text: str | HarkenError, query: Query) -> Hit:
+def _shown(text: str | HarkenError, query: Query) -> ShownText:
     if isinstance(text, HarkenError):
-        return msgspec.structs.replace(hit, problem=str(text))
-    return msgspec.structs.replace(hit, snippet=snippet(text, query))
+        return ShownText(problem=str(text))
+    return ShownText(snippet(text, query), exact=holds_exactly(text, query))
+
+
+def _with_text(hit: Hit, shown: ShownText) -> Hit:
+    return msgspec.structs.replace(hit, snippet=shown.snippet, problem=shown.problem)
 
 
 # -- candidates --------------------------------------------------------------------------------------------------------
 
 
-def _candidates(index: StoreIndex, query: Query, limits: Condition) -> list[Candidate]:
-    """The newest messages that the query fits, and of these the ones that fit best."""
+def _candidates(index: StoreIndex, query: Query, limits: Condition, most: int) -> list[Candidate]:
+    """The newest messages that the query fits, and of these at most so many that fit best."""
     values: list[object] = []
     where: list[str] = []
     sessions = " LEFT JOIN sessions s ON s.n = m.session" if "s." in limits.sql else ""
@@ -161,7 +169,7 @@ def _candidates(index: StoreIndex, query: Query, limits: Condition) -> list[Cand
     best = f"SELECT n, rank FROM ({newest} ORDER BY {number} DESC LIMIT ?) ORDER BY rank, n DESC LIMIT ?"
     columns = "m.n, m.role, m.time, m.size, m.sum, m.session, rank"
     sql = f"SELECT {columns} FROM ({best}) found JOIN messages m ON m.n = found.n"
-    return [*map(Candidate._make, index.query(sql, [*values, CANDIDATES, RANKED]))]
+    return [*map(Candidate._make, index.query(sql, [*values, CANDIDATES, most]))]
 
 
 def _best(candidates: Sequence[Candidate], present: int, limit: int) -> list[Ranked]:

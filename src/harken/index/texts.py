@@ -35,19 +35,19 @@ class MessagePlace(NamedTuple):
     """The place in its chain behind the commit's delta, where that is known."""
 
 
-def read_texts(store: Store, places: Sequence[MessagePlace]) -> dict[int, str | HarkenError]:
-    """The text of each message, or why it cannot be had."""
-    found: dict[int, str | HarkenError] = {place.n: place.title for place in places if place.role == TITLE}
+def read_texts(store: Store, places: Sequence[MessagePlace]) -> Iterator[tuple[int, str | HarkenError]]:
+    """The number of each message with its text, or why that cannot be had; one after the other."""
     by_commit: dict[str, list[MessagePlace]] = {}
     for place in places:
-        if place.role == SUMMARY:
-            found[place.n] = _summary(store, place)
-        elif place.role != TITLE:
+        if place.role == TITLE:
+            yield place.n, place.title
+        elif place.role == SUMMARY:
+            yield place.n, _summary(store, place)
+        else:
             by_commit.setdefault(place.commit, []).append(place)
     for name, delta in _deltas(store, list(by_commit)):
         for place in by_commit[name]:
-            found[place.n] = delta if isinstance(delta, HarkenError) else delta.text_of(place)
-    return found
+            yield place.n, delta if isinstance(delta, HarkenError) else delta.text_of(place)
 
 
 def _summary(store: Store, place: MessagePlace) -> str | HarkenError:
