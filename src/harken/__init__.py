@@ -15,7 +15,7 @@ The packages, in the order data meets them. A package may import those after its
     analytics  <- events                                           folds for numbers
     index      <- events formats store context analytics           words, rows and numbers in a file beside the store
     repo       <- events secrets formats log agents store context runtimes views analytics index   operations
-    api        <- events formats log agents store context runtimes views analytics index repo   typed operations
+    api        <- events secrets formats log agents store context runtimes views analytics index repo   typed operations
     cli        <- formats views repo api                           one file per command
     testing    <- events formats store context runtimes repo       contract suites and builders for others
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .errors import Conflict as Conflict
     from .errors import Corrupt as Corrupt
     from .errors import Evicted as Evicted
+    from .errors import Forgotten as Forgotten
     from .errors import HarkenError as HarkenError
     from .errors import Locked as Locked
     from .errors import ModelFailed as ModelFailed
@@ -93,6 +94,7 @@ _HOME = {
     "Closed": "errors",
     "NotFound": "errors",
     "Evicted": "errors",
+    "Forgotten": "errors",
     "Conflict": "errors",
     "Locked": "errors",
     "BadRecord": "errors",

@@ -129,6 +129,8 @@ class ShowAnswer(ShownCommit, frozen=True, kw_only=True):
     """What it adds to the conversation."""
     unread: str
     """Why the content is missing, where it could not be read; empty otherwise."""
+    forgotten: str
+    """What was forgotten of it on purpose, by whom and why; empty where nothing was."""
 
 
 def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
@@ -144,6 +146,7 @@ def show(repo: Repo, request: ShowRequest) -> ShowAnswer:
         children_short=[child.short for child in children],
         content=content,
         unread=unread,
+        forgotten=repo.forgotten_of(shown.id),
     )
 
 

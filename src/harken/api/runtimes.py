@@ -50,7 +50,8 @@ class ImportAnswer(FiguresAnswer, frozen=True, kw_only=True):
     source: str
     """The file."""
     status: str
-    """`new`, `grown`, `unchanged` (so is a copy of what is stored) or `failed`."""
+    """`new`, `grown`, `unchanged` (so is a copy of what is stored), `forgotten` (on purpose: it is not read) or
+    `failed`."""
     rewritten: bool
     """Whether it was rewritten rather than continued; its old end is still there as `SESSION~1`."""
     tip: str
@@ -176,6 +177,10 @@ class WatchRequest(ApiRequest, frozen=True, kw_only=True):
     """Whose sessions they are; empty: `<runtime>:<session>`."""
 
 
+QUIET = ("unchanged", "forgotten")
+"""What became of a file of which nothing is new."""
+
+
 def watch(
     repo: Repo, request: WatchRequest, *, stop: threading.Event | None = None
 ) -> Iterator[ImportAnswer | ImportReport]:
@@ -211,7 +216,7 @@ def _reported(
         elif outcome.status != "skipped":
             seen[outcome.session] = outcome
             passed.pop(outcome.source, None)
-            changed |= {outcome.session} if outcome.status != "unchanged" else set()
+            changed |= {outcome.session} if outcome.status not in QUIET else set()
         if outcome.status == "skipped":
             # `watch` tells it again whenever the file has changed.
             passed[outcome.source] = PassedOver(source=outcome.source, why=outcome.error)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     "--runtime", "runtimes", multiple=True, type=RuntimeName("import"), metavar="R", help="Only this runtime's sessions"
 )
 @click.option("--verify", is_flag=True, help="Read every file from its beginning, whatever its size and time say")
+@click.option("--restore", is_flag=True, help="Ask, then bring back what was forgotten of these files")
 @click.option("-v", "--verbose", is_flag=True, help="Name the files that were passed over, and why")
 @click.option("--dry-run", is_flag=True, help="Say what would be imported, and keep nothing")
 @click.option(
@@ -38,6 +39,7 @@ def import_command(
     paths: tuple[str, ...],
     runtimes: tuple[str, ...],
     verify: bool,
+    restore: bool,
     verbose: bool,
     dry_run: bool,
     jobs: int | None,
@@ -61,23 +63,42 @@ def import_command(
         paths=paths,
         runtimes=runtimes,
         environ=environment(),
-        verify=verify,
+        verify=verify or (restore and _let_in(repo, paths)),
         dry_run=dry_run,
         details=as_json,
         jobs=jobs or os.cpu_count() or 1,
         principal=principal,
         index=not no_index,
     )
+    forgotten = 0
     with ui.progress("importing", disable=as_json) as bar:
         for one in import_sessions(repo, request, on_files=bar.begin):
             if isinstance(one, ImportReport):
                 report = one
             else:
                 bar.advance()
+                forgotten += one.status == "forgotten"
                 show(one, as_json=as_json)
     warn_of_plugins()  # one may have failed meanwhile
     show_report(report, as_json=as_json, verbose=verbose)
+    if forgotten and not as_json:
+        ui.note(f"left forgotten: {ui.count(forgotten, 'session')} (--restore brings back)")
     return 1 if report.report.failed else 0
+
+
+def _let_in(repo: Repo, paths: tuple[str, ...]) -> bool:
+    """Whether there is something forgotten to bring back, and the user wants it."""
+    from harken.api.forgetting import RestoreRequest, restore
+
+    found = restore(repo, RestoreRequest(paths=paths)).sessions
+    if not found:
+        ui.note("nothing was forgotten of these")
+        return False
+    for session in found:
+        ui.note(f"of session {session} something was forgotten on purpose")
+    click.confirm("Bring it back?", abort=True, err=True)
+    restore(repo, RestoreRequest(paths=paths, yes=True))
+    return True
 
 
 def show(one: ImportAnswer, *, as_json: bool) -> None:
@@ -92,7 +113,7 @@ def show(one: ImportAnswer, *, as_json: bool) -> None:
         ui.warn(error)
         if one.hint:
             ui.note(f"hint: {one.hint}")
-    elif one.status != "unchanged":
+    elif one.status not in ("unchanged", "forgotten"):
         status = "rewritten" if one.rewritten else one.status
         ui.row(f"{status:9} {one.session}", f"{ui.count(one.commits, 'commit')}, {ui.count(one.records, 'record')}")
 

@@ -73,7 +73,7 @@ def make_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
 
 def make_repo_for_run(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
     """The same for a run, which does not wait until spools are stored before it begins."""
-    return _passing(function, lambda ctx: _open(ctx, create=True))
+    return _passing(function, _open_to_run)
 
 
 def change_repo(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T]:
@@ -135,8 +135,16 @@ def open_store(ctx: click.Context) -> Repo:
     return _open(ctx, create=False)
 
 
+def _open_to_run(ctx: click.Context) -> Repo:
+    repo = _open(ctx, create=True)
+    finish_forgetting(repo)
+    return repo
+
+
 def _open_to_look(ctx: click.Context) -> Repo:
     repo = _open(ctx, create=False)
+    if _is_forgetting(repo):
+        ui.note("something is being forgotten, and is not shown; the next command that writes finishes that")
     _mention_spools(repo)
     return repo
 
@@ -160,8 +168,30 @@ def _has_spools(repo: Repo) -> bool:
     return bool(find_beside(Path(repo.store.location), SPOOL))
 
 
+def _is_forgetting(repo: Repo) -> bool:
+    """Whether somebody began to forget something, and was killed."""
+    from harken.errors import HarkenError
+
+    try:
+        return repo.store.has_forgotten and bool(repo.unfinished_forgetting())
+    except HarkenError:  # a damaged store is for the command itself to tell of
+        return False
+
+
+def finish_forgetting(repo: Repo) -> None:
+    """Finish what somebody began to forget, and say so; where that cannot be now, it stops nothing."""
+    from harken.errors import HarkenError
+
+    try:
+        for erasure in repo.finish_forgetting() if _is_forgetting(repo) else ():
+            ui.note(f"finished forgetting what was begun by {erasure.who or 'somebody'} (erasure {erasure.number})")
+    except HarkenError as problem:
+        ui.warn(f"what was begun to be forgotten is still in the file: {problem}")
+
+
 def _open_to_write(ctx: click.Context, *, create: bool) -> Repo:
     repo = _open(ctx, create=create)
+    finish_forgetting(repo)
     report_spools(repo)
     return repo
 

@@ -47,6 +47,8 @@ def show_command(repo: Repo, ref: str, no_content: bool, full: bool, as_json: bo
         ui.json_line(shown)
         return
     _facts(shown)
+    if shown.forgotten:
+        ui.note(shown.forgotten)
     if no_content:
         return
     ui.line()

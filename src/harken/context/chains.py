@@ -306,6 +306,20 @@ def readable_sessions(place: ListsSessions, prefix: str = "") -> list[SessionRow
         return problem.rest
 
 
+def is_forgotten(store: Store, row: SessionRow) -> bool:
+    """Whether the session, or the one whose agent it is, was forgotten on purpose."""
+    above = store.find_session(row.parent) if row.parent else None
+    return row.forgotten or (above is not None and above.forgotten)
+
+
+def kept_out(store: Store, known: SourceMemory) -> SourceMemory:
+    """The memory without secrets that were forgotten: the title comes from what somebody said."""
+    title, scan = store.keep_out(known.title), store.keep_out(known.scan)
+    return (
+        known if (title, scan) == (known.title, known.scan) else msgspec.structs.replace(known, title=title, scan=scan)
+    )
+
+
 def remember(sources: Sources) -> bytes:
     """The memory as a session's row holds it: a line of JSON with the stamps, and behind it the rest, compressed where
     it is long. An import with nothing to do reads the line alone."""

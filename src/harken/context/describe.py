@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from harken import ids
-from harken.errors import BadRequest, Evicted, HarkenError, NotFound
+from harken.errors import BadRequest, Evicted, Forgotten, HarkenError, NotFound
 from harken.events import Event
 from harken.formats import Format
 from harken.formats import find as find_format
@@ -83,6 +83,8 @@ def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:
                 lines[commit.id] = summary.line_of(readers[commit.format], content, folders[commit.session_id])
             else:
                 lines[commit.id] = _sized(commit, sizes.get(commit.artifact))
+        except Forgotten:
+            lines[commit.id] = f"{commit.commit_type} in {commit.format}; it was forgotten"
         except Evicted:
             lines[commit.id] = (
                 f"{commit.commit_type} in {commit.format}; its bytes are not here any more: evicted, or lost to damage"

@@ -105,7 +105,7 @@ def _made(
         format=answer.format,
         tier=answer.tier,
         tier_name=TIERS[answer.tier],
-        losses=(*answer.losses, *missing),
+        losses=(*answer.losses, *missing, *_forgotten(store, commits)),
         message_count=total.messages,
         token_count=total.tokens,
         approximate=total.approximate,
@@ -119,6 +119,14 @@ def _made(
         facts = msgspec.msgpack.encode((used, msgspec.structs.replace(made, bytes=b"")))
         _keep(store, cache_key(tip, format, stop), facts, made.artifact, made.bytes)
     return made
+
+
+def _forgotten(store: Store, commits: Sequence[WalkStep]) -> tuple[Loss, ...]:
+    """What is blanked in the answer, since somebody forgot it on purpose."""
+    found = store.tombstones([commit.artifact for commit in commits])
+    return tuple(
+        Loss(what="forgotten bytes", count=stone.count, why=f"forgotten{stone.said}") for stone in found.values()
+    )
 
 
 def _answer(pieces: Sequence[Piece], target: Format | None) -> Translation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime
 from types import NoneType
 from typing import TypedDict
@@ -27,6 +27,7 @@ _REF = ArgumentKind("give a REF as text, or a Commit or Name that a method retur
 _FUNCTION = ArgumentKind("give a function, or None", (Callable, NoneType))
 _SESSION = ArgumentKind("give a session's id as text, or a file as a path object", (str, os.PathLike), (os.PathLike,))
 _PATH = ArgumentKind("give a path", (str, bytes, os.PathLike), (str, bytes, os.PathLike))
+_RULE = ArgumentKind("give rules of `harken.secrets`", (Hashable,))  # to load them for this would take too long
 _EVENT = ArgumentKind("give events", (Event,))
 
 REPO = PLAIN | {
@@ -44,6 +45,8 @@ REPO = PLAIN | {
         "give a list of paths", (str, bytes, os.PathLike, Iterable), _PATH.paths, each=_PATH
     ),
     "SessionOrFile": _SESSION,
+    "Sequence[Rule]": ArgumentKind("give a list of rules of `harken.secrets`", (list, tuple), each=_RULE),
+    "Sequence[Rule] | None": ArgumentKind("give a list of rules, or None", (list, tuple, NoneType), each=_RULE),
     "Sequence[SessionOrFile]": ArgumentKind("give a list of sessions and files", (Iterable,), each=_SESSION),
     "Callable[[int], None] | None": _FUNCTION,
     "OwnRules | None": ArgumentKind("give a mapping of rules: name to prefix and pattern", (Mapping, NoneType)),

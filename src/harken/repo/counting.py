@@ -107,7 +107,7 @@ class _Counting:
 
     def chosen(self, wanted: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[SessionRow | Path, list[SessionRow]]]:
         """The sessions asked for, or all, each once, with their sub-agents."""
-        known = self._known()
+        known = [row for row in self._known() if not row.forgotten]  # of those nobody can say anything any more
         children: dict[str, list[SessionRow]] = {}
         for row in sorted(known, key=lambda row: (row.started or 0, row.session)):
             if row.parent:

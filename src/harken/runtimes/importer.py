@@ -351,7 +351,7 @@ class Importer:
         return [self._result(item) for item in done]
 
     def _result(self, item: SourceImport) -> ImportResult:
-        row = self._row(item.path)
+        row = self._row(item.path) if item.status != memory.FORGOTTEN or item.row is None else item.row
         if row is not item.row:  # it was linked since it was kept
             item.now = item.now.with_links(chains.recall(row)[item.path])
         return item.result(row)

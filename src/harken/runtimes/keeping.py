@@ -26,11 +26,8 @@ from .base import Identity, Runtime, path_name
 from .memory import ImportResult
 from .sources import Part
 
-SIDE_CHAINS_LIMIT = 128 << 20
-"""The agents inside a larger file get no chains of their own: all of it would have to be in memory."""
-
-CHAINS = 2048
-"""How many chains of a session's other files are remembered."""
+SIDE_CHAINS_LIMIT = 128 << 20  # agents inside a larger file get no chains: all of it would have to be in memory
+CHAINS = 2048  # of a session's other files that are remembered
 
 
 class SourceImport:
@@ -55,11 +52,9 @@ class SourceImport:
         self.ends: set[str] = set()  # of the session's other sources
         self.continues = known is not None
         """Whether its chain goes on from where it was, rather than being made anew."""
-        self.is_inside = False
-        """Whether it is a part of another source: the lines of an agent inside a file."""
+        self.is_inside = False  # a part of another source: the lines of an agent inside a file
         self.rewritten = False
-        self.has_failed = False
-        """Whether a part of it could not be kept."""
+        self.has_failed = False  # a part of it could not be kept
         self.status = "new"
         self.commits = 0
         self.repeated = memory.Repeated()
@@ -134,6 +129,8 @@ class SourceImport:
 
     def result(self, row: SessionRow) -> ImportResult:
         """What became of it, now that its row is in the store."""
+        if self.status == memory.FORGOTTEN:
+            return memory.unchanged(row, self.path, details=False)
         return memory.result_of(
             row, self.path, self.now, status=self.status, before=self.before, commits=self.commits, again=self.repeated
         )
@@ -188,6 +185,9 @@ class PartKeeper:
     def keep(self, writer: Writer, item: SourceImport, part: Part, rows: dict[str, SessionRow]) -> bool:
         """Keep a part of a source; False where somebody else was faster. `rows` are those of this transaction."""
         row = self._row(writer, item, rows)
+        if chains.is_forgotten(self._store, row):
+            item.row, item.status = row, memory.FORGOTTEN
+            return True
         sources = chains.recall(row)
         if memory.version_of(sources.get(item.path)) != memory.version_of(item.saved):
             return False
@@ -219,7 +219,7 @@ class PartKeeper:
                 item.now, stamp=chains.UNREAD, size=item.now.offset, digest=part.closed_digest
             )
         repair = row.lost or (row.source and not row.state)  # only a repair forgets what was known of a source
-        sources[item.path] = item.now
+        sources[item.path] = item.now = chains.kept_out(self._store, item.now)
         changed = memory.row_of(self._store, row, sources)
         if repair:
             changed, item.now = repaired.rejoin(self._store, row, changed, sources, item.path, last=part.last)

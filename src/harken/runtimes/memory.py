@@ -32,8 +32,9 @@ from .files import OpenFile, SourceUnreadable, stamp_of
 if TYPE_CHECKING:
     from .sources import NotClaimed
 
-LARGE = 64 << 20
-"""A file that is smaller, and no archive, is quickly tried again."""
+LARGE = 64 << 20  # a file that is smaller, and no archive, is quickly tried again
+FORGOTTEN = "forgotten"
+"""The status of a source whose session was forgotten on purpose: it is not read."""
 
 
 def version_of(known: SourceMemory | None) -> tuple[object, ...] | None:
@@ -201,7 +202,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
     source: str
     status: str
-    """`new`, `grown`, `rewritten`, `unchanged`, `skipped` or `failed`."""
+    """`new`, `grown`, `rewritten`, `unchanged`, `forgotten`, `skipped` or `failed`."""
     tip: str = ""
     parent: str = ""
     agents: tuple[str, ...] = ()
@@ -296,11 +297,10 @@ def not_claimed(source: str, said: NotClaimed, *, named: bool) -> ImportResult:
 
 
 def unchanged(row: SessionRow, source: str, details: bool) -> ImportResult:
-    """The source is as it was; `details` are how much there is of it."""
-    if not details:
-        return ImportResult(
-            session=row.session, runtime=row.runtime, source=source, status="unchanged", parent=row.parent
-        )
+    """The source is as it was, or its session is forgotten; `details` are how much there is of it."""
+    if not details or row.forgotten:
+        status = FORGOTTEN if row.forgotten else "unchanged"
+        return ImportResult(session=row.session, runtime=row.runtime, source=source, status=status, parent=row.parent)
     return result_of(row, source, recall(row).get(source, SourceMemory()), status="unchanged")
 
 

@@ -323,6 +323,11 @@ class Maintenance(Protocol):
         the rest is below `limit` bytes; `needed` names artifacts that something outside the store needs."""
         ...
 
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether anything was ever forgotten on purpose; quicker than asking what."""
+        ...
+
     def erasures(self) -> list[Erasure]:
         """Everything that was forgotten on purpose, the oldest first."""
         ...

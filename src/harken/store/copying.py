@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harken import ids
 from harken.errors import Conflict, HarkenError
 from harken.files import give_name, sync_file, sync_folder, write_hint
 
 from . import sql
-from .erasing import copy_forgotten
+from .erasing import add_tombstone
 from .explaining import explain
 from .opening import drawn_epoch
-from .values import Draft
+from .values import Draft, text
 
 if TYPE_CHECKING:
     from .db import Database
@@ -101,7 +102,7 @@ def _copy_rows(store: MemoryStore, writer: SqliteWriter) -> None:
             writer.put(store.get(artifact))
         if info.policy != "default":
             writer.set_policy(artifact, info.policy, expires=info.expires)
-    copy_forgotten(store, writer)
+    _copy_forgotten(store, writer)
     for commit in store.commits_as_made():
         draft = Draft(**{field: getattr(commit, field) for field in Draft.__struct_fields__})
         writer.commit(draft)
@@ -116,3 +117,19 @@ def _copy_rows(store: MemoryStore, writer: SqliteWriter) -> None:
         writer.move(name.name, kind=name.kind, to=name.target, expect=None, time=0, record=False)
     for row in store.sessions():
         writer.save_session(row)
+
+
+def _copy_forgotten(store: MemoryStore, writer: SqliteWriter) -> None:
+    """Write down what a store in memory has forgotten, and what it has left of it."""
+    for erasure in store.erasures():
+        row = tuple(text(value) if isinstance(value, str) else value for value in msgspec.structs.astuple(erasure))
+        writer.store.db.do(sql.ADD_ERASURE, (*row, ids.row_sum("erasures", row)))
+    for word in store.watchwords:
+        kept = (writer.draw("watchwords"), *msgspec.structs.astuple(word))
+        writer.store.db.do(sql.ADD_WATCHWORD, (*kept, ids.row_sum("watchwords", kept)))
+    for artifact, (stone, erasure_number) in store.stones.items():
+        found = writer.store.find_artifact(artifact)
+        if found is not None:
+            add_tombstone(writer.store, found[0], stone.hash, stone.spans, erasure_number)
+            if stone.spans:
+                writer.place_again(artifact, store.get(artifact), found)

@@ -45,7 +45,6 @@ from .values import text, untext
 if TYPE_CHECKING:
     from .blobs import SqliteBlobs
     from .commits import SqliteCommits
-    from .memory import MemoryStore
     from .sqlite import SqliteStore
     from .sqlite_writer import SqliteWriter
 
@@ -150,7 +149,7 @@ def keep_out(store: SqliteCommits, number: int, data: bytes) -> bytes:
         return data
     spans = merged(span for span, _ in found)
     data = blanked(data, spans)
-    _add_tombstone(store, number, ids.artifact_id(data), spans, found[0][1])
+    add_tombstone(store, number, ids.artifact_id(data), spans, found[0][1])
     return data
 
 
@@ -167,6 +166,13 @@ def keep_out_of_parts(store: SqliteCommits, artifact: str, draw: Callable[[str],
     row = store.find_artifact(artifact) if found else None
     if row is not None:
         _blank_parts(store, row, merged(span for span, _ in found), found[0][1], draw)
+
+
+def kept_out(store: SqliteCommits, value: str) -> str:
+    """The text without the secrets that were forgotten before."""
+    data = value.encode("utf-8", "surrogatepass")
+    spans = merged(span for span, _ in find_watched(data, watched(store)))
+    return blanked(data, spans).decode("utf-8", "surrogatepass") if spans else value
 
 
 def watched(store: SqliteCommits) -> tuple[Watchword, ...]:
@@ -213,7 +219,7 @@ def _forget(writer: SqliteWriter, artifact: str, spans: tuple[ByteSpan, ...], er
     if not spans:
         writer.store.db.do(sql.DROP_PARTS, (row[0],))
         place_artifact(writer.store.db, row, None, None)
-        _add_tombstone(writer.store, row[0], "", (), erasure)
+        add_tombstone(writer.store, row[0], "", (), erasure)
     elif before is not None and not before[2]:
         return  # all of it is gone
     else:
@@ -222,7 +228,7 @@ def _forget(writer: SqliteWriter, artifact: str, spans: tuple[ByteSpan, ...], er
             _blank_parts(writer.store, row, spans, erasure, writer.draw)
         else:
             data = blanked(writer.store.get(artifact), spans)
-            _add_tombstone(writer.store, row[0], ids.artifact_id(data), spans, erasure)
+            add_tombstone(writer.store, row[0], ids.artifact_id(data), spans, erasure)
             writer.place_again(artifact, data, row)
     writer.tell("erasure", row[0])
 
@@ -243,10 +249,11 @@ def _blank_parts(
             store.db.do("DELETE FROM parts WHERE artifact = ? AND part = ?", kept[:2])
             store.db.do(sql.ADD_PART, (*kept, ids.row_sum("parts", kept)))
         begin += size
-    _add_tombstone(store, row[0], hasher.hexdigest(), spans, erasure)
+    add_tombstone(store, row[0], hasher.hexdigest(), spans, erasure)
 
 
-def _add_tombstone(store: SqliteBlobs, number: int, hash: str, spans: Sequence[ByteSpan], erasure: int) -> None:
+def add_tombstone(store: SqliteBlobs, number: int, hash: str, spans: Sequence[ByteSpan], erasure: int) -> None:
+    """Say what was forgotten of an artifact."""
     row = (number, bytes.fromhex(hash), spans_text(spans), erasure)
     store.db.do(sql.ADD_TOMBSTONE, (*row, ids.row_sum("tombstones", row)))
 
@@ -382,19 +389,3 @@ def finish(store: SqliteStore, number: int, state: int = DONE) -> None:
             store.db.do(sql.DROP_WATCHWORDS, (number,))
             store.db.do(sql.SET_FACT, drawn_epoch())
     store.forget_all()
-
-
-def copy_forgotten(store: MemoryStore, writer: SqliteWriter) -> None:
-    """Write down what a store in memory has forgotten, and what it has left of it."""
-    for erasure in store.erasures():
-        row = tuple(text(value) if isinstance(value, str) else value for value in msgspec.structs.astuple(erasure))
-        writer.store.db.do(sql.ADD_ERASURE, (*row, ids.row_sum("erasures", row)))
-    for word in store.watchwords:
-        kept = (writer.draw("watchwords"), *msgspec.structs.astuple(word))
-        writer.store.db.do(sql.ADD_WATCHWORD, (*kept, ids.row_sum("watchwords", kept)))
-    for artifact, (stone, erasure_number) in store.stones.items():
-        found = writer.store.find_artifact(artifact)
-        if found is not None:
-            _add_tombstone(writer.store, found[0], stone.hash, stone.spans, erasure_number)
-            if stone.spans:
-                writer.place_again(artifact, store.get(artifact), found)

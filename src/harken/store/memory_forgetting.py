@@ -43,6 +43,11 @@ class MemoryForgetting:
     def _store(self) -> MemoryStore:
         return cast("MemoryStore", self)
 
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether anything was ever forgotten."""
+        return bool(self._erasures)
+
     def erasures(self) -> list[Erasure]:
         """Everything that was forgotten, the oldest first."""
         return list(self._erasures.values())

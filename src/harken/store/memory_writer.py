@@ -144,7 +144,7 @@ class MemoryWriter:
         """Say something about a commit."""
         values.check_numbers(time=time)
         name = self._store.get_commit(commit).id
-        said = self._store._annotations.setdefault(name, [])
+        said, value = self._store._annotations.setdefault(name, []), self._store.keep_out(value)
         self._append(said, Annotation(commit=name, key=key, value=value, time=time, who=who))
         self.tell("annotation", name, key)
 
@@ -188,6 +188,7 @@ class MemoryWriter:
         saved = msgspec.structs.replace(
             row,
             version=version + 1,
+            title=store.keep_out(row.title),
             tip=store.get_commit(row.tip).id if row.tip else "",
             live=store.get_commit(row.live).id if row.live else "",
             older=tuple(store.get_commit(commit).id for commit in row.older),

@@ -254,13 +254,26 @@ class SqliteStore(SqliteUpkeep):
         """Keep derived bytes for a while, for this epoch of the store."""
         self.derived.put(f"{self.epoch}/{key}", data)
 
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether anything was ever forgotten."""
+        return self._kept_now().watchwords != ()
+
     def tombstones(self, artifacts: Sequence[str]) -> dict[str, Tombstone]:
         """What was forgotten of these artifacts, by their names."""
-        if self._kept_now().watchwords == ():  # in most stores nothing ever was
+        if not self.has_forgotten:
             return {}
         from .erasing import tombstones
 
         return tombstones(self, artifacts)
+
+    def keep_out(self, value: str) -> str:
+        """The text without the secrets that were forgotten."""
+        if not self.has_forgotten:
+            return value
+        from .erasing import kept_out
+
+        return kept_out(self, value)
 
     # -- maintenance -------------------------------------------------------------------------------------------
 

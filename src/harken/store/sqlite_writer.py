@@ -280,7 +280,7 @@ class SqliteWriter(SqliteEvictor):
         """Say something about a commit."""
         values.check_numbers(time=time)
         self.begin()
-        number = self._number(commit)
+        number, value = self._number(commit), self._store.keep_out(value)
         row = (self._draw("annotations"), number, text(key), text(value), time, text(who))
         self._db.do(sql.ADD_ANNOTATION, (*row, ids.row_sum("annotations", row)))
         self._changes.add("annotation", number, text(key))
@@ -331,6 +331,8 @@ class SqliteWriter(SqliteEvictor):
         self.begin()
         if max(map(len, (row.tip, row.live, *row.older))) > values.FULL:
             row = self._full_names(row)
+        if self._store.kept_rows.watchwords != ():
+            row = msgspec.structs.replace(row, title=self._store.keep_out(row.title))
         session = text(row.session)
         known, _ = self.session_rows.get(session, ((), None))
         if not known and (raw := self._db.one(sql.SESSION, (session,))):

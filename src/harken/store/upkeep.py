@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from .commits import SqliteCommits
 from .reports import GcReport, Report
-from .tombstones import LIFTED, Erasure, ErasureOrder, blanked, find_watched, merged
+from .tombstones import LIFTED, Erasure, ErasureOrder
 
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
@@ -57,16 +57,6 @@ class SqliteUpkeep(SqliteCommits):
         from .erasing import contents
 
         return contents(self._whole, since)
-
-    def keep_out(self, value: str) -> str:
-        """The text without the secrets that were forgotten."""
-        from .erasing import watched
-
-        if self._kept_now().watchwords == ():
-            return value
-        data = value.encode("utf-8", "surrogatepass")
-        spans = merged(span for span, _ in find_watched(data, watched(self)))
-        return blanked(data, spans).decode("utf-8", "surrogatepass") if spans else value
 
     def erase(self, order: ErasureOrder) -> Erasure:
         """Forget, in one transaction."""

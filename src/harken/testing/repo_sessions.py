@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harken.errors import BadRequest, HarkenError, NotFound
+from harken.errors import BadRequest, Forgotten, HarkenError, NotFound
 from harken.events import Metric, Prompt, Response
 from harken.repo import Repo
 from harken.runtimes.run import RunOutput
@@ -202,3 +202,27 @@ class RepoSessionsContract:
                 call("nowhere")
             with pytest.raises(HarkenError):
                 call(tmp_path / "nowhere.jsonl")
+
+    # -- forgetting --------------------------------------------------------------------------------------------
+
+    def test_what_is_forgotten_is_gone_until_somebody_wants_it_back(self, repo: Repo, tmp_path: Path) -> None:
+        path = a_file(repo, tmp_path)
+        session = next(iter(repo.import_sessions([path]))).session
+        before = repo.materialize(session, stop="root").bytes
+        assert [] == list(repo.find_secrets([session], moved=lambda size: None))
+
+        would, done = repo.forget(session, dry_run=True), repo.forget(session, who="me", why="over")
+
+        assert (would.places, (session,)) == (done.places, done.sessions)
+        assert "all of it was forgotten" in repo.forgotten_of(session)
+        assert ([], [], [session]) == (
+            repo.unfinished_forgetting(),
+            repo.finish_forgetting(),
+            repo.restorable([tmp_path]),
+        )
+        assert ["forgotten"] == [result.status for result in repo.import_sessions([path], verify=True)]
+        with pytest.raises(Forgotten):
+            repo.materialize(session)
+        assert [done.erasure] == [erasure.number for erasure in repo.lift_forgetting([session])]
+        list(repo.import_sessions([path], verify=True))
+        assert before == repo.materialize(session, stop="root").bytes

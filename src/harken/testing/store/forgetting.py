@@ -46,7 +46,9 @@ class ForgettingContract:
         with store.write() as writer:
             held, other = writer.put(LINE), writer.put(b"other")
             commit = writer.commit(Draft(artifact=held, format="x", time=T0))
+        before = store.has_forgotten
         number = forget(store)
+        assert (False, True) == (before, store.has_forgotten)
         assert BLANK == store.get(held)
         assert [BLANK, b"other"] == list(store.get_many([held, other]))
         assert BLANK == b"".join(store.iter_parts(held))
@@ -114,6 +116,12 @@ class ForgettingContract:
         assert {old, more, stream, *both} == store.tombstones([old, more, stream, *both]).keys()
         assert store.fsck(read_data=True).ok
         assert "a ************************** b" == store.keep_out(f"a {SECRET} b")
+        commit = grow(store, 1)[0]
+        with store.write() as writer:
+            writer.annotate(commit.id, "summary", f"has {SECRET}", time=T0)
+            row = writer.save_session(SessionRow(session="s", runtime="r", title=f"use {SECRET}"))
+        assert "has **************************" == store.annotations(commit.id)[0].value
+        assert ("use **************************", row) == (row.title, store.find_session("s"))
 
     def test_what_was_lifted_is_let_in_again(self, store: Store) -> None:
         whole = grow(store, 1)[0].artifact

@@ -1,0 +1,218 @@
+"""What looks like a secret, and forgetting: a session, what a commit adds, or a secret wherever it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from harken import secrets as rulebook
+from harken.errors import BadRequest
+from harken.repo import Repo
+from harken.secrets import Rule
+
+from .base import ApiAnswer, ApiRequest
+
+
+class OwnRule(ApiRequest, frozen=True, kw_only=True):
+    """A rule of the user's for what is a secret."""
+
+    name: str
+    """What it is called."""
+    prefix: str
+    """How every such secret begins."""
+    pattern: str
+    """A regular expression that matches one from there on; its first group is the secret, or all of it."""
+
+
+class SecretsRequest(ApiRequest, frozen=True, kw_only=True):
+    """Where to look, and for what."""
+
+    refs: tuple[str, ...] = ()
+    """Sessions, or REFs; without any, all of the store."""
+    rules: tuple[str, ...] = ()
+    """The names of rules; without any, all of them."""
+    own_rules: tuple[OwnRule, ...] = ()
+    """Rules beside those that Harken has."""
+
+
+class SecretAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """Something that looks like a secret; nothing of the secret itself is told."""
+
+    rule: str
+    """The rule that found it."""
+    session: str
+    """The session that has it; empty where none has."""
+    ref: str
+    """Where: `SESSION@MESSAGE`, a commit, an artifact or a session."""
+    where: str
+    """`message`, `title` or `remark`."""
+    size: int
+    """How many bytes it has."""
+    excerpt: str
+    """What stands around it, with every secret masked."""
+
+
+class SecretsCounts(ApiAnswer, frozen=True, kw_only=True):
+    """How many there are."""
+
+    candidates: int
+    """All of them."""
+    rules: dict[str, int]
+    """By the name of the rule."""
+    bytes: int
+    """How many bytes were looked through."""
+
+
+class SecretsReport(ApiAnswer, frozen=True, kw_only=True):
+    """The last line."""
+
+    report: SecretsCounts
+    """How many there are."""
+
+
+def secrets(
+    repo: Repo, request: SecretsRequest, *, moved: Callable[[int], None] | None = None
+) -> Iterator[SecretAnswer | SecretsReport]:
+    """What looks like a key or a password."""
+    found, read = Counter[str](), 0
+
+    def count(size: int) -> None:
+        nonlocal read
+        read += size
+        if moved is not None:
+            moved(size)
+
+    rules = _rules(request.rules, request.own_rules) or (*rulebook.RULES, *_own(request.own_rules))
+    for one in repo.find_secrets(request.refs, rules=rules, moved=count):
+        found[one.rule] += 1
+        yield SecretAnswer(**msgspec.structs.asdict(one))
+    counts = SecretsCounts(candidates=found.total(), rules=dict(found.most_common()), bytes=read)
+    yield SecretsReport(report=counts)
+
+
+class ForgetRequest(ApiRequest, frozen=True, kw_only=True):
+    """What to forget: `ref`, or `secrets` and `rules`."""
+
+    ref: str = ""
+    """A session, or a REF: what that commit adds."""
+    secrets: tuple[str, ...] = ()
+    """Texts that are to be nowhere in the store, as they are or as JSON escapes them."""
+    rules: tuple[str, ...] = ()
+    """Names of rules: whatever they find is such a text."""
+    own_rules: tuple[OwnRule, ...] = ()
+    """Rules beside those that Harken has."""
+    who: str = ""
+    """Who wants it."""
+    why: str = ""
+    """For what reason."""
+    yes: bool = False
+    """Do it; else only say what would go."""
+
+
+class ForgottenPlace(ApiAnswer, frozen=True, kw_only=True):
+    """Where something goes."""
+
+    session: str
+    """The session that has it; empty where none has."""
+    commit: str
+    """The commit; empty where none has it."""
+    artifact: str
+    """The artifact, which keeps its name."""
+    spans: int
+    """In how many places; 0 where all of it goes."""
+    bytes: int
+    """How many bytes."""
+
+
+class ForgetAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """What was forgotten, or would be."""
+
+    dry_run: bool
+    """Whether nothing was changed."""
+    erasure: int
+    """Its number in the store; 0 where nothing was changed."""
+    sessions: list[str]
+    """Sessions that go whole, those of sub-agents too."""
+    places: list[ForgottenPlace]
+    """Where something goes."""
+    bytes: int
+    """How many bytes go."""
+    rows: int
+    """Titles, remarks and names that hold something of it."""
+    spools: list[str]
+    """Files of runs that are not stored yet, and hold something of it."""
+    kept: int
+    """Artifacts that stay, since another session uses them."""
+    kept_for: list[str]
+    """The sessions that do."""
+    copies: list[str]
+    """Sessions that began with a copy of what goes, and keep it."""
+    left: list[str]
+    """Files beside the store that may still hold it: copies from before a repair, which are their owner's to remove."""
+
+
+def forget(repo: Repo, request: ForgetRequest, *, moved: Callable[[int], None] | None = None) -> ForgetAnswer:
+    """Take a session, what a commit adds, or a secret out of the store for good."""
+    report = repo.forget(
+        request.ref or None,
+        secret=request.secrets,
+        rules=_rules(request.rules, request.own_rules),
+        who=request.who,
+        why=request.why,
+        dry_run=not request.yes,
+        moved=moved,
+    )
+    fields = msgspec.structs.asdict(report)
+    places = [ForgottenPlace(**msgspec.structs.asdict(place)) for place in report.places]
+    lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
+    return ForgetAnswer(**{**fields, **lists, "places": places, "bytes": report.bytes})
+
+
+class RestoreRequest(ApiRequest, frozen=True, kw_only=True):
+    """What an import may bring back."""
+
+    paths: tuple[str, ...] = ()
+    """Files and folders; without any, all sources."""
+    yes: bool = False
+    """Let it in again; else only say what that would be."""
+
+
+class RestoreAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """What an import may bring back, or would."""
+
+    dry_run: bool
+    """Whether nothing was changed."""
+    sessions: list[str]
+    """Sessions of which something was forgotten."""
+    erasures: list[int]
+    """The numbers of the erasures that no longer count."""
+
+
+def restore(repo: Repo, request: RestoreRequest) -> RestoreAnswer:
+    """Let in again what was forgotten of the sessions at these paths; the next import that reads them brings it
+    back."""
+    sessions = repo.restorable(request.paths)
+    lifted = repo.lift_forgetting(sessions) if request.yes and sessions else []
+    numbers = [erasure.number for erasure in lifted]
+    return RestoreAnswer(dry_run=not request.yes, sessions=sessions, erasures=numbers)
+
+
+def rule_names(own: tuple[OwnRule, ...] = ()) -> list[str]:
+    """What rules there are."""
+    return list(dict.fromkeys(rule.name for rule in (*rulebook.RULES, *_own(own))))
+
+
+def _own(rules: tuple[OwnRule, ...]) -> list[Rule]:
+    return [rulebook.own_rule(rule.name, rule.prefix, rule.pattern) for rule in rules]
+
+
+def _rules(names: tuple[str, ...], own: tuple[OwnRule, ...]) -> tuple[Rule, ...]:
+    """The rules of these names."""
+    known = (*rulebook.RULES, *_own(own))
+    for name in names:
+        if name not in {rule.name for rule in known}:
+            listed = ", ".join(dict.fromkeys(rule.name for rule in known))
+            raise BadRequest(f"there is no rule {name!r}", hint=f"one of {listed}")
+    return tuple(rule for rule in known if rule.name in names)

@@ -1,0 +1,215 @@
+"""What is to be forgotten, as the store is now: where it lies, what stays, and what the store is told to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harken.context import forgetting
+from harken.context.forgetting import Going
+from harken.context.refs import Ref
+from harken.errors import Conflict, NotFound
+from harken.files import SPOOL, UNREAD, find_beside
+from harken.secrets import Rule
+from harken.store import Commit, ErasureOrder, SessionRow, Store
+from harken.store.tombstones import SHORTEST, ByteSpan, find_words, forms, merged
+
+from .candidates import search
+
+OnBytes = Callable[[int], None]
+"""Told how many bytes more were looked through."""
+
+
+class ForgetPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where something goes."""
+
+    session: str
+    """Empty where no session uses it."""
+    commit: str
+    """The short name of the first commit that holds it; empty where it is a side file, or nobody's."""
+    artifact: str
+    spans: int
+    """How many places; 0 where all of it goes."""
+    bytes: int
+
+
+class ForgetReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was forgotten, or would be."""
+
+    dry_run: bool
+    erasure: int = 0
+    """Its number in the store."""
+    sessions: tuple[str, ...] = ()
+    """Sessions that go whole."""
+    places: tuple[ForgetPlace, ...] = ()
+    rows: int = 0
+    """Titles, remarks and names that hold something of it."""
+    spools: tuple[str, ...] = ()
+    """Files of runs that are not stored yet, and hold something of it."""
+    kept: int = 0
+    """Artifacts that stay, since another session uses them."""
+    kept_for: tuple[str, ...] = ()
+    """The sessions that do."""
+    copies: tuple[str, ...] = ()
+    """Sessions that began with a copy of what goes, and keep it."""
+    left: tuple[str, ...] = ()
+    """Files beside the store that may still hold it, and which nobody but their owner removes."""
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes go."""
+        return sum(place.bytes for place in self.places)
+
+
+class ForgetPlan:
+    """What is to go, as the store is now."""
+
+    def __init__(self, store: Store, now: int) -> None:
+        self._store, self._now = store, now
+        self._at = store.last_change()
+        self._going = Going()
+        self._words: tuple[bytes, ...] = ()
+        self._spans: dict[str, tuple[ByteSpan, ...]] = {}
+        self._sessions: tuple[SessionRow, ...] = ()
+        self._told: dict[str, Any] = {}
+        self._spools: dict[str, tuple[ByteSpan, ...]] = {}
+        self._rows = 0
+
+    def look(self, ref: Ref | None, secret: Sequence[str], rules: Sequence[Rule], moved: OnBytes) -> None:
+        """Find out what goes."""
+        if ref is not None:
+            self._take(forgetting.find_forgettable(self._store, ref))
+            return
+        found = set(secret)
+        if rules:
+            self._told["rules"] = sorted({rule.name for rule in rules})
+        words = dict.fromkeys(form for one in secret for form in forms(one))
+        spans: dict[str, list[ByteSpan]] = {}
+        for artifact, one, value in search(self._store, rules, moved) if rules else ():
+            found.add(value.decode("utf-8", "replace"))
+            spans.setdefault(artifact, []).append((one.start, one.end))
+            if len(value) >= SHORTEST:  # a shorter one goes where a rule finds it, and nowhere else
+                words[value] = None
+        self._words = tuple(words)
+        self._told["secrets"] = len(found)
+        for artifact, places in _places(self._store, self._words, moved) if words else ():
+            spans.setdefault(artifact, []).extend(places)
+        self._spans = {artifact: merged(found_at) for artifact, found_at in spans.items()}
+        if not words:
+            return
+        rows = [(row, forgetting.cleaned(row, self._words)) for row in self._store.sessions()]
+        self._sessions = tuple(new for old, new in rows if new != old)
+        self._spools = {
+            path.name: places
+            for kind in (SPOOL, UNREAD)
+            for path in find_beside(Path(self._store.location), kind)
+            if path.is_file() and (places := merged(find_words(path.read_bytes(), self._words)))
+        }
+        self._rows = len(self._sessions) + _remarks(self._store, self._words)
+
+    def _take(self, what: SessionRow | Commit) -> None:
+        if isinstance(what, Commit):
+            self._going = forgetting.going_with_commit(self._store, what)
+            return
+        if what.forgotten:
+            raise NotFound(
+                f"session {what.session} is forgotten already", hint="`harken import --restore` brings it back"
+            )
+        self._going = forgetting.going_with_session(self._store, what)
+        self._sessions = tuple(map(forgetting.emptied, self._going.sessions))
+        self._told["sessions"] = [row.session for row in self._sessions]
+        for kind in (SPOOL, UNREAD):
+            for path in find_beside(Path(self._store.location), kind):
+                if path.is_file() and what.session.encode() in path.read_bytes():
+                    raise Conflict(
+                        f"{path} holds what a run of {what.session} said, and is not stored",
+                        hint="let the run end; `harken sessions` says what waits",
+                    )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to forget."""
+        return not (self._going.artifacts or self._spans or self._sessions or self._rows or self._spools)
+
+    def order(self, *, who: str, why: str) -> ErasureOrder:
+        """What the store is to do."""
+        if self._spools:
+            self._told["spools"] = self._spools
+        return ErasureOrder(
+            time=self._now,
+            who=who,
+            why=why,
+            what=msgspec.json.encode(self._told).decode(),
+            artifacts={**dict.fromkeys(self._going.artifacts, ()), **self._spans},
+            words=self._words,
+            notes=forgetting.said_of(self._store, self._going.commits),
+            sessions=self._sessions,
+            at=self._at,
+        )
+
+    def report(self, *, dry_run: bool) -> ForgetReport:
+        """What a person is told."""
+        return ForgetReport(
+            dry_run=dry_run,
+            sessions=tuple(self._told.get("sessions", ())),
+            places=tuple(self._placed()),
+            rows=self._rows or len(forgetting.said_of(self._store, self._going.commits)),
+            spools=tuple(sorted(self._spools)),
+            kept=len(self._going.kept),
+            kept_for=self._going.kept_for,
+            copies=self._going.copies,
+            left=tuple(str(path) for path in files_beside(self._store, ".before-repair-")),
+        )
+
+    def _placed(self) -> Iterator[ForgetPlace]:
+        held: dict[str, Commit] = {}
+        going = {**dict.fromkeys(self._going.artifacts, ()), **self._spans}
+        for commit in reversed(self._store.commits()) if going else ():
+            held.setdefault(commit.artifact, commit)
+        infos = self._store.infos(list(going))
+        for artifact, spans in going.items():
+            by = held.get(artifact)
+            yield ForgetPlace(
+                session=by.session_id if by else "",
+                commit=by.short if by else "",
+                artifact=artifact,
+                spans=len(spans),
+                bytes=sum(end - start for start, end in spans) if spans else infos[artifact].size,
+            )
+
+
+def _places(store: Store, words: Sequence[bytes], moved: OnBytes) -> Iterator[tuple[str, tuple[ByteSpan, ...]]]:
+    """The artifacts that hold one of the words, and where."""
+    longest = max(map(len, words))
+    for artifact, parts in store.contents():
+        found, begin, tail = list[ByteSpan](), 0, b""
+        for part in parts:
+            window, at = tail + part, begin - len(tail)
+            found += [(at + start, at + end) for start, end in find_words(window, words)]
+            begin, tail = begin + len(part), window[-longest:]
+            moved(len(part))
+        if found:
+            yield artifact, merged(found)
+
+
+def _remarks(store: Store, words: Sequence[bytes]) -> int:
+    """How many names and remarks hold one of the words."""
+    texts = [name.name for name in store.names()] + [text for move in store.moves() for text in (move.why, move.who)]
+    commits = [commit.id for commit in store.commits()]
+    for at in range(0, len(commits), 400):
+        for notes in store.annotations_of(commits[at : at + 400]).values():
+            texts += [note.value for note in notes]
+    return sum(1 for text in texts if any(find_words(text.encode("utf-8", "surrogatepass"), words)))
+
+
+def files_beside(store: Store, suffix: str) -> list[Path]:
+    """The files whose names are the store's with this behind it, and perhaps more."""
+    place = Path(store.location)
+    if not place.is_file():
+        return []
+    return sorted(
+        path for path in place.parent.iterdir() if path.name.startswith(place.name + suffix) and path.is_file()
+    )

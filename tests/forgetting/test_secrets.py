@@ -1,0 +1,180 @@
+"""A secret leaves the whole store, and everything else stays byte for byte."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import harken
+from harken.errors import BadRequest, NotFound
+from harken.files import SPOOL, UNREAD, name_beside
+
+from .conftest import FIRST, SECOND, SECRET, leaks, write_session
+
+BLANK = "*" * len(SECRET)
+
+
+def everything(repo, session):
+    return repo.materialize(session, stop="root").bytes
+
+
+class TestASecretThatIsForgotten:
+    def test_is_in_no_file_and_no_frame_and_all_else_is_what_it_was(self, repo, location, files):
+        repo.index.catch_up()
+        before = [everything(repo, session) for session in (FIRST, SECOND)]
+        commits = repo.store.commits()
+        repo.annotate(FIRST, f"it used {SECRET}")
+        repo.store.cache("something", before[0])
+
+        report = repo.forget(secret=[SECRET], who="me", why="leaked")
+
+        assert [one.replace(SECRET.encode(), BLANK.encode()) for one in before] == [
+            everything(repo, session) for session in (FIRST, SECOND)
+        ]
+        assert commits == repo.store.commits()
+        assert repo.fsck(read_data=True).ok
+        assert {FIRST, SECOND} == {place.session for place in report.places}
+        assert 4 * len(SECRET) == report.bytes
+        assert 3 == report.rows  # two titles and a remark
+        repo.close()
+        assert [] == leaks(location)
+
+    def test_is_told_by_whoever_reads_what_is_left(self, repo):
+        repo.forget(secret=[SECRET], who="me", why="leaked")
+
+        losses = repo.materialize(FIRST, stop="root").losses
+        first = repo.history(FIRST)[-1]
+
+        assert ["forgotten bytes"] * 2 == [loss.what for loss in losses]
+        assert "by me: leaked" in losses[0].why
+        assert f"{len(SECRET)} bytes of it were forgotten" in repo.forgotten_of(first)
+        assert "" == repo.forgotten_of(FIRST)
+        assert {"forgotten"} == {found.severity for found in repo.fsck(read_data=True).findings}
+
+    def test_stays_forgotten_whatever_is_imported(self, repo, location, files):
+        repo.forget(secret=[SECRET])
+        tip = repo.commit(FIRST).id
+
+        again = [one.status for one in repo.import_sessions(files, verify=True)]
+        write_session(files[0], FIRST, "go on", "done", f"and {SECRET} again", "ok")
+        third = write_session(files[0].with_name("c.jsonl"), "33333333-aaaa-bbbb-cccc-000000000003")
+        grown = [one.status for one in repo.import_sessions([files[0], third])]
+
+        assert (["unchanged", "unchanged"], ["grown", "new"]) == (again, grown)
+        assert tip in [commit.id for commit in repo.history(FIRST)]
+        assert f"and {BLANK} again".encode() in everything(repo, FIRST)
+        assert f"use the key {BLANK} please" in repo.sessions("3333")[0].title
+        assert repo.fsck(read_data=True).ok
+        repo.close()
+        assert [] == leaks(location)
+
+    def test_has_the_same_commits_as_where_nothing_was_forgotten(self, repo, files, tmp_path):
+        repo.forget(secret=[SECRET])
+        write_session(files[0], FIRST, "go on", "done", "more", "and more")
+        list(repo.import_sessions(files))
+
+        with harken.open(tmp_path / "other.db") as other:
+            list(other.import_sessions(files))
+            assert other.commit(FIRST).id == repo.commit(FIRST).id
+
+    def test_is_found_by_a_rule(self, repo, location):
+        from harken import secrets
+
+        report = repo.forget(rules=[rule for rule in secrets.RULES if rule.name == "anthropic-key"])
+
+        assert 4 == len(report.places)
+        assert [] == list(repo.find_secrets())
+        repo.close()
+        assert [] == leaks(location)
+
+    def test_that_json_escapes_is_found_as_it_stands(self, repo, files, location):
+        secret = 'the "quoted"\npass phrase é of ours'
+        write_session(files[0], FIRST, "go on", "done", secret, json.dumps({"deep": json.dumps(secret)}))
+        list(repo.import_sessions(files))
+
+        repo.forget(secret=[secret])
+
+        assert b"pass phrase" not in everything(repo, FIRST)
+        assert repo.materialize(FIRST, format="events-v1").losses
+
+    def test_in_a_spool_is_blanked_where_it_lies(self, repo, location):
+        spools = [name_beside(location, kind, "1") for kind in (SPOOL, UNREAD)]
+        for spool in spools:
+            spool.write_bytes(f'{{"harken_spool":1}}\nsaid {SECRET} there\n'.encode())
+
+        report = repo.forget(secret=[SECRET])
+
+        assert [spool.name for spool in spools] == list(report.spools)
+        assert all(f"said {BLANK} there".encode() in spool.read_bytes() for spool in spools)
+        repo.close()
+        assert [] == leaks(location)
+
+    def test_is_not_in_a_backup_made_afterwards(self, repo, tmp_path):
+        repo.forget(secret=[SECRET])
+        (tmp_path / "copy").mkdir()
+        repo.backup(tmp_path / "copy" / "copy.db")
+
+        assert [] == leaks(tmp_path / "copy" / "copy.db")
+
+    def test_may_be_brought_back(self, repo, files):
+        before = everything(repo, FIRST)
+        number = repo.forget(secret=[SECRET]).erasure
+
+        assert [FIRST, SECOND] == repo.restorable([files[0].parent])
+        assert [number] == [erasure.number for erasure in repo.lift_forgetting([FIRST, SECOND])]
+        list(repo.import_sessions(files, verify=True))
+
+        assert before == everything(repo, FIRST)
+        assert [] == repo.restorable()
+        assert repo.fsck(read_data=True).ok
+
+
+class TestADryRun:
+    def test_says_the_same_and_changes_nothing(self, repo):
+        before, last = everything(repo, FIRST), repo.last_change()
+
+        rehearsed = repo.forget(secret=[SECRET], dry_run=True)
+
+        assert (before, last, []) == (everything(repo, FIRST), repo.last_change(), repo.store.erasures())
+        assert rehearsed.places == repo.forget(secret=[SECRET]).places
+
+    def test_nothing_to_forget_is_no_erasure(self, repo):
+        assert 0 == repo.forget(secret=["nobody ever said this"]).erasure
+        assert [] == repo.store.erasures()
+
+    def test_too_little_or_too_much_is_refused(self, repo):
+        for given in ({}, {"ref": FIRST, "secret": [SECRET]}, {"secret": ["short"]}):
+            with pytest.raises(BadRequest):
+                repo.forget(**given)
+        with pytest.raises(NotFound):
+            repo.forget("nothing-of-the-kind")
+
+
+class TestCandidates:
+    def test_name_the_rule_and_the_message_and_never_the_secret(self, repo):
+        repo.annotate(FIRST, f"it used {SECRET}")
+
+        found = list(repo.find_secrets())
+
+        assert {"anthropic-key"} == {one.rule for one in found}
+        assert {"message": 4, "title": 2, "remark": 1} == {
+            where: sum(one.where == where for one in found) for where in ("message", "title", "remark")
+        }
+        assert f"{FIRST}@00000000-0000-0000-0000-000000000000" in {one.ref for one in found}
+        assert all("[masked: anthropic-key]" in one.excerpt for one in found)
+        assert not [one for one in found if SECRET[8:24] in str(one)]
+        for one in found:
+            repo.commit(one.ref)
+
+    def test_can_be_asked_of_one_session_or_conversation(self, repo):
+        assert {FIRST} == {one.session for one in repo.find_secrets([FIRST])}
+        assert {SECOND} == {one.session for one in repo.find_secrets([repo.commit(SECOND).short])}
+
+    def test_are_found_across_the_parts_of_something_large(self, repo):
+        with repo.store.write() as writer:
+            writer.put(b"x " * ((1 << 19) - 10) + SECRET.encode() + b" y" * 100)
+
+        assert 1 == sum(one.ref.startswith("art-") for one in repo.find_secrets())
+        repo.forget(secret=[SECRET])
+        assert [] == list(repo.find_secrets())
