@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import harken
+from harken.index import StoreIndex
 from harken.repo import Repo
 from support.claude_lines import assistant, dump, user
-from support.indexes import found
+from support.indexes import digest, found
 from support.rollouts import Rollout, said
 
 FIRST, SECOND = "019b88e5-0000-7b90-8953-38fce393c653", "019b88e5-ffff-7b90-8953-38fce393c653"
@@ -103,3 +104,20 @@ class TestCodex:
 
         assert 4 == len([role for role, _ in found(repo.index, '"go on"') if role == "human"])
         assert [] == copied(repo)
+
+
+class TestAResume:
+    @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+    def test_is_the_same_conversation_in_whatever_runtime(self, repo: Repo, tmp_path: Path, runtime: str) -> None:
+        more = [user("u1", "a0", "and the otter", 2), assistant("a1", "u1", "in the river", "m1", 3)]
+        take_in(repo, tmp_path / "S.jsonl", claude("S", *more))
+        ready = repo.resume("S", runtime, cwd=tmp_path, home=tmp_path / "home")
+        list(repo.import_sessions([ready.path]))
+        repo.index.catch_up()
+
+        assert [("human", "u0")] == found(repo.index, "walrus")
+        assert [("assistant", "a1")] == found(repo.index, "river")
+        assert 4 == len([one for one in copied(repo) if one[1:] == ("S", ready.session)])
+        with StoreIndex(repo.store, None) as fresh:
+            fresh.catch_up()
+            assert digest(fresh) == digest(repo.index)

@@ -35,6 +35,8 @@ OWN = "claude-code-v1"
 """Any of our own formats: they change together."""
 HASHED = 16 << 20
 """Bytes of words that are sorted in memory before they are written: all of a transaction's."""
+PAGES = 32 << 20
+"""Bytes of pages that the writer holds: keys fall everywhere, and most of a transaction's pages come again."""
 MANY = 5000
 """Changes that were taken in, after which it is looked for empty room."""
 STALE = 50
@@ -297,6 +299,7 @@ class StoreIndex:
                         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # later it would need a lock
                     connection.execute("PRAGMA journal_mode = WAL").fetchall()
                     connection.execute("PRAGMA synchronous = NORMAL")
+                    connection.execute(f"PRAGMA cache_size = -{PAGES >> 10}")
                     self._prepare(connection)
                 except sqlite3.DatabaseError as error:
                     connection.close()

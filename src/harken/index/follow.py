@@ -20,6 +20,7 @@ from harken.formats import Format, find, problem
 from harken.store.base import Change, Commit, SessionRow, Store
 
 from . import rows
+from .carried import Continuations
 from .writing import RowWriter
 
 CHANGES = 1000
@@ -42,6 +43,8 @@ class Batch:
         self._last: tuple[str, bytes] = ("", b"")
         self._ends: dict[str, int | None] = {}
         self._called: dict[tuple[str, str], str] = {}
+        self._readers: dict[str, Format] = {}
+        self._continuations = Continuations(store, connection)
         self.formats: set[str] = set()
         """The formats that were asked for."""
 
@@ -111,10 +114,20 @@ class Batch:
         end = before if begin is None else begin + places(format, data)
         number, session = self._add_commit(commit, end)
         messages = rows.message_rows(events, self._names(commit, format, data, session, begin))
-        self._rows.add(messages, session, number, commit.session_id or commit.id)
+        own = self._without_carried(messages, commit, session, begin)
+        self._rows.add(own, session, number, commit.session_id or commit.id)
         self._rows.add_results(rows.results(events), session)
         self._rows.add_agents(rows.agent_names(events), session)
         self._last = (commit.id, data)
+
+    def _without_carried(
+        self, messages: Iterable[rows.MessageRow], commit: Commit, session: int | None, begin: int | None
+    ) -> Iterable[rows.MessageRow]:
+        """The messages but for those that Harken wrote when it continued another session in this one's runtime."""
+        if session is None or not self._continuations.begins_inside(commit.session_id, begin):
+            return messages
+        self._rows.flush()  # what comes again may have been held until now
+        return self._rows.without_copies(messages, session, self._continuations.texts(commit.session_id))
 
     def _names(
         self, commit: Commit, format: Format, data: bytes, session: int | None, begin: int | None
@@ -131,6 +144,9 @@ class Batch:
         return names
 
     def _format(self, commit: Commit) -> Format:
+        known = self._readers.get(commit.format)
+        if known is not None:
+            return known
         self.formats.add(commit.format)
         found = find(commit.format)
         if found is None or "read" not in found.can:
@@ -138,6 +154,7 @@ class Batch:
             raise BadRequest(
                 f"{commit.format} cannot be read here" + (f": {why}" if why else ""), hint="install what reads it"
             )
+        self._readers[commit.format] = found
         return found
 
     def _end_of(self, commit: str) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from . import rows
+from .carried import CarriedTexts
 from .words import prepare
 
 HELD = 4 << 20
@@ -92,6 +93,18 @@ class RowWriter:
             self._size += row.size
             if self._size > HELD:
                 self.flush()
+
+    def without_copies(
+        self, messages: Iterable[rows.MessageRow], session: int, carried: CarriedTexts
+    ) -> list[rows.MessageRow]:
+        """Those that are no copies of what was carried over; the others are written down as such."""
+        own: list[rows.MessageRow] = []
+        for row in messages:
+            if (n := carried.take(row)) is None:
+                own.append(row)
+            else:
+                self._db.execute("INSERT OR IGNORE INTO copies VALUES (?, ?, ?)", (n, session, row.record))
+        return own
 
     def add_results(self, results: Iterable[rows.ResultRow], session: int | None) -> None:
         """Take what calls came to."""
@@ -222,8 +235,6 @@ class RowWriter:
 
 
 def _values(number: int, one: _HeldRow, key: int) -> tuple[object, ...]:
+    """The columns of a message, in their order; most are the row's own, as they stand there."""
     row = one.row
-    return (
-        number, key, one.session, row.agent, row.role, row.tool, row.model, row.time, one.commit, row.record, row.event,
-        row.size, row.sum,
-    )  # fmt: skip
+    return (number, key, one.session, *row[1:6], one.commit, *row[6:10])

@@ -1,0 +1,71 @@
+"""What Harken wrote as the beginning of a session in another runtime: the same messages, under names of their own.
+
+A resume in the same runtime keeps the names of records, so that copies are known by these. A translation makes up new
+ones; there the text tells which message of the session that is continued comes again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from harken.context.names import RESUMED_BRANCH
+from harken.context.session_records import NATIVE, find_remembered
+from harken.errors import HarkenError
+from harken.store.base import Store
+
+from .rows import MessageRow
+
+_Text = tuple[str, int, int]
+"""Role, sum and size: what tells a text."""
+
+
+class CarriedTexts:
+    """The messages of the session before, as far as they have not come again."""
+
+    def __init__(self, there: dict[_Text, list[int]]) -> None:
+        self._there = there
+
+    def take(self, row: MessageRow) -> int | None:
+        """The message that comes again in this one, if one does."""
+        left = self._there.get((row.role, row.sum, row.size))
+        return left.pop(0) if left else None
+
+
+class Continuations:
+    """Which sessions began with what another said, as Harken remembers it."""
+
+    def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
+        self._store, self._db = store, connection
+        self._before: dict[str, tuple[int, str]] = {}
+
+    def begins_inside(self, session: str, begin: int | None) -> bool:
+        """Whether a delta of the session that begins at this place has something that was carried over."""
+        return begin is not None and begin < self._remembered(session)[0]
+
+    def texts(self, session: str) -> CarriedTexts:
+        """What the session that this one goes on from has said."""
+        there: dict[_Text, list[int]] = {}
+        for n, role, total, size in self._db.execute(
+            "SELECT m.n, m.role, m.sum, m.size FROM messages m JOIN sessions s ON s.n = m.session"
+            " WHERE s.session = ? ORDER BY m.n",
+            (self._remembered(session)[1],),
+        ):
+            there.setdefault((role, total, size), []).append(n)
+        return CarriedTexts(there)
+
+    def _remembered(self, session: str) -> tuple[int, str]:
+        """How many bytes of the session were written, and what session it goes on from."""
+        if session not in self._before:
+            self._before[session] = self._look(session)
+        return self._before[session]
+
+    def _look(self, session: str) -> tuple[int, str]:
+        try:
+            name = self._store.find_name(RESUMED_BRANCH + session)
+            row = self._store.find_session(session) if name is not None else None
+            told = find_remembered(self._store, row) if row is not None else None
+            if name is None or told is None or told.tier == NATIVE:
+                return 0, ""
+            return told.prefix, self._store.get_commit(name.target).session_id
+        except HarkenError:  # of a damaged row nothing is remembered
+            return 0, ""
