@@ -94,18 +94,18 @@ def _is_compaction(event: Event) -> bool:
 
 
 def _told(event: Event) -> Compaction:
-    """What the record says of it: Claude Code has `compactMetadata`, others the same names without it."""
+    before, after, trigger = compaction_facts(event.metadata if isinstance(event, System) else b"")
+    return Compaction(time=event.time, agent=event.agent_id, trigger=trigger, before=before, after=after)
+
+
+def compaction_facts(metadata: bytes) -> tuple[int | None, int | None, str]:
+    """Tokens before and after, and the trigger, as the record of a compaction says: Claude Code has `compactMetadata`,
+    others the same names without it."""
     try:
-        held: Any = json.loads(event.metadata) if isinstance(event, System) and event.metadata else {}
+        held: Any = json.loads(metadata) if metadata else {}
     except (ValueError, RecursionError):
         held = {}
     about = held.get("compactMetadata", held) if isinstance(held, dict) else {}
     about = about if isinstance(about, dict) else {}
     trigger = about.get("trigger")
-    return Compaction(
-        time=event.time,
-        agent=event.agent_id,
-        trigger=trigger if isinstance(trigger, str) else "",
-        before=figure(about.get("preTokens")),
-        after=figure(about.get("postTokens")),
-    )
+    return figure(about.get("preTokens")), figure(about.get("postTokens")), trigger if isinstance(trigger, str) else ""

@@ -39,8 +39,11 @@ FROM usage
 WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?) AND model IN (SELECT value FROM json_each(?))
 """
 _CALLS = """
-SELECT session, tool, call_id, message, failed, took FROM calls
-WHERE time >= ? AND time < ? OR time IS NULL AND ?
+SELECT session, tool, count(*), sum(failed), sum(took)
+FROM (
+  SELECT session, tool, max(coalesce(failed, 0)) AS failed, max(coalesce(took, 0)) AS took FROM calls
+  WHERE time >= ? AND time < ? OR time IS NULL AND ? GROUP BY coalesce(nullif(call_id, ''), message)
+) GROUP BY session, tool
 """
 
 
@@ -148,6 +151,8 @@ class Spent:
         tops = ids.tops(dict(index.query("SELECT session, coalesce(parent, '') FROM sessions")))
         self._top = {number: by_name[tops[known.name]] for number, known in self._known.items()}
         self._parts = [part for part in self._read(prices) if self._is_wanted(part.session)]
+        calls = index.query(_CALLS, window.values)
+        self._calls = [call for call in calls if call[0] in self._known and self._is_wanted(call[0])]
 
     def groups(self, by: str) -> list[UsageGroup]:
         """One of `BY`; days in their order, everything else with the most expensive first."""
@@ -169,10 +174,10 @@ class Spent:
         for part in self._parts:
             whole.sessions.add(self._session(part.session))
             whole.add(part)
-        for _, _, tools in self._tools():
-            whole.calls += tools.calls
-            whole.failed += tools.failed
-            whole.took += tools.took
+        for _, _, calls, failed, took in self._calls:
+            whole.calls += calls
+            whole.failed += failed
+            whole.took += took
         since, until, _ = self._window.values
         silent = [n for (n,) in self._index.query(_UNCOUNTED, (since, until)) if self._is_wanted(n)]
         whole.uncounted = len(silent)
@@ -267,16 +272,12 @@ class Spent:
 
     def _tools(self) -> list[UsageGroup]:
         found: dict[str, Spending] = {}
-        seen: set[object] = set()
-        for session, tool, call_id, message, failed, took in self._index.query(_CALLS, self._window.values):
-            if (call_id or message) in seen or session not in self._known or not self._is_wanted(session):
-                continue
-            seen.add(call_id or message)
+        for session, tool, calls, failed, took in self._calls:
             group = found.setdefault(tool, Spending())
             group.sessions.add(self._session(session))
-            group.calls += 1
-            group.failed += failed or 0
-            group.took += took or 0
+            group.calls += calls
+            group.failed += failed
+            group.took += took
         return [
             UsageGroup(name, "", found[name]) for name in sorted(found, key=lambda name: (-found[name].calls, name))
         ]
