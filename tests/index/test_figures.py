@@ -75,3 +75,18 @@ def tokens(used: list[Used]) -> list[int]:
     columns = [*zip(*used, strict=True)][1:]
     given, output, read, for_minutes, for_an_hour = (sum(map(int, column)) for column in columns)
     return [given, output, read, for_minutes + for_an_hour]
+
+
+def test_whatever_stands_in_a_session_is_counted_and_stops_no_other(tmp_path: Path) -> None:
+    odd = answered(name(1), 3, Used(OPUS, 1, 1), "msg_\ud800")
+    given = {"file_path": "/a/\ud800", "model": "\udfff"}
+    odd["message"]["content"] = [{"type": "tool_use", "id": "\ud800", "name": "Re\ud800ad", "input": given}]
+    odd["message"]["model"] = "m\ud800"
+    boundary = said(name(1), 4) | {"type": "system", "subtype": "compact_boundary"}
+    boundary["compactMetadata"] = {"trigger": "\ud800", "preTokens": 1e400}
+    claude(tmp_path, name(1), said(name(1), 1), odd, boundary)
+    claude(tmp_path, name(2), said(name(2), 1), answered(name(2), 2, Used(OPUS, 10, 20), "msg_2"))
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([tmp_path]))
+
+        assert [11, 21, 0, 0] == counted(repo)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from harken.events import Event, Metric, System, TranscriptEdit
-from harken.events.base import figure
+from harken.events.base import clean, figure
 from harken.events.runs import AGENT, AGENTS, EMBEDDED, TOTAL
 from harken.events.tally import BOUNDARY, SYNTHETIC
 
@@ -108,4 +108,5 @@ def compaction_facts(metadata: bytes) -> tuple[int | None, int | None, str]:
     about = held.get("compactMetadata", held) if isinstance(held, dict) else {}
     about = about if isinstance(about, dict) else {}
     trigger = about.get("trigger")
-    return figure(about.get("preTokens")), figure(about.get("postTokens")), trigger if isinstance(trigger, str) else ""
+    told = clean(trigger) if isinstance(trigger, str) else ""
+    return figure(about.get("preTokens")), figure(about.get("postTokens")), told

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from harken.events import Event, ToolCall
+from harken.events.base import clean
 
 READ, WRITE, EDIT, DELETE = "read", "write", "edit", "delete"
 _PATHS = ("file_path", "notebook_path", "filePath", "path", "file", "filename", "absolute_path")
@@ -42,12 +43,12 @@ def touched_by(tool: str, given: Any, text: bytes) -> list[tuple[str, str]]:
     """`touched`, for whoever has taken the arguments apart already."""
     if _PATCH.encode() in text:
         patches = "\n".join(_strings(given)) if given is not None else text.decode("utf-8", "replace")
-        return list(dict.fromkeys((path, _PATCHES[how]) for how, path in _PATCHED.findall(patches)))
+        return list(dict.fromkeys((clean(path), _PATCHES[how]) for how, path in _PATCHED.findall(patches)))
     op = _op(tool)
     if not op or not isinstance(given, dict):
         return []
     path = next((given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key]), "")
-    return [(path, op)] if path else []
+    return [(clean(path), op)] if path else []
 
 
 def _op(tool: str) -> str:

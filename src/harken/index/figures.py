@@ -16,7 +16,6 @@ So the answer does not depend on the order in which sessions came, and the sum o
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -25,7 +24,6 @@ from harken.analytics.prices import packaged
 from harken.analytics.usage import LOCAL, UsageRow, usage_rows
 from harken.context import below, session_records
 from harken.errors import HarkenError, PartlyCorrupt
-from harken.events import Event
 from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.store.base import SessionRow, Store
@@ -67,16 +65,30 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
         row = store.find_session(name)
         if row is None:
             return before
-        records = own_records(store, row)
-    except HarkenError as problem:
-        connection.execute("INSERT INTO figures (session, problem) VALUES (?, ?)", (number, str(problem)))
+        rows, figures = _count(store, row)
+    except Exception as problem:  # whatever is wrong with one session, the others are counted
+        if isinstance(problem, sqlite3.Error):
+            raise
+        told = str(problem) if isinstance(problem, HarkenError) else f"session {name!r}: {type(problem).__name__}"
+        connection.execute("INSERT INTO figures (session, problem) VALUES (?, ?)", (number, told))
         return before
     if known is None and row.parent:
         # What a sub-agent did inside its parent's file is told in its own chain from now on.
         parent = "INSERT OR IGNORE INTO stale SELECT n FROM sessions WHERE session = ?"
         connection.execute(parent, (row.parent.partition("/")[0],))
         connection.execute(parent, (row.parent,))
-    return before | _write(connection, number, row, records)
+    connection.executemany(_INSERT, [_values(number, row.session, one, row.started) for one in rows])
+    connection.execute(f"INSERT INTO figures VALUES ({', '.join('?' * 11)})", (number, *figures))
+    return before | {one.api for one in rows if not one.api.startswith(LOCAL)}
+
+
+def _count(store: Store, row: SessionRow) -> tuple[list[UsageRow], tuple[object, ...]]:
+    """What a session used, and its figures as the table has them."""
+    records = own_records(store, row)
+    counts = _counts(count_records(records).figures)
+    made = (event for record in records if not record.carried for event in record.events)
+    told = msgspec.json.encode(report.of(made)).decode()
+    return usage_rows(records), (*counts, tells_process_cost(records), "", told)
 
 
 def own_records(store: Store, row: SessionRow) -> list[SessionRecord]:
@@ -91,27 +103,6 @@ def _children(store: Store, session: str) -> list[SessionRow]:
         return store.sessions(parent=session)
     except PartlyCorrupt as problem:  # a damaged row is told where that session is counted
         return [row for row in problem.rest if row.parent == session]
-
-
-def _write(connection: sqlite3.Connection, number: int, row: SessionRow, records: Sequence[SessionRecord]) -> set[str]:
-    rows = usage_rows(records)
-    connection.executemany(_INSERT, [_values(number, row.session, one, row.started) for one in rows])
-    figures = count_records(records).figures
-    connection.execute(
-        f"INSERT INTO figures VALUES ({', '.join('?' * 11)})",
-        (
-            number,
-            *_counts(figures),
-            tells_process_cost(records),
-            "",
-            msgspec.json.encode(report.of(_made(records))).decode(),
-        ),
-    )
-    return {one.api for one in rows if not one.api.startswith(LOCAL)}
-
-
-def _made(records: Sequence[SessionRecord]) -> Iterator[Event]:
-    return (event for record in records if not record.carried for event in record.events)
 
 
 def _counts(figures: Figures) -> tuple[int, ...]:

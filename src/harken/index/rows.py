@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from harken import ids
+from harken.analytics.compactions import compaction_facts
 from harken.analytics.files import touched_by
 from harken.context.walk import place_in
 from harken.events import (
@@ -24,7 +25,7 @@ from harken.events import (
     ToolCall,
     ToolResult,
 )
-from harken.events.base import clean, excerpt, figure
+from harken.events.base import clean, excerpt
 
 HUMAN, INJECTED, ASSISTANT, THINKING, CALL, RESULT, SYSTEM, TITLE, SUMMARY = ROLES = (
     "human", "injected", "assistant", "thinking", "call", "result", "system", "title", "summary",
@@ -251,16 +252,7 @@ def _flow(event: Event, begin: int | None) -> tuple[str, str] | None:
 
 
 def _compaction(metadata: bytes) -> CompactionRow:
-    try:
-        told = orjson.loads(metadata) if metadata else {}
-    except ValueError:
-        told = {}
-    about = told.get("compactMetadata", told) if isinstance(told, dict) else {}
-    about = about if isinstance(about, dict) else {}
-    trigger = about.get("trigger")
-    return CompactionRow(
-        figure(about.get("preTokens")), figure(about.get("postTokens")), trigger if isinstance(trigger, str) else ""
-    )
+    return CompactionRow(*compaction_facts(metadata))
 
 
 def agent_names(events: Iterable[Event]) -> list[tuple[str, str]]:
