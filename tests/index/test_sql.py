@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from harken.index.views import NAMES, VIEWS
 from harken.repo import Repo
 from harken.repo.finding import sql_views
 from support.sessions import conversation
+from support.viewed import cafe, write_log
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = re.findall(r"^```sql\n(.*?)^```", (ROOT / "docs" / "guides" / "sql.md").read_text("utf-8"), re.M | re.S)
@@ -74,6 +76,19 @@ class TestTheViews:
         ((output,),) = repo.sql("SELECT sum(output) FROM usage WHERE counted").rows
 
         assert total.figures.usage.output == (output or 0)
+
+    def test_say_who_told_whom(self, tmp_path: Path) -> None:
+        log = tmp_path / "cafe.jsonl"
+        write_log(log, cafe())
+        with harken.open(tmp_path / "store.db") as kept:
+            list(kept.import_sessions([log]))
+            heard = kept.sql("SELECT source_message, source, message, target FROM flow WHERE how = 'substance'").rows
+            spoken = {event.message_id: event for event in kept.events(log)}
+
+        assert heard
+        for source_message, source, message, target in heard:
+            assert (spoken[message].substance, spoken[message].agent_id) == (source_message, target)
+            assert spoken[source_message].agent_id == source
 
     def test_are_found_by_name(self) -> None:
         assert ["calls"] == [view.name for view in sql_views("calls")]
@@ -181,6 +196,24 @@ class TestABudget:
 
         assert (5, True) == (len(found.rows), found.more)
         assert not repo.sql("SELECT 1 LIMIT 5", rows=5).more
+
+    @pytest.mark.parametrize("budget", [{"rows": 0}, {"seconds": 0}, {"megabytes": -1}])
+    def test_of_nothing_is_refused(self, repo: Repo, budget: dict[str, float]) -> None:
+        assert "a query needs some time, memory and rows" == str(refused(repo, "SELECT 1", **budget))
+
+    def test_is_no_longer_needed_when_somebody_interrupts(self, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A signal comes while SQLite is at work, and its exception is lost there."""
+
+        def interrupted() -> float:
+            if sys._getframe(1).f_code.co_name == "_is_over":
+                raise KeyboardInterrupt
+            return 0.0
+
+        monkeypatch.setattr("harken.index.asking.clock.monotonic", interrupted)
+        endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t"
+
+        with pytest.raises(KeyboardInterrupt):
+            repo.sql(endless)
 
 
 WRONG = [

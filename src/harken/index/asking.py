@@ -86,6 +86,8 @@ def ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress) -
     is a `HarkenError`."""
     if not query.strip():
         raise BadRequest("there is no query", hint="harken sql 'SELECT title FROM sessions LIMIT 5'")
+    if budget.rows < 1 or budget.seconds <= 0 or budget.megabytes < 1:
+        raise BadRequest("a query needs some time, memory and rows", hint="give numbers greater than zero")
     try:
         return _ask(index, query, budget, reached)
     except sqlite3.DatabaseError:  # damage; nothing else comes out of there
@@ -169,6 +171,8 @@ class _Guard:
             )
         if isinstance(problem, MemoryError):
             return HarkenError("the query was stopped: there is no more memory", hint="ask for less")
+        if str(problem) == "interrupted":  # the exception of a signal's handler is lost inside SQLite
+            raise KeyboardInterrupt
         told = self.refused or str(problem).rstrip(".")
         if "one statement at a time" in told:
             return BadRequest("there is more than one statement", hint="ask one query at a time")

@@ -26,7 +26,7 @@ ROWS = 1000
 CHUNK = 1 << 20
 CLEAN = 100_000
 """How many texts are remembered to hold nothing that is masked."""
-IDS = {"session", "parent", "message", "commit_id", "call_id", "request"}
+IDS = {"session", "parent", "message", "source_message", "commit_id", "call_id", "request"}
 """Columns that name something: tables are joined by them, and they are not masked."""
 _TYPES = {"text": "VARCHAR", "integer": "BIGINT", "real": "DOUBLE", "time": "VARCHAR"}
 

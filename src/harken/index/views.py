@@ -63,8 +63,8 @@ VIEWS: tuple[IndexView, ...] = (
         f"""
         session text sessions.session -- its id
         runtime text sessions.runtime -- the program that held it
-        project text sessions.project -- the folder that was worked in
-        title text sessions.title -- what it is called
+        project text nullif(sessions.project, '') -- the folder that was worked in
+        title text nullif(sessions.title, '') -- what it is called
         parent text nullif(sessions.parent, '') -- the session that spawned it, for a sub-agent
         agent text nullif(sessions.agent, '') -- the agent, for a sub-agent
         started time sessions.started -- when it began
@@ -106,7 +106,7 @@ VIEWS: tuple[IndexView, ...] = (
         role text messages.role -- human, injected, assistant, thinking, call, result, system, title or summary
         tool text messages.tool -- the tool, of a call or a result
         model text messages.model -- the model, of a response
-        time time messages.time -- when
+        time time messages.time -- when; NULL where it is not known
         size integer messages.size -- characters
         copies integer (SELECT count(*) FROM main.copies WHERE copies.message = messages.n) -- other sessions with it
         commit_id text (SELECT lower(hex("commit")) FROM main.commits WHERE n = messages."commit") -- its commit
@@ -136,7 +136,7 @@ VIEWS: tuple[IndexView, ...] = (
         session text sessions.session -- the session that reports it
         request text usage.key -- the request
         time time usage.time -- when
-        model text usage.model -- the model
+        model text nullif(usage.model, '') -- the model; NULL where it is not known
         agent text usage.agent -- whose request it was; empty for the session's own
         input integer usage.input -- tokens of input that were not in the cache
         output integer usage.output -- tokens of output
@@ -156,9 +156,9 @@ VIEWS: tuple[IndexView, ...] = (
         "one row for each day (in UTC), project, runtime and model, each request once",
         """
         day text date(usage.time / 1e6, 'unixepoch') -- the day; NULL where it is not known
-        project text sessions.project -- the folder that was worked in
+        project text nullif(sessions.project, '') -- the folder that was worked in
         runtime text sessions.runtime -- the program
-        model text usage.model -- the model
+        model text nullif(usage.model, '') -- the model; NULL where it is not known
         requests integer count(*) -- requests
         input integer sum(usage.input) -- tokens of input that were not in the cache
         output integer sum(usage.output) -- tokens of output
@@ -184,16 +184,18 @@ VIEWS: tuple[IndexView, ...] = (
     ),
     _view(
         "flow",
-        "one row for each time that one agent told another something",
+        "one row for each message that has its words, or its reason, from another one",
         """
         session text sessions.session -- the session
         message text messages.record -- the record
-        source text flow.source -- who told
-        target text flow.target -- who was told
-        how text flow.how -- in what way
-        time time messages.time -- when
+        source_message text flow.source -- the record that it comes from
+        source text CASE WHEN said.n THEN coalesce(said.agent, sessions.agent, '') END -- who said that one
+        target text coalesce(flow.target, sessions.agent, '') -- who heard or did this one
+        how text flow.how -- substance: the same words; cause: it was the reason
+        time time messages.time -- when; NULL where it is not known
         """,
-        _OF_MESSAGE.format(table="flow"),
+        f"{_OF_MESSAGE.format(table='flow')} LEFT JOIN main.messages AS said"
+        " ON said.record = flow.source AND said.session = flow.session AND said.event = 0",
     ),
     _view(
         "compactions",
@@ -204,7 +206,7 @@ VIEWS: tuple[IndexView, ...] = (
         time time compactions.time -- when
         before integer compactions.before -- tokens before it
         after integer compactions.after -- tokens after it
-        cause text compactions."trigger" -- what set it off
+        cause text nullif(compactions."trigger", '') -- what set it off; NULL where it is not known
         """,
         _OF_MESSAGE.format(table="compactions"),
     ),
