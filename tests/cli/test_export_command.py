@@ -11,6 +11,7 @@ import pytest
 
 from harken.events import Image, Prompt, Response
 from harken.repo import Repo
+from support.secret_session import write_session
 
 Run = Callable[..., Any]
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9" * 2
@@ -112,3 +113,26 @@ def test_what_was_masked_is_part_of_the_report(run: Run) -> None:
     assert [{"rule": "github-token", "count": 2}] == line["report"]["masked"]
     assert 1 == line["report"]["pictures"]
     assert len(Path("out.md").read_bytes()) == line["report"]["size"]
+
+
+@pytest.mark.parametrize(("output", "code"), [("nowhere/out.md", 1), ("nowhere/", 3)])
+def test_a_folder_that_is_not_there_is_not_made(run: Run, output: str, code: int) -> None:
+    done = run("export", "talk", "--to", "md", "-o", output)
+
+    assert code == done.code
+    assert "hint: " in done.err
+    assert not Path("nowhere").exists()
+
+
+def test_a_sub_agent_that_cannot_be_read_is_said_and_is_no_success(run: Run, repo: Repo, tmp_path: Path) -> None:
+    path = write_session(tmp_path)
+    list(repo.import_sessions([path, path.with_suffix("")]))
+    with repo.store.write() as writer:
+        writer.evict(repo.commit("11111111/def").artifact)
+
+    done = run("export", "11111111", "--to", "txt")
+
+    assert 9 == done.code
+    assert "lost: sub-agent def ×1: " in done.err
+    assert "I looked: [masked" in done.out
+    assert 0 == run("export", "11111111", "--to", "txt", "--no-agents").code

@@ -11,36 +11,12 @@ import pytest
 import harken
 from harken.errors import BadRequest, NotFound
 from harken.events import ToolCall
+from harken.formats import Loss
 from harken.repo import Repo
-from harken.repo.exporting import FORMS
-from support.sessions import ClaudeSession
+from harken.repo.exporting import FORMS, Export, ExportSource
+from harken.repo.masking import Masks
+from support.secret_session import KEY, write_session
 from support.viewed import cafe, write_log
-
-KEY = "sk-ant-api03-" + "Q7w2E9r4T6y1U8i3O5p0" * 3
-ESCAPED = KEY.replace("a", "\\u0061")
-COLOURED = KEY[:20] + "\x1b[0m" + KEY[20:]
-
-
-def write_session(folder: Path) -> Path:
-    """A session with a sub-agent whose file lies beside it, a compaction, and a secret in many places."""
-    main = ClaudeSession("11111111-1111-4111-8111-111111111111")
-    main.prompt(f"use {KEY} please")
-    main.call("Bash", f"the key is {COLOURED}")
-    main.lines[-2] = main.lines[-2].replace(b'"n": ', f'"{KEY}": "{ESCAPED}", "n": '.encode())
-    main.call("Task", "it is done", agent="abc", prompt="look around")
-    main.add("system", subtype="compact_boundary", content="Conversation compacted")
-    main.answer("all done")
-    main.prompt("and now?")
-    main.call("Task", "done again", agent="def", prompt="look again")
-    path = folder / f"{main.session}.jsonl"
-    path.write_bytes(main.data)
-    for agent, said in (("abc", f"I looked: {KEY}"), ("def", "I looked again")):
-        sub = ClaudeSession(main.session, agent=agent, salt=agent, start=10)
-        sub.prompt("look around" if agent == "abc" else "look again")
-        sub.answer(said)
-        (folder / main.session / "subagents").mkdir(parents=True, exist_ok=True)
-        (folder / main.session / "subagents" / f"agent-{agent}.jsonl").write_bytes(sub.data)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +129,30 @@ def test_a_session_log_is_told_in_the_order_of_time(tmp_path: Path) -> None:
 def test_what_cannot_be_exported_is_refused_at_once(repo: Repo, ref: str, to: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         repo.export(ref, to=to)
+
+
+@pytest.mark.parametrize("to", ["md", "html", "txt"])
+def test_losses_are_told(to: str) -> None:
+    source = ExportSource(
+        events=[], first="", title="t", facts=(), losses=(Loss(what="a record", count=2, why="it was forgotten"),)
+    )
+    export = Export(source, to=to, masks=Masks(None, reveal=False, for_people=True), pictures="")
+
+    text = b"".join(piece for piece in export.pieces() if isinstance(piece, bytes)).decode()
+
+    assert "Lost: a record ×2: it was forgotten." in text
+
+
+def test_a_sub_agent_that_cannot_be_read_stops_no_other(path: Path) -> None:
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([path.parent]))
+        with repo.store.write() as writer:
+            writer.evict(repo.commit("11111111/def").artifact)
+        export = repo.export("11111111", to="txt")
+
+        text = b"".join(piece for piece in export.pieces() if isinstance(piece, bytes)).decode()
+
+    assert "I looked: [masked" in text
+    assert "I looked again" not in text
+    assert (1, ["sub-agent def"]) == (export.unread, [loss.what for loss in export.losses])
+    assert "Lost: sub-agent def" in text

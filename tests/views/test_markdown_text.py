@@ -91,6 +91,7 @@ def test_nobody_is_mentioned(text: str) -> None:
     [
         ("plain *words* and `code`", "plain *words* and `code`"),
         ("## Plan", "**Plan**"),
+        ("# C# ##", "**C#**"),
         ("a <b> & c", "a &lt;b> &amp; c"),
         ("see [here](http://x)", "see \\[here\\](http://x)"),
         ("ask @jill about #12", f"ask @{JOINER}jill about #{JOINER}12"),
@@ -109,3 +110,12 @@ def test_code_keeps_its_language_and_outgrows_its_own_fences() -> None:
     said = "~~~~md\n```py\nx = 1\n```\n~~~~\nafter"
 
     assert "\n````md\n```py\nx = 1\n```\n````\n\nafter" == prose(said)
+
+
+@pytest.mark.parametrize(
+    "line", ["# " + " " * 200_000 + "x", "- " * 100_000 + "x", "`" * 100_001 + " ` `` " * 9_999, "<" * 200_000]
+)
+def test_a_hostile_line_takes_no_longer_than_its_length(line: str) -> None:
+    """Whatever is quadratic would take minutes."""
+    assert prose(line)
+    assert fenced(line)

@@ -61,6 +61,8 @@ class ExportCounts(ApiAnswer, frozen=True, kw_only=True):
     """Pictures beside it."""
     agents: int
     """Sub-agents that are told of."""
+    unread: int
+    """Sub-agents that could not be read; `losses` says why."""
     masked: list[MaskedSecrets]
     """The secrets that were masked, by rule."""
     left_out: dict[str, int]
@@ -101,6 +103,7 @@ def export(repo: Repo, request: ExportRequest) -> Iterator[ExportPiece | ExportR
         size=size,
         pictures=pictures,
         agents=made.agents,
+        unread=made.unread,
         masked=[MaskedSecrets(rule=rule, count=count) for rule, count in made.masked.items()],
         left_out=dict(sorted(made.left_out.items())),
         losses=[LossAnswer(what=loss.what, count=loss.count, why=loss.why) for loss in made.losses],

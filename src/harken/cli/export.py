@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harken.errors import NotFound
+
 from . import completing, ui
-from .options import SESSION, is_there, json_option, pass_repo_unless_file
-from .targets import check_target, write_target
+from .options import CORRUPT, SESSION, is_there, json_option, pass_repo_unless_file
+from .targets import check_target, make_target_folder, write_target
 
 if TYPE_CHECKING:
     from harken.api.export import ExportCounts, ExportPiece, ExportReport
@@ -42,7 +44,7 @@ TABLES = "parquet"
 @click.option("--reveal", is_flag=True, help="Keep secrets; without this they are masked")
 @json_option
 @click.pass_context
-def export_command(ctx: click.Context, /, session: str, to: str | None, **settings: Any) -> None:
+def export_command(ctx: click.Context, /, session: str, to: str | None, **settings: Any) -> Any:
     """Write a session as Markdown, HTML, text or JSON lines, without secrets
 
     A session is written whole; with a commit, branch or tag, as it stood there. Keys and passwords that a rule knows
@@ -64,9 +66,8 @@ def export_command(ctx: click.Context, /, session: str, to: str | None, **settin
     if to == TABLES:
         from .export_tables import export_tables
 
-        ctx.invoke(export_tables, folder=session, **settings)
-    else:
-        ctx.invoke(_export, session=session, to=to, **settings)
+        return ctx.invoke(export_tables, folder=session, **settings)
+    return ctx.invoke(_export, session=session, to=to, **settings)
 
 
 @pass_repo_unless_file
@@ -79,10 +80,12 @@ def _export(
     with_agents: bool,
     reveal: bool,
     as_json: bool,
-) -> None:
+) -> int:
     from harken.api.export import ExportRequest, export
 
     path = None if output in (None, "-") else Path(str(output))
+    if path is not None and str(output).endswith("/") and not path.is_dir():
+        raise NotFound(f"there is no folder {output}", hint="make it first, or name a file")
     form = to or _form_of(path)
     path = path / f"{_name(session)}.{form}" if path is not None and path.is_dir() else path
     pictures = path.with_name(f"{path.stem}-pictures") if path is not None and form == "md" else None
@@ -106,10 +109,12 @@ def _export(
     else:
         for _ in document.pieces():
             pass
-    if as_json and document.report is not None:
+    assert document.report is not None  # the last of the answers
+    if as_json:
         ui.json_line(document.report)
-    elif document.report is not None:
+    else:
         _remark(document.report.report)
+    return CORRUPT if document.report.report.unread else 0
 
 
 def _form_of(path: Path | None) -> str:
@@ -171,7 +176,7 @@ class _Document:
             return
         path = self._folder / name
         if not self._folder.exists():
-            self._folder.mkdir()
+            make_target_folder(self._folder)
             self._made.append(self._folder)
         if not path.exists():
             self._made.append(path)

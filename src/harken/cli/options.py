@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_CORRUPT = 9  # the exit code of a command that could only tell of what is left
+CORRUPT = 9  # the exit code of a command that could only tell of what is left
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line")
 
 
@@ -234,6 +234,6 @@ def _passing(function: Callable[Concatenate[Repo, P], T], open_repo: Callable[[c
         if repo.damage:
             ui.warn(f"{repo.damage}; this is what is left of it (`harken fsck --repair` saves that)")
         answer = ctx.invoke(function, repo, *args, **kwargs)
-        return answer or _CORRUPT if repo.damage else answer
+        return answer or CORRUPT if repo.damage else answer
 
     return wrapper

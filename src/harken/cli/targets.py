@@ -27,7 +27,15 @@ def write_target(path: Path, data: bytes | Iterable[bytes], *, force: bool) -> N
     except FileExistsError:  # it came meanwhile
         raise _exists(path) from None
     except OSError as problem:
-        raise HarkenError(f"cannot write {path}: {problem.strerror or problem}", hint=write_hint(problem)) from None
+        raise _unwritten(path, problem) from None
+
+
+def make_target_folder(path: Path) -> None:
+    """Make a folder for files that belong to the one that was named."""
+    try:
+        path.mkdir()
+    except OSError as problem:
+        raise _unwritten(path, problem) from None
 
 
 def _put(path: Path, data: bytes | Iterable[bytes], *, force: bool) -> None:
@@ -36,6 +44,10 @@ def _put(path: Path, data: bytes | Iterable[bytes], *, force: bool) -> None:
             file.writelines([data] if isinstance(data, bytes) else data)
     else:
         write_whole(path, data, replace=force)
+
+
+def _unwritten(path: Path, problem: OSError) -> HarkenError:
+    return HarkenError(f"cannot write {path}: {problem.strerror or problem}", hint=write_hint(problem))
 
 
 def _exists(path: Path) -> HarkenError:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from harken import formats
+from harken.errors import Corrupt, Evicted
 from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolResult
 from harken.events.base import holds
 from harken.formats import Loss
@@ -50,9 +51,10 @@ def session_events(
     below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
     elsewhere = {each.agent for each in below if each.agent}
     streams = {row.session: _events(own, row, elsewhere - {row.agent})}
-    below = below if agents else []
+    read = {each.session: _read(store, each, lost, raising=losses is None) for each in (below if agents else ())}
+    below = [each for each in below if read.get(each.session) is not None]
     streams |= {
-        each.session: _events(_placed(_read(store, each, lost), each.session), each, elsewhere - {each.agent})
+        each.session: _events(_placed(read.pop(each.session) or (), each.session), each, elsewhere - {each.agent})
         for each in below
     }
     if earlier:
@@ -98,8 +100,19 @@ def chain_events(store: Store, tip: Commit, losses: list[Loss]) -> list[Event]:
     return _all_named(made)
 
 
-def _read(store: Store, row: SessionRow, losses: list[Loss]) -> list[Event]:
-    return chain_events(store, store.get_commit(whole_session(store, row).stand), losses)
+class UnreadAgent(Loss, frozen=True, kw_only=True):
+    """A sub-agent whose bytes are not here any more, or are damaged."""
+
+
+def _read(store: Store, row: SessionRow, losses: list[Loss], *, raising: bool) -> list[Event] | None:
+    """What a sub-agent's chain tells; where that cannot be had, nobody else is to suffer who asked for losses."""
+    try:
+        return chain_events(store, store.get_commit(whole_session(store, row).stand), losses)
+    except (Corrupt, Evicted) as problem:
+        if raising:
+            raise
+        losses.append(UnreadAgent(what=f"sub-agent {agent_name(row)}", count=1, why=str(problem)))
+        return None
 
 
 def _handed_down(store: Store, row: SessionRow) -> list[Event]:

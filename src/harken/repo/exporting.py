@@ -14,6 +14,7 @@ import msgspec
 from harken import context
 from harken.context.chains import project_of
 from harken.context.refs import CREATED
+from harken.context.session_events import UnreadAgent
 from harken.errors import Ambiguous, BadRequest, NotFound
 from harken.events import AgentCreated, Event, Prompt
 from harken.events.base import excerpt
@@ -79,6 +80,8 @@ class Export:
         self.left_out: Counter[str] = Counter()
         """What is in the session and in no document, by what it is."""
         self.losses = told.losses
+        self.unread = sum(isinstance(loss, UnreadAgent) for loss in told.losses)
+        """How many sub-agents could not be read."""
         self.agents = max(0, sum(isinstance(event, AgentCreated) for event in told.events) - 1)
 
     @property

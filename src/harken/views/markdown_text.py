@@ -19,7 +19,7 @@ escape helps."""
 
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})\s*(.*)$")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.\-]{1,30}")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:\s+(.*?))?(?:\s+#+)?\s*$")
+_HEADING = re.compile(r" {0,3}#{1,6}(?=\s|$)")
 _CONTAINED = re.compile(r"((?:\s|>|[-*+]\s|[0-9]{1,9}[.)]\s)*)([#=\-]+)(?=\s|$)")
 _ITEM = re.compile(r"\s*(?:[-*+]|[0-9]{1,9}[.)])\s")
 _UNDERLINE = re.compile(r"(?:=+|-+)\s*$")
@@ -154,7 +154,9 @@ def _is_indented(line: str) -> bool:
 
 def _line(line: str) -> str:
     if heading := _HEADING.match(line):
-        title = literal(heading[1] or "").strip()
+        title = line[heading.end() :].strip()
+        bare = title.rstrip("#")
+        title = literal((title if bare[-1:].strip() else bare).strip())
         return f"**{title}**" if title else ""
     held = _CONTAINED.match(line)
     if held and (held[2][0] == "#" or _UNDERLINE.match(line, held.start(2))):

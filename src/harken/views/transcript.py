@@ -27,7 +27,7 @@ from harken.events import (
     ToolResult,
     TranscriptEdit,
 )
-from harken.events.base import clean, split_parts
+from harken.events.base import clean, excerpt, split_parts
 from harken.events.edits import INSTRUCTIONS
 from harken.events.tools import doing
 
@@ -35,6 +35,8 @@ from .calls import SHORT, arguments
 from .passages import AgentBegins, AgentEnds, Aside, Passage, Remark, Speech, Step, SummedUp
 
 USER, ASSISTANT, TASK = "User", "Assistant", "Task"
+NAME = 80
+"""Characters that are told of a name; whoever wrote the file may have made one as long as he liked."""
 _RESERVED = frozenset({"user", "assistant", "task"})
 _SUMMARIES = frozenset({"compact_summary", "compaction"})
 _COMPACTIONS = frozenset({"compact_boundary", "microcompact_boundary", "context_truncated", "compact_summary"})
@@ -73,7 +75,7 @@ class Transcript:
     def name(self, agent: str) -> str:
         """What an agent is called."""
         created = self._created.get(agent)
-        name = (created.name if created else "") or agent or ASSISTANT
+        name = excerpt((created.name if created else "") or agent, NAME) or ASSISTANT
         # An agent may be called like those that have no name; then it is said that it is one.
         return f"agent {name}" if name.strip().split(" ")[0].casefold() in _RESERVED and agent else name
 
@@ -94,7 +96,8 @@ class Transcript:
                 yield self._step(event, who)
             case ToolResult():
                 if id(event) not in self._joined:
-                    title = f"{'Failed result' if event.is_error else 'Result'} {event.name or event.id}".rstrip()
+                    what = excerpt(event.name or event.id, NAME)
+                    title = f"{'Failed result' if event.is_error else 'Result'} {what}".rstrip()
                     parts = tuple(split_parts(event.output, event.images))
                     yield Aside(title=title, who=who, time=event.time, parts=parts)
             case System():
@@ -134,7 +137,7 @@ class Transcript:
         return Step(
             who=who,
             time=event.time,
-            tool=tool,
+            tool=excerpt(tool, NAME),
             what=doing(event).removeprefix(tool).removeprefix(": "),
             arguments=arguments(event.input),
             answered=result is not None,
@@ -259,4 +262,4 @@ def _speaker(event: Prompt, who: str, *, top: bool) -> str:
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ").replace("attachment:", "").strip()
+    return excerpt(name.replace("_", " ").replace("attachment:", ""), NAME)
