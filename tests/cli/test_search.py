@@ -67,6 +67,16 @@ class TestHits:
         assert all(len(line) <= columns for line in lines)
         assert 2 == sum("walrus" in line or "name" in line for line in lines[1:3])
 
+    def test_a_title_leads_to_the_newest_commit_of_its_session(self, run: Run) -> None:
+        (hit,) = [row for row in run("search", "role:title", "--json").json if row["session"] == SHOP]
+
+        tip = run("show", SHOP, "--json").json[0]["short"]
+        assert (tip, SHOP, ["harken", "resume", tip, "--in", "claude-code"]) == (
+            hit["commit"],
+            hit["ref"],
+            hit["command"],
+        )
+
     def test_terminal_sequences_are_made_harmless(self, run: Run) -> None:
         done = run("search", "lion")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harken import formats
+from harken.errors import HarkenError
 from harken.index.search import Hit
 from harken.repo import Repo
 
@@ -50,9 +51,9 @@ class SearchHit(ApiAnswer, frozen=True, kw_only=True):
     model: str | None
     """The model that wrote it, where that is known."""
     commit: str | None
-    """The short name of the commit that holds it."""
+    """The short name of the commit that holds it; for a title, of its session's newest."""
     ref: str
-    """What to cite: `SESSION@MESSAGE`, else the commit, else the session."""
+    """What to cite: `SESSION@MESSAGE`, for a title the session, else the commit."""
     command: list[str]
     """What continues the conversation from there, or shows it where no program can continue it."""
     copies: list[str]
@@ -77,7 +78,7 @@ def search(repo: Repo, request: SearchRequest) -> Iterator[SearchHit | SearchRes
     found = repo.search(request.query, limit=request.limit)
     shorts = repo.shorts({hit.commit for hit in found.hits if hit.commit})
     for hit in found.hits:
-        yield _answer(hit, shorts.get(hit.commit, ""))
+        yield _answer(hit, shorts.get(hit.commit) or _tip(repo, hit.session))
     if found.more or found.behind or found.rebuilt:
         yield SearchRest(more=found.more, behind=found.behind, rebuilt=found.rebuilt)
 
@@ -106,11 +107,19 @@ def _answer(hit: Hit, short: str) -> SearchHit:
     )
 
 
+def _tip(repo: Repo, session: str) -> str:
+    """The short name of a session's newest commit: where a title leads."""
+    try:
+        return repo.commit(session).short if session else ""
+    except HarkenError:  # it has none, or its row is damaged; the title was found all the same
+        return ""
+
+
 def _ref(hit: Hit, short: str) -> str:
     # A record that is called after its place is that one in its own chain alone; its commit stays what it is.
     if hit.session and hit.message_id and not hit.message_id.startswith("@"):
         return f"{hit.session}@{hit.message_id}"
-    return short or hit.session
+    return short if hit.commit else hit.session
 
 
 def _command(hit: Hit, ref: str) -> list[str]:

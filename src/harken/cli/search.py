@@ -24,6 +24,8 @@ INSET = "  "
 LINES = 2
 """How many lines of a snippet are shown in a window."""
 SHORT_ID = 8
+LONG_NAME = 20
+"""An agent's name that is longer is an id, of which the beginning will do."""
 _NOT = re.compile(r"-(?!n\d*$|h$|-)\S")
 """A word that must not be there; `-n`, `-n5` and `-h` are options."""
 _SPACED = re.compile(r'-?([a-z]+):[^"]*\s[^"]*')
@@ -138,7 +140,9 @@ def _draw(hit: SearchHit, *, first: bool) -> None:
 
 def _speaker(hit: SearchHit) -> str:
     who = f"{hit.role} {hit.tool}" if hit.tool else hit.role
-    return f"{who} of {hit.agent}" if hit.agent else who
+    if not hit.agent:
+        return who
+    return f"{who} of {hit.agent if len(hit.agent) <= LONG_NAME else hit.agent[:SHORT_ID]}"
 
 
 def _lines(hit: SearchHit) -> list[list[ui.Words]]:
