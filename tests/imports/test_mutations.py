@@ -27,7 +27,7 @@ PARTS = 3
 """Into how many stores the sessions of a runtime go."""
 SAMPLE = 60
 """Every so-many-th session is in the fast suite."""
-FILES = [f"store.db{end}" for end in ("", "-lock", "-wal", "-shm", "-cache", "-cache-wal", "-cache-shm")]
+FILES = ["store.db-lock", *(f"store.db{of}{end}" for of in ("", "-cache", "-index") for end in ("", "-wal", "-shm"))]
 
 
 class Bench:
