@@ -129,6 +129,15 @@ class TestASecretThatIsForgotten:
         assert [] == repo.restorable()
         assert repo.fsck(read_data=True).ok
 
+    def test_in_what_a_row_remembers_goes_too(self, repo, location):
+        """The names of models and tools are counted, and stay in the row of the session."""
+        repo.forget(secret=["claude-x"])
+
+        assert not [row for row in repo.store.sessions() if b"claude-x" in row.state]
+        assert ["unchanged"] * 2 == [
+            one.status for one in repo.import_sessions([repo.sessions()[0].source, repo.sessions()[1].source])
+        ]
+
 
 class TestADryRun:
     def test_says_the_same_and_changes_nothing(self, repo):

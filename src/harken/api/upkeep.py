@@ -64,8 +64,8 @@ class FsckFinding(ApiAnswer, frozen=True, kw_only=True):
     """One thing that was found."""
 
     severity: str
-    """`corrupt`: not what it says it is. `lost`: a repair did not find it. `evicted`: removed on purpose. `note`:
-    harmless, and worth knowing."""
+    """`corrupt`: not what it says it is. `lost`: a repair did not find it. `evicted`, `forgotten`: removed on purpose.
+    `note`: harmless, and worth knowing."""
     what: str
     """`commit`, `artifact`, `frame`, `name` …"""
     which: str

@@ -80,6 +80,9 @@ def _typed() -> str:
 
 
 def _print(answer: ForgetAnswer) -> None:
+    if not (answer.places or answer.sessions or answer.rows or answer.spools):
+        ui.note("there is nothing to forget")
+        return
     verb = "would go" if answer.dry_run else "forgotten"
     for session in answer.sessions:
         ui.line(f"session {session} {verb}")
@@ -101,7 +104,5 @@ def _print(answer: ForgetAnswer) -> None:
         ui.note(f"session {session} began with a copy of it, which stays")
     for path in answer.left:
         ui.warn(f"{path} may still hold it: a copy from before a repair, which is yours to remove")
-    if not (answer.places or answer.sessions or answer.rows or answer.spools):
-        ui.note("there is nothing to forget")
-    elif answer.dry_run:
+    if answer.dry_run:
         ui.note("nothing was changed; --yes does it")

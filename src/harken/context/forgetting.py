@@ -10,7 +10,7 @@ import msgspec
 from harken.store.base import Commit, SessionRow, Store
 from harken.store.tombstones import without
 
-from .chains import SUPERSEDED_BY, SourceMemory, is_superseded, readable_sessions, recall, remember
+from .chains import SUPERSEDED_BY, SourceMemory, Sources, is_superseded, readable_sessions, recall, remember
 from .names import LIVE_BRANCH, REMEMBERED
 from .refs import Ref, _by_prefix, get_commit, session_named
 
@@ -192,17 +192,12 @@ def cleaned(row: SessionRow, words: Sequence[bytes]) -> SessionRow:
     texts = ("title", "source", "template", "principal", "machine", "ticket_id", "thread_id")
     changes: dict[str, Any] = {name: without(getattr(row, name), words) for name in texts}
     sources = recall(row)
-    clean = {path: _clean_memory(known, words) for path, known in sources.items()}
-    if clean != sources:
-        changes["state"] = remember(clean)
+    before = msgspec.to_builtins(sources)
+    if (after := _mapped(before, words)) != before:
+        changes["state"] = remember(msgspec.convert(after, Sources))
     elif row.state and not sources:
         changes["state"] = _clean_json(row.state.decode("utf-8", "replace"), words, row.state)
     return msgspec.structs.replace(row, **changes)
-
-
-def _clean_memory(known: SourceMemory, words: Sequence[bytes]) -> SourceMemory:
-    scan = _clean_json(known.scan, words, known.scan.encode()).decode()
-    return msgspec.structs.replace(known, title=without(known.title, words), told=without(known.told, words), scan=scan)
 
 
 def _clean_json(text: str, words: Sequence[bytes], otherwise: bytes) -> bytes:
@@ -216,10 +211,14 @@ def _clean_json(text: str, words: Sequence[bytes], otherwise: bytes) -> bytes:
 
 
 def _mapped(value: Any, words: Sequence[bytes]) -> Any:
+    """A value of JSON without these words, in keys as well; a scanner's state is JSON within it."""
     if isinstance(value, str):
         return without(value, words)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_mapped(one, words) for one in value]
     if isinstance(value, dict):
-        return {key: _mapped(one, words) for key, one in value.items()}
+        found = {without(key, words): _mapped(one, words) for key, one in value.items()}
+        if isinstance(scan := value.get("scan"), str):
+            found["scan"] = _clean_json(scan, words, scan.encode()).decode()
+        return found
     return value
