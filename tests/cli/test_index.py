@@ -96,8 +96,9 @@ class TestItFollows:
         def fail(*_: object, **__: object) -> None:
             raise OSError("no space left on device")
 
-        monkeypatch.setattr(StoreIndex, "catch_up", fail)
-        done = run("import", str(session_file(tmp_path)))
+        with monkeypatch.context() as patched:
+            patched.setattr(StoreIndex, "catch_up", fail)
+            done = run("import", str(session_file(tmp_path)))
 
         assert 0 == done.code
         assert "the index is behind: no space left on device" in done.err

@@ -218,6 +218,32 @@ class TestTheStoreIsAnother:
             assert [("human", "m1a")] == found(looking.index, "question")
         assert [] == list(tmp_path.glob("store.db-index*"))
 
+    def test_a_reader_is_answered_though_nothing_can_be_written(
+        self, repo: Repo, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object) -> int:
+            raise OSError("no space left on device")
+
+        chain(repo, [1])
+        repo.index.catch_up()
+        chain(repo, [2])
+        monkeypatch.setattr(follow.Batch, "take", full)
+        progress = repo.index.catch_up(seconds=1)
+
+        assert ("no space left on device", True) == (progress.problem, progress.behind > 0)
+        assert [("human", "m1a")] == found(repo.index, "question")
+        with pytest.raises(OSError, match="no space"):
+            repo.index.catch_up()
+
+    def test_and_from_memory_where_not_even_a_file_can_be_made(self, repo: Repo, tmp_path: Path) -> None:
+        chain(repo, [1])
+        (tmp_path / "store.db-index").mkdir()
+        progress = repo.index.catch_up(seconds=1)
+
+        assert None is repo.index.path
+        assert (0, True) == (progress.behind, bool(progress.problem))
+        assert [("human", "m1a")] == found(repo.index, "question")
+
     def test_a_closed_one_says_so_and_leaves_nothing_open(self, repo: Repo, tmp_path: Path) -> None:
         chain(repo, [1])
         repo.index.catch_up()

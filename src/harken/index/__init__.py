@@ -6,6 +6,7 @@ The file follows the store's feed (`follow.py`) and is made of what the commits 
 
 from __future__ import annotations
 
-from .file import IndexProgress, IndexStatus, OnProgress, StoreIndex
+from .file import StoreIndex
+from .progress import IndexProgress, IndexStatus, OnProgress
 
 __all__ = ["IndexProgress", "IndexStatus", "OnProgress", "StoreIndex"]

@@ -21,7 +21,8 @@ import msgspec
 from harken import clock
 from harken.errors import BadRequest, HarkenError
 
-from .file import IndexProgress, StoreIndex
+from .file import StoreIndex
+from .progress import IndexProgress
 from .views import NAMES, VIEWS
 
 STEPS = 1000

@@ -12,7 +12,7 @@ import fcntl
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +28,7 @@ from harken.store.opening import is_writable
 
 from . import figures, schema, words
 from .follow import Batch, OutdatedIndex
+from .progress import IndexProgress, IndexStatus, OnProgress
 
 SUFFIX = "-index"
 PARTS = ("", "-wal", "-shm")
@@ -43,47 +44,6 @@ STALE = 50
 """Sessions whose numbers are made in one transaction."""
 _TABLES = "SELECT count(*) FROM sqlite_master"
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
-OnProgress = Callable[[int, int], None]
-"""Is told how far it is: the number that was reached, and the last one there is."""
-
-
-class IndexProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the index has come."""
-
-    at: int
-    """The number of the last change that was taken in."""
-    last: int
-    """The number of the store's last change."""
-    taken: int = 0
-    """How many changes were taken in this time."""
-    rebuilt: str = ""
-    """Why it was built anew, where it was."""
-    stale: int = 0
-    """Sessions whose numbers are not up to date."""
-
-    @property
-    def behind(self) -> int:
-        """How many changes are missing."""
-        return max(0, self.last - self.at)
-
-
-class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the index holds."""
-
-    path: str
-    """Its file; empty where it is held in memory."""
-    at: int
-    """The number of the last change that was taken in."""
-    last: int
-    """The number of the store's last change."""
-    sessions: int
-    messages: int
-    bytes: int
-    """The size of its files."""
-    stale: int
-    """Sessions whose numbers are not up to date."""
-    problems: tuple[tuple[str, str, str], ...]
-    """What could not be read: commit, session and why."""
 
 
 def _ignore(_at: int, _last: int) -> None:
@@ -180,10 +140,16 @@ class StoreIndex:
         only words and rows."""
         deadline = None if seconds is None else clock.monotonic() + seconds
         with self._lock:
-            self._rebuilt = ""
+            self._rebuilt = problem = ""
             taken = 0
             while True:
-                before, at, more = self._step(deadline, numbers=numbers)
+                try:
+                    before, at, more = self._step(deadline, numbers=numbers)
+                except (HarkenError, OSError, sqlite3.Error) as error:
+                    if deadline is None or isinstance(error, Closed):
+                        raise
+                    at, problem = self._at(self._in_spite()), str(error)
+                    break
                 taken += max(0, at - before)
                 moved(at, max(at, self._store.last_change()))
                 if not more or (deadline is not None and clock.monotonic() >= deadline):
@@ -192,7 +158,17 @@ class StoreIndex:
                 self._give_back_room()
             ((stale,),) = self.query("SELECT count(*) FROM stale")
             last = self._store.last_change()
-            return IndexProgress(at=at, last=last, taken=taken, rebuilt=self._rebuilt, stale=stale)
+            return IndexProgress(at=at, last=last, taken=taken, rebuilt=self._rebuilt, stale=stale, problem=problem)
+
+    def _in_spite(self) -> sqlite3.Connection:
+        """For a reader, who wants an answer though nothing can be written: what there is, else an index in memory."""
+        try:
+            return self._reader()
+        except (OSError, sqlite3.Error):
+            self._shut()
+            self.path = None
+            self._step(None, numbers=False)
+            return self._reader()
 
     def _give_back_room(self) -> None:
         """Give the pages that merging words left empty back to the disk, unless somebody else is writing."""

@@ -15,8 +15,9 @@ import msgspec
 from harken.errors import HarkenError
 from harken.store.base import Store
 
-from .file import IndexProgress, StoreIndex
+from .file import StoreIndex
 from .filters import Condition, check_values, conditions
+from .progress import IndexProgress
 from .query import Query
 from .rows import HUMAN, TITLE
 from .snippets import Snippet, holds_exactly, names_something, snippet
