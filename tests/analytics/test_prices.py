@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harken.analytics.prices import MICRO, PriceList, micros, packaged, plain_model, read_prices
-from harken.analytics.usage import UsageRow
+from harken.analytics.spending import price_of
+from harken.analytics.usage import UsageRow, usage_rows
 from harken.clock import parse_instant
 from harken.errors import BadRequest
+from harken.events.records import SessionRecord, by_record
+from harken.formats import get
+from support.recordings import corpus_files
 
 TABLE = """
 [[model]]
@@ -154,3 +160,52 @@ def test_a_table_that_cannot_be_is_refused_with_the_reason(text: str, why: str) 
         read_prices(text, "mine.toml")
 
     assert why in str(refused.value)
+
+
+# -- real files --------------------------------------------------------------------------------------------------------
+
+LISTED = {
+    "claude-opus-4-5-20251101": ("5", "25", "0.5", "6.25", "10"),
+    "claude-opus-4-6": ("5", "25", "0.5", "6.25", "10"),
+    "claude-sonnet-4-5-20250929": ("3", "15", "0.3", "3.75", "6"),
+    "claude-sonnet-4-20250514": ("3", "15", "0.3", "3.75", "6"),
+    "claude-haiku-4-5-20251001": ("1", "5", "0.1", "1.25", "2"),
+}
+"""Dollars for a million tokens, as the provider's page has them: input, output, cache read, 5 minutes, an hour."""
+
+
+def plainly(path: Path) -> Fraction | None:
+    """What a file's requests cost in micro-dollars, straight from its lines; None where another model was asked."""
+    best: dict[tuple[str, str], tuple[str, list[int]]] = {}
+    for line in path.read_text("utf-8", "replace").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        body = record.get("message") if isinstance(record, dict) and record.get("type") == "assistant" else None
+        if not isinstance(body, dict) or not isinstance(body.get("usage"), dict) or body["model"] == "<synthetic>":
+            continue
+        usage = body["usage"]
+        written = usage.get("cache_creation_input_tokens") or 0
+        hour = (usage.get("cache_creation") or {}).get("ephemeral_1h_input_tokens") or 0
+        names = ("input_tokens", "output_tokens", "cache_read_input_tokens")
+        counts = [*(usage.get(name) or 0 for name in names), written - hour, hour]
+        key = (body.get("id") or record["uuid"], record.get("requestId") or "")
+        if key not in best or counts[1] > best[key][1][1]:
+            best[key] = (body["model"], counts)
+    if any(model not in LISTED for model, _ in best.values()):
+        return None
+    prices = [zip(LISTED[model], counts, strict=True) for model, counts in best.values()]
+    return sum((Fraction(price) * count for row in prices for price, count in row), Fraction(0))
+
+
+def test_on_the_corpus_the_cost_is_that_of_the_plain_lines() -> None:
+    files = [path for path in corpus_files("claude_code/**/*.jsonl") if b'"agent_progress"' not in path.read_bytes()]
+    for path in sorted(files, key=lambda path: path.stat().st_size)[:40]:
+        if (expected := plainly(path)) is not None:
+            records = [SessionRecord(events=one) for one in by_record(get("claude-code-v1").read(path.read_bytes()))]
+
+            found = price_of(usage_rows(records), packaged())
+
+            assert {} == found.unpriced, path
+            assert abs(expected - (found.usd_micros or 0)) <= Fraction(1, 2), path

@@ -23,6 +23,7 @@ BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "s
 LAST = 30
 """Days that are shown unless something else is asked for."""
 DAY = 86_400 * clock.SECOND
+MOST_DAYS = 1500
 UNKNOWN = "?"
 """What a person is shown where nobody counted; nothing is not zero."""
 WIDE = 112
@@ -164,10 +165,11 @@ def _when(text: str, now: int, option: str, *, end: bool = False) -> int | None:
 
 
 def _days(start: int | None, end: int | None, now: int) -> list[str]:
-    """The days of a window; none where it has no beginning."""
+    """The days of a window, the last ones of a very long one; none where it has no beginning."""
     last = now if end is None else min(end, now)
     if start is None:
         return []
+    start = max(start, last - MOST_DAYS * DAY)
     found = [clock.local_period(instant) for instant in range(start, last, DAY)]
     return list(dict.fromkeys([*found, clock.local_period(last)]))
 

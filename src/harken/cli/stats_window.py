@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from harken import clock
+
 from . import ui
 
 if TYPE_CHECKING:
@@ -25,8 +27,10 @@ WIDEST = 100
 def draw_overview(found: Sequence[UsageAnswer], total: UsageTotal, days: Sequence[str]) -> None:
     """The last days in one screen."""
     parts = {by: [one for one in found if one.by == by] for by in OVERVIEW}
-    span = f"{days[0]} to {days[-1]}" if days else "all time"
-    ui.row(f"{span} ({total.zone})")
+    since, until = clock.parse_instant(total.since), clock.parse_instant(total.until)
+    first = "the beginning" if since is None else clock.local_period(since)
+    last = clock.local_period(clock.now() if until is None else until - 1)
+    ui.row(f"{first} to {last} ({total.zone})")
     ui.row(f"  {price(total)} at list price, {ui.count(total.sessions, 'session')}, {total.requests:,} requests")
     tokens = total.usage
     ui.row(
