@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import os
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -37,6 +38,17 @@ class NotEmpty(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
+class ProjectName(click.ParamType):  # type: ignore[type-arg]
+    """A project: the name of a folder as it was typed, or a path as records name it, from the root."""
+
+    name = "project"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, or the path."""
+        return os.path.abspath(value) if "/" in value or value in (".", "..") else value  # noqa: PTH100 (no links)
+
+
+PROJECT = ProjectName()
 REF = NotEmpty("ref", "a commit, a branch, a tag or a session id; `harken log` and `harken sessions` list them")
 SESSION = NotEmpty("session", "the file of a session, a session id or a REF; `harken sessions` lists them")
 NAME = NotEmpty("name", "a branch or a tag; `harken branch` and `harken tag` list them")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,7 @@ from harken import clock
 from harken.errors import PartlyCorrupt
 
 from . import completing, ui
-from .options import json_option, pass_repo
+from .options import PROJECT, json_option, pass_repo
 from .session_table import gap, table
 
 if TYPE_CHECKING:
@@ -41,7 +40,12 @@ class SinceWhen(click.ParamType):  # type: ignore[type-arg]
 @click.option("-n", "limit", type=click.IntRange(min=0), help="Show at most N sessions")
 @click.option("--since", type=SinceWhen(), default="", metavar="WHEN", help="Only those active since then (see above)")
 @click.option(
-    "--project", default="", metavar="P", shell_complete=completing.projects, help="Only those of this folder or name"
+    "--project",
+    type=PROJECT,
+    default="",
+    metavar="P",
+    shell_complete=completing.projects,
+    help="Only those of this folder or name",
 )
 @click.option(
     "--runtime", default="", metavar="R", shell_complete=completing.runtimes, help="Only those of this runtime"
@@ -86,7 +90,7 @@ def sessions_command(
         prefix=prefix,
         limit=limit,
         since=since,
-        project=_folder(project),
+        project=project,
         runtime=runtime,
         match=match,
         costs=True,
@@ -112,8 +116,3 @@ def sessions_command(
         ui.note("no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` imports some"))
     if problem is not None:
         raise problem
-
-
-def _folder(project: str) -> str:
-    """A path as it was typed, as records name it: from the root."""
-    return os.path.abspath(project) if "/" in project or project in (".", "..") else project  # noqa: PTH100 (no links)

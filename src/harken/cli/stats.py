@@ -12,7 +12,7 @@ from harken import clock
 from harken.errors import Corrupt, Evicted
 
 from . import completing, ui
-from .options import SESSION, is_there, json_option, pass_repo_or_file
+from .options import PROJECT, SESSION, is_there, json_option, pass_repo_or_file
 
 if TYPE_CHECKING:
     from harken.api.base import FiguresAnswer
@@ -36,7 +36,14 @@ HEADS = ("input", "output", "cache read", "written", "human", "injected", "resul
 @click.option("--since", default="", metavar="WHEN", help="Only what was used since then (default: 30 days)")
 @click.option("--until", default="", metavar="WHEN", help="Only what was used until then")
 @click.option("--by", type=click.Choice(BY), help="Add up by one thing")
-@click.option("--project", default="", metavar="FOLDER", help="Only of this folder, or of one of this name")
+@click.option(
+    "--project",
+    type=PROJECT,
+    default="",
+    metavar="P",
+    shell_complete=completing.projects,
+    help="Only of this folder, or of one of this name",
+)
 @click.option("--details", is_flag=True, help="Of a SESSION: time, tools, files, compactions, who told whom")
 @click.option("--no-agents", is_flag=True, help="Leave out the sub-agents of a SESSION")
 @json_option

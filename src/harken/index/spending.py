@@ -16,6 +16,7 @@ from harken import clock, ids
 from harken.analytics.activity import Peak, peak
 from harken.analytics.prices import MICRO, PriceList, micros
 from harken.analytics.usage import UsageRow
+from harken.context.chains import in_project
 from harken.events import Tokens
 from harken.events.tally import NO_TOKENS
 
@@ -239,10 +240,7 @@ class Spent:
 
     def _is_wanted(self, session: int) -> bool:
         wanted = self._window.project
-        if not wanted:
-            return True
-        project = self._project(session)
-        return project == wanted or project.startswith(wanted.rstrip("/") + "/") or project.rpartition("/")[2] == wanted
+        return not wanted or in_project(self._project(session), wanted)
 
     # -- sides -------------------------------------------------------------------------------------------------
 
