@@ -56,6 +56,7 @@ def names(repo: Repo, tmp_path: Path) -> dict[str, str]:
 LOOKING = [
     *(["log", "{}"], ["log", "--graph", "{}"], ["show", "{}"], ["diff", "{}", "{}"], ["materialize", "{}"]),
     *(["agents", "{}"], ["stats", "{}"], ["view", "timeline", "{}"], ["view", "tree", "{}"], ["view", "dialog", "{}"]),
+    ["export", "{}", "--to", "txt", "-o", "-"],
 ]
 CHANGING = [
     *(["fork", "{}", "--name", "n-{n}"], ["tag", "t-{n}", "{}"], ["branch", "b-{n}", "{}"], ["pin", "{}"]),

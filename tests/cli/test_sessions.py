@@ -121,6 +121,16 @@ def test_what_is_shown_of_an_id_names_no_other_session(
     assert "abcdefghij " == run("sessions", *words).lines[0][:11]
 
 
+def test_whoever_watches_is_told_what_the_columns_are(two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui, "is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    head, *lines = run("sessions").lines
+
+    assert ["session", "age", "runtime", "project", "title", "msgs", "cost"] == head.split()
+    assert {80} == {ui.columns(line) for line in (head, *lines)}
+
+
 class TestWhichAreListed:
     def names(self, run: Run, *words: str) -> list[str]:
         return [line.split()[0] for line in run("sessions", *words).lines]
