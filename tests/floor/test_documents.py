@@ -32,10 +32,10 @@ def test_every_link_leads_somewhere(document: Path) -> None:
     assert [] == dead
 
 
-def test_the_glossary_has_at_most_fifty_words_each_once_and_in_order() -> None:
+def test_the_glossary_has_at_most_sixty_words_each_once_and_in_order() -> None:
     words = re.findall(r"^- \*\*(.+?)\*\*: ", (ROOT / "docs" / "GLOSSARY.md").read_text("utf-8"), re.M)
 
-    assert len(words) <= 50
+    assert len(words) <= 60
     assert sorted({word.lower() for word in words}) == [word.lower() for word in words]
 
 
