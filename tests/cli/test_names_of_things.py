@@ -107,6 +107,15 @@ def test_a_message_is_traced_by_one_word_or_two(run: Run, names: dict[str, str])
     assert 2 == run("trace", f"{SESSION}@").code
 
 
+@pytest.mark.parametrize("words", [["show"], ["stats"], ["agents"], ["view", "dialog"]], ids=" ".join)
+def test_a_branch_comes_before_a_session_whose_id_begins_like_it(
+    repo: Repo, run: Run, names: dict[str, str], words: list[str]
+) -> None:
+    keep(repo, turn(8), session_id="review-of-something-else", template="claude-code")
+
+    assert run(*words, SESSION, "--json").json == run(*words, "review", "--json").json
+
+
 class TestAFileForARef:
     def test_a_name_in_the_store_comes_before_a_file_of_that_name(
         self, repo: Repo, run: Run, names: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

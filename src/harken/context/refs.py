@@ -91,12 +91,18 @@ def find_session(store: Store, session: str) -> SessionRow | None:
 def get_session(store: Store, text: str) -> SessionRow:
     """The session of this id, or the only one whose id begins like this; a commit, a branch, an older tip or a message
     stands for the session it is of."""
-    if (row := session_named(store, text, exact=False)) is not None or (row := _session_at(store, text)) is not None:
+    if (row := session_meant(store, text)) is not None or (row := _session_at(store, text)) is not None:
         return row
     _refuse_agents_alone(store, text)
     close = difflib.get_close_matches(text, [row.session for row in readable_sessions(store)], n=CANDIDATES, cutoff=0.5)
     hint = "close to it: " + ", ".join(close) if close else "`harken sessions` lists them"
     raise NotFound(f"there is no session {text!r}", hint=TOO_SHORT if _is_short_beginning(store, text) else hint)
+
+
+def session_meant(store: Store, text: str) -> SessionRow | None:
+    """The session of this id, or whose id begins like this where no branch or tag is called so."""
+    is_name = bool(text) and store.find_name(text) is not None
+    return session_named(store, text, exact=is_name)
 
 
 def whole_session(store: Store, row: SessionRow) -> SessionRow:

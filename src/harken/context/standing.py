@@ -7,7 +7,7 @@ import msgspec
 from harken.errors import NotFound
 from harken.store.base import Commit, SessionRow, Store
 
-from .refs import get_commit, session_named, session_of
+from .refs import get_commit, session_meant, session_of
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 def standing(store: Store, ref: str) -> Standing:
     """The session that is called like this, as it stands; where the REF names a commit in some other way (a branch, a
     tag, an older tip, a message), what had been said up to there."""
-    if (row := session_named(store, ref, exact=False)) is not None:
+    if (row := session_meant(store, ref)) is not None:
         return Standing(row=row)
     return standing_at(store, get_commit(store, ref))
 
