@@ -13,6 +13,8 @@ from harken import clock
 from harken.cli import ui
 from harken.cli.commits import age, money
 from harken.cli.session_table import project_names
+from harken.errors import HarkenError
+from harken.index import StoreIndex
 from harken.repo import Repo
 from harken.store import SessionRow
 from support.claude_lines import MODEL, assistant, user
@@ -105,6 +107,18 @@ def test_a_cost_is_that_at_list_price_else_what_the_runtime_said(two: Repo, run:
     assert [(450_000, None, []), (None, 1_234_567, ["nobody's"])] == [
         (told[name]["price_usd_micros"], told[name]["cost_usd_micros"], told[name]["unpriced"]) for name in NAMES
     ]
+
+
+def test_an_index_that_fails_costs_the_costs_alone(two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise HarkenError("no space left on device")
+
+    monkeypatch.setattr(StoreIndex, "catch_up", fail)
+
+    done = run("sessions")
+
+    assert (0, 2) == (done.code, len(done.lines))
+    assert "warning: what sessions cost is not known, the index fails: no space left" in done.err
 
 
 @pytest.mark.parametrize("words", [[], ["-n", "1"], ["--match", "about one"]], ids=" ".join)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harken import clock, ids
 from harken.context import project_of
 from harken.context.chains import in_project, is_unused
 from harken.context.names import Continued, begun_elsewhere
-from harken.errors import BadRequest, Corrupt, Evicted, Locked, PartlyCorrupt
+from harken.errors import BadRequest, NotFound, PartlyCorrupt
 from harken.repo import Repo
 from harken.store import SessionRow
 
@@ -120,8 +120,11 @@ def _check_runtime(name: str, rows: Iterable[SessionRow]) -> None:
         get(name)
 
 
-def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
-    """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it."""
+def sessions(
+    repo: Repo, request: SessionsRequest, *, note: Callable[[str], None] | None = None
+) -> Iterator[SessionAnswer]:
+    """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it. `note`
+    is told where the index cannot say what they cost."""
     since = _instant(request.since)
     problem = None
     try:
@@ -144,7 +147,7 @@ def sessions(repo: Repo, request: SessionsRequest) -> Iterator[SessionAnswer]:
     ]
     rows = _first(rows, request.limit)
     continued = _continued(resumed)
-    costs = _costs(repo, request)
+    costs = _costs(repo, request, note or (lambda _: None))
     names = _beginnings([row.session for row in known if not row.parent])
     shorts = repo.shorts({tip for row in rows for tip in (row.tip, row.live, *row.older) if tip})
     for row in rows:
@@ -203,13 +206,16 @@ def _first(rows: list[SessionRow], limit: int | None) -> list[SessionRow]:
     return rows if limit is None or limit >= len(tops) else rows[: tops[limit]]
 
 
-def _costs(repo: Repo, asked: SessionsRequest) -> dict[str, Spending]:
+def _costs(repo: Repo, asked: SessionsRequest, note: Callable[[str], None]) -> dict[str, Spending]:
     """What each session cost; nothing where the index cannot tell: the list is there without it."""
     if not asked.costs or repo.damage:
         return {}
     try:
         return repo.session_costs(prices=asked.prices)
-    except (Corrupt, Evicted, Locked):
+    except (BadRequest, NotFound):  # the file of prices is wrong
+        raise
+    except Exception as problem:  # noqa: BLE001 -- whatever is wrong with what can be made again
+        note(f"what sessions cost is not known, the index fails: {problem}")
         return {}
 
 

@@ -98,7 +98,7 @@ def sessions_command(
         top=top or not (everything or as_json or "/" in prefix),
         unused=everything or as_json or bool(prefix),
     )
-    found = sessions(repo, request)
+    found = sessions(repo, request, note=ui.warn)
     if as_json:
         for one in found:
             ui.json_line(one)

@@ -135,6 +135,17 @@ class RepoSessionsContract:
         assert ({"nobody-knows": 1}, None) == (spent.total().unpriced, spent.total().price_usd_micros)
         assert [] == none.groups("model")
 
+    def test_what_a_session_used_is_told_with_its_sub_agents(self, repo: Repo) -> None:
+        used = Metric(api_id="m", model="nobody-knows", input_tokens=5, output_tokens=3, time=1_700_000_000_000_000)
+        repo.checkpoint([used], session_id="winter")
+
+        costs = repo.session_costs()
+
+        assert ({"winter": 5}, [None]) == (
+            {session: one.tokens.input for session, one in costs.items()},
+            [one.price_usd_micros for one in costs.values()],
+        )
+
     # -- in and out --------------------------------------------------------------------------------------------
 
     def test_a_file_is_taken_in_once(self, repo: Repo, tmp_path: Path) -> None:
