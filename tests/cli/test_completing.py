@@ -135,3 +135,13 @@ def test_a_store_that_is_none_offers_nothing(where: Path) -> None:
     where.write_bytes(b"this is no database, and never was one" * 100)
 
     assert set() == offered("fork", "")
+
+
+def test_a_query_is_offered_filters_and_the_values_that_the_store_has(kept: Repo) -> None:
+    kept.index.catch_up()
+
+    assert {"role:", "runtime:"} == offered("search", "r")
+    assert {"-role:"} == offered("search", "question", "-ro")
+    assert {"tool:Read"} == offered("search", "tool:")
+    assert {"role:human"} == offered("search", "role:h")
+    assert {"session:winter-1"} == offered("search", "session:wi")

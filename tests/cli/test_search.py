@@ -166,14 +166,6 @@ class TestNothing:
         assert 2 == run("search").code
 
 
-def test_the_shell_offers_filters_and_their_values(repo: Repo) -> None:
-    repo.index.catch_up()
-
-    assert "role:" in [f"{name}:" for name in repo.search_filters()]
-    assert ["claude-code"] == repo.search_values("runtime")
-    assert "human" in repo.search_values("role")
-
-
 def test_an_index_that_is_behind_says_so(run: Run, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here because another process is writing to it."""
     monkeypatch.setattr("harken.repo.finding.CATCH_UP_SECONDS", 0.05)
