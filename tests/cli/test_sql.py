@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harken.index import IndexProgress
 from harken.repo import Repo
 
 Run = Any
@@ -103,3 +104,14 @@ def test_a_query_that_takes_too_long_is_stopped(run: Run) -> None:
     done = run("sql", "--seconds", "0.05", endless)
 
     assert (1, True) == (done.code, "it took longer than 0.05 seconds" in done.err)
+
+
+def test_that_the_index_is_behind_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def catch_up(*_: object, **__: object) -> IndexProgress:
+        return IndexProgress(at=1, last=3, stale=1)
+
+    monkeypatch.setattr("harken.index.StoreIndex.catch_up", catch_up)
+
+    done = run("sql", "SELECT 1")
+
+    assert "the index is behind by 2 changes and the numbers of 1 session; `harken index` lets" in done.err

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import plistlib
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "platform", "linux")
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_DATA_HOME", "HARKEN_STORE"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     program = tmp_path / "bin" / "systemctl"
     program.parent.mkdir()
@@ -63,6 +66,21 @@ class TestInstalling:
         assert (2, False, []) == (done.code, unit(folder).exists(), asked(folder))
         assert "--yes does it without asking" in done.err
         assert "ExecStart=" in done.out
+
+    @pytest.mark.parametrize(("answer", "code"), [("n", 1), ("y", 0)])
+    def test_a_person_is_asked(self, folder: Path, where: Path, answer: str, code: int) -> None:
+        person, terminal = os.openpty()
+        os.write(person, f"{answer}\n".encode())
+
+        done = subprocess.run(
+            [sys.executable, "-m", "harken", "watch", "--install"], stdin=terminal, capture_output=True, text=True
+        )
+
+        os.close(person)
+        os.close(terminal)
+        assert (code, answer == "y") == (done.returncode, unit(folder).exists()), done.stderr
+        assert "Write this, and have the system watch? [y/N]:" in done.stderr
+        assert ("nothing was done" in done.stderr) == (answer == "n")
 
     def test_twice_is_once(self, run: Run, folder: Path) -> None:
         run("watch", "--install", "--yes")

@@ -81,11 +81,10 @@ def _ask(repo: Repo, query: str, as_csv: bool, rows: int, seconds: float, megaby
         _show_table(answer)
     if answer.more:
         ui.note(f"these are the first {rows:,} rows; -n gives more")
-    if answer.behind or answer.stale:
-        ui.note(
-            f"the index is behind by {ui.count(answer.behind, 'change')}, and by the numbers of "
-            f"{ui.count(answer.stale, 'session')}; `harken index` lets it catch up"
-        )
+    late = [ui.count(answer.behind, "change")] if answer.behind else []
+    late += [f"the numbers of {ui.count(answer.stale, 'session')}"] if answer.stale else []
+    if late:
+        ui.note(f"the index is behind by {' and '.join(late)}; `harken index` lets it catch up")
 
 
 def _show_csv(answer: SqlAnswer) -> None:

@@ -184,7 +184,9 @@ def _confirm(question: str, yes: bool, as_json: bool) -> None:
         return
     if as_json or not sys.stdin.isatty():
         raise BadRequest("nothing was done, since nobody is there to be asked", hint="--yes does it without asking")
-    click.confirm(question, abort=True, err=True)
+    if not click.confirm(question, err=True):
+        ui.note("nothing was done")
+        raise click.exceptions.Exit(1)
 
 
 def _write(file: ServiceFile, yes: bool, as_json: bool) -> str:
