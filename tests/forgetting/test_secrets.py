@@ -138,6 +138,32 @@ class TestASecretThatIsForgotten:
             one.status for one in repo.import_sessions([repo.sessions()[0].source, repo.sessions()[1].source])
         ]
 
+    def test_leaves_the_names_of_other_answers_good(self, repo):
+        other = repo.checkpoint(b'{"type":"x"}\n', format="claude-code-v1", session_id="mine")
+        made = repo.materialize(other, format="events-v1")
+
+        repo.forget(secret=[SECRET])
+
+        assert made.bytes == repo.get(made.artifact)
+
+    def test_that_comes_while_it_is_looked_for_is_found_too(self, repo, monkeypatch):
+        from harken.repo.erasure_plan import ForgetPlan
+
+        order, late = ForgetPlan.order, []
+
+        def overtaken(plan, **said):
+            if not late:
+                with repo.store.write() as writer:
+                    late.append(writer.put(f"late {SECRET}".encode()))
+            return order(plan, **said)
+
+        monkeypatch.setattr(ForgetPlan, "order", overtaken)
+
+        report = repo.forget(secret=[SECRET])
+
+        assert late[0] in {place.artifact for place in report.places}
+        assert f"late {BLANK}".encode() == repo.get(late[0])
+
 
 class TestADryRun:
     def test_says_the_same_and_changes_nothing(self, repo):

@@ -62,7 +62,7 @@ def forget_command(
         secrets=tuple(_typed() if text == "-" else text for text in texts),
         rules=rules,
         own_rules=own_rules(),
-        who=who or getpass.getuser(),
+        who=who or _user(),
         why=why,
         yes=yes,
     )
@@ -72,6 +72,14 @@ def forget_command(
         ui.json_line(answer)
     else:
         _print(answer)
+
+
+def _user() -> str:
+    """Who asks, as the system knows it; some know nobody."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
 
 
 def _typed() -> str:

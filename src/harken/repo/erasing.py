@@ -14,7 +14,7 @@ from harken.context.chains import readable_sessions, recall_stamps
 from harken.context.materialize import keeping_recipes
 from harken.context.refs import Ref, get_commit
 from harken.errors import BadRequest, Conflict
-from harken.store import Erasure, SessionRow, Store
+from harken.store import Erasure, ErasureOrder, SessionRow, Store
 from harken.store.tombstones import BEGUN, BLANK
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ TRIES = 5
 
 def _ignore(size: int) -> None:
     """Nobody wants to know how far it is."""
+
+
+class _Overtaken(Exception):
+    """Somebody has written since it was found out what goes."""
 
 
 class Erasing:
@@ -79,13 +83,22 @@ class Erasing:
             if dry_run or plan.is_empty:
                 return report
             try:
-                with keeping_recipes(self.store):
-                    erasure = self.store.erase(plan.order(who=who, why=why))
-            except Conflict:
+                order = plan.order(who=who, why=why)
+                with keeping_recipes(self.store):  # names of answers that have nothing to do with it stay good
+                    erasure = self._erased(order)
+            except _Overtaken:
                 continue
-            self.finish_forgetting()
             return msgspec.structs.replace(report, erasure=erasure.number)
         raise Conflict("the store changes all the time", hint="stop what writes to it, then try again")
+
+    def _erased(self, order: ErasureOrder) -> Erasure:
+        """All three steps; what is begun is finished here, or by whoever comes next."""
+        try:
+            erasure = self.store.erase(order)
+        except Conflict as problem:
+            raise _Overtaken from problem
+        self.finish_forgetting()
+        return erasure
 
     def unfinished_forgetting(self) -> list[Erasure]:
         """What somebody began to forget and did not finish."""

@@ -106,9 +106,8 @@ class BlobReader(Protocol):
         """Full names that begin with these hex digits."""
         ...
 
-    def contents(self, since: int | None = None) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Every artifact that has bytes, with its parts, in the order that is quickest to read; or those that came
-        after that change."""
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Every artifact that has bytes, with its parts, in the order that is quickest to read."""
         ...
 
     def tombstones(self, artifacts: Sequence[str]) -> dict[str, Tombstone]:

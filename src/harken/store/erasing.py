@@ -109,12 +109,9 @@ def forgotten(artifact: str, found: Tombstone) -> Forgotten:
     )
 
 
-def contents(store: SqliteStore, since: int | None = None) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Every artifact that has bytes, or those that came after a change, in the order in which they lie."""
+def contents(store: SqliteStore) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Every artifact that has bytes, in the order in which they lie."""
     rows = [checked("artifacts", row) for row in store.db.all(f"{sql.ARTIFACTS} ORDER BY frame, start")]
-    if since is not None:
-        new = {change.subject for change in store.since(since, 1 << 60) if change.kind == "artifact"}
-        rows = [row for row in rows if row[1].hex() in new]
     for number, id, frame, *_ in rows:
         if frame is not None or store.db.one(sql.PARTS, (number,)) is not None:
             yield id.hex(), store.iter_parts(id.hex())

@@ -52,11 +52,11 @@ class SqliteUpkeep(SqliteCommits):
 
         return erasures(self)
 
-    def contents(self, since: int | None = None) -> Iterator[tuple[str, Iterator[bytes]]]:
+    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Every artifact that has bytes, in the order in which they lie."""
         from .erasing import contents
 
-        return contents(self._whole, since)
+        return contents(self._whole)
 
     def erase(self, order: ErasureOrder) -> Erasure:
         """Forget, in one transaction."""
