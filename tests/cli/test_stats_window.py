@@ -222,6 +222,10 @@ class TestTheScreen:
     def test_what_is_no_time_is_refused(self, run: Run, repo: Repo, words: tuple[str, ...]) -> None:
         assert 2 == run("stats", *words).code
 
+    def test_a_window_that_ends_before_it_begins_is_refused(self, run: Run, repo: Repo) -> None:
+        assert 2 == run("stats", "--since", "today", "--until", "yesterday").code
+        assert 0 == run("stats", "--since", "today", "--until", "today").code
+
     @pytest.mark.usefixtures("kept")
     def test_a_session_is_counted_as_a_whole(self, run: Run) -> None:
         assert 2 == run("stats", name(1), "--since", "7d").code

@@ -89,6 +89,8 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
     """Tokens and what they cost at list price, each request once, over a window of time. What cannot be read is told at
     the end."""
     since, until = _instant(request.since), _instant(request.until)
+    if since is not None and until is not None and until <= since:
+        raise BadRequest("the window ends before it begins", hint="`until` has to be later than `since`")
     for by in request.by:
         if by not in BY:
             raise BadRequest(f"usage cannot be added up by {by!r}", hint=f"one of {', '.join(BY)}")
