@@ -82,6 +82,17 @@ class RepoSessionsContract:
         assert ("m0a", "this") == (view.trace("m0a")[0]["event"]["message_id"], view.trace("m0a")[0]["step"])
         assert view.knows("codex", "m1a")["knows"]
 
+    def test_words_are_found_and_rows_are_asked_for(self, repo: Repo, tmp_path: Path) -> None:
+        repo.checkpoint([Prompt(message_id="1", content="where is the heron?")], session_id="winter")
+
+        assert ["winter"] == [hit.session for hit in repo.search("heron").hits]
+        assert "session" in repo.search_filters()
+        assert ["winter"] == repo.search_values("session")
+        assert [("winter",)] == [tuple(row) for row in repo.sql("SELECT session FROM sessions").rows]
+        assert not (tmp_path / "tables").exists()
+        repo.export_parquet(tmp_path / "tables")
+        assert not (tmp_path / "tables").exists(), "it is written as its files are taken"
+
     def test_every_commit_gets_a_line_once(self, repo: Repo) -> None:
         grow(repo, 3)
         told = [one.summary for one in repo.summarize()]
