@@ -121,7 +121,7 @@ class TestEveryCommand:
             assert ({"code", "message", "hint"}, True) == (error.keys(), bool(error["hint"]))
 
     def test_that_meets_a_fault_of_ours(self, run: Run, monkeypatch: pytest.MonkeyPatch, repo: Repo) -> None:
-        monkeypatch.setattr("harken.api.sessions.sessions", lambda *_: 1 // 0)
+        monkeypatch.setattr("harken.api.sessions.sessions", lambda *_, **__: 1 // 0)
 
         failed(run("sessions", "--json"), 1, "internal")
         with pytest.raises(ZeroDivisionError):
