@@ -141,7 +141,6 @@ def test_a_query_is_offered_filters_and_the_values_that_the_store_has(kept: Repo
     kept.index.catch_up()
 
     assert {"role:", "runtime:"} == offered("search", "r")
-    assert {"-role:"} == offered("search", "question", "-ro")
     assert {"tool:Read"} == offered("search", "tool:")
     assert {"role:human"} == offered("search", "role:h")
     assert {"session:winter-1"} == offered("search", "session:wi")
