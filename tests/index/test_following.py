@@ -105,3 +105,17 @@ class TestEveryFileCanBeBuiltAnew:
 
         assert progress.rebuilt
         assert 2 == len(found(repo.index, "question"))
+
+
+def test_a_session_whose_id_is_no_utf_8_is_told_and_stops_no_other() -> None:
+    with harken.open("memory:") as repo:
+        keep(repo, turn(1), session_id="s\udcff", template="claude-code")
+        keep(repo, turn(2), session_id="t", template="claude-code")
+        for commit in list(repo.log()):
+            repo.annotate(commit.id, "well")
+
+        reached = repo.index.catch_up()
+
+        assert 0 == reached.behind
+        assert [("t",)] == repo.index.query("SELECT session FROM sessions")
+        assert {r"s\udcff"} == {session for _, session, _ in repo.index.status().problems}

@@ -33,6 +33,9 @@ class OutdatedIndex(Exception):
     """The index holds what cannot be gone on with: it has to be built anew."""
 
 
+_NO_TEXT = "the session's id is no UTF-8, and SQLite takes no such text"
+
+
 class Batch:
     """The changes of one transaction."""
 
@@ -90,6 +93,9 @@ class Batch:
 
     def _take_commits(self, commits: Sequence[Commit]) -> None:
         for commit, data in _contents(self._store, commits):
+            if not rows.is_storable(commit.session_id):
+                self._note(commit.id, commit.artifact, commit.session_id, _NO_TEXT)
+                continue
             try:
                 if isinstance(data, HarkenError):
                     raise data
@@ -210,13 +216,18 @@ class Batch:
         self._add_commit(commit, (begin or 0) + (size if counted else 0) if known else None)
 
     def _note(self, commit: str, artifact: str, session: str, why: str) -> None:
-        self._db.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?)", (commit, artifact, session, why))
+        told = (commit, artifact, session, why)
+        values = [text.encode("utf-8", "backslashreplace").decode() for text in told]
+        self._db.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?)", values)
 
     # -- sessions and summaries --------------------------------------------------------------------------------
 
     def _take_sessions(self, names: Iterable[str], *, new: bool) -> None:
         found: list[SessionRow] = []
         for name in names:
+            if not rows.is_storable(name):
+                self._note("", "", name, _NO_TEXT)
+                continue
             try:
                 row = self._store.find_session(name)
             except HarkenError as problem:
@@ -254,7 +265,7 @@ class Batch:
             return
         for name, commit in _by_name(self._store, named).items():
             notes = [note for note in self._store.annotations(name) if note.key == rows.SUMMARY and note.value]
-            if notes:
+            if notes and rows.is_storable(commit.session_id):
                 session = self._rows.session(called) if (called := self._session_of(commit)) else None
                 number = self._db.execute(
                     'SELECT n FROM commits WHERE "commit" = ?', (bytes.fromhex(commit.id),)

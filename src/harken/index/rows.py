@@ -94,6 +94,15 @@ class EventText(NamedTuple):
     more: CallRow | CompactionRow | ResultRow | None = None
 
 
+def is_storable(text: str) -> bool:
+    """Whether SQLite takes the text: a name that was no UTF-8 has lone surrogates in it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def key_of(scope: str, name: str, index: int) -> int:
     """64 bits of what a message is called, as SQLite's integers have them."""
     return ids.short_key(f"{scope}\0{name}\0{index}")
