@@ -191,8 +191,10 @@ OTHER = {"claude-code-v1": "codex", "codex-v1": "claude-code"}
 
 
 def conversation(data: bytes) -> list[Any]:
-    """The records without the ids, folder and times that make a session the new one it is."""
+    """The records without the ids, folder and times that make a session the new one it is, and without the one that
+    says where it came from."""
     records = [json.loads(line) for line in data.splitlines()]
+    records = [record for record in records if record["type"] != "harken-origin"]
     if "payload" in records[0]:
         return [(record["type"], record["payload"]) for record in records[1:]]
     return [{key: value for key, value in record.items() if key not in ("sessionId", "cwd")} for record in records]
