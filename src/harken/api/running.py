@@ -76,7 +76,7 @@ def run(repo: Repo, request: RunRequest, *, output: RunOutput | None = None) -> 
         template_folder=request.template_folder,
         socket_folder=request.socket_folder,
     )
-    index = repo.keep_index() if ended.is_stored else ""
+    index = repo.keep_index(numbers=False) if ended.is_stored else ""
     return RunAnswer(**msgspec.structs.asdict(ended), index=index)
 
 
