@@ -10,8 +10,11 @@ import click
 import pytest
 
 import harken
+from harken import clock
 from harken.cli import harken as cli
+from harken.cli import ui
 from harken.runtimes.templates import parse_template
+from support.claude_lines import assistant, dump, result, user
 from support.command import command, printed
 from support.recordings import recorded
 from support.viewed import cafe, write_log
@@ -28,7 +31,11 @@ def blocks(document: Path, *languages: str) -> list[str]:
 
 def commands(document: Path) -> list[str]:
     """Every `harken` command in a block of a document, without its comment."""
-    lines = [line.removeprefix("$ ") for body in blocks(document, "", "sh", "console") for line in body.splitlines()]
+    return _commands(blocks(document, "", "sh", "console"))
+
+
+def _commands(bodies: list[str]) -> list[str]:
+    lines = [line.removeprefix("$ ") for body in bodies for line in body.splitlines()]
     said = [part.strip() for line in lines for part in line.split("  #")[0].split(";")]
     return [line for line in said if line.startswith("harken ")]
 
@@ -98,6 +105,58 @@ def test_the_five_minutes_of_the_readme_go_as_it_says(desk: Path) -> None:
     assert {first.session, other.session} <= {row["session"] for row in command("sessions", "--json")}
     rollouts = list((Path.home() / ".codex").rglob("rollout-*.jsonl"))
     assert 2 == len(rollouts), "the recorded one, and the one that a turn of the other program goes on in"
+
+
+KEY = "sk-ant-" + "api03-" + "Ab1" * 30
+YESTERDAY = "3f2a91bc-0000-4000-8000-000000000001"
+
+
+def daily() -> dict[str, list[str]]:
+    """The commands of the README's "Every day" by their names, as words."""
+    section = (ROOT / "README.md").read_text("utf-8").partition("## Every day\n")[2].partition("\n## ")[0]
+    lines = _commands([body for _, body in BLOCK.findall(section)])
+    return {line.split()[1]: shlex.split(line.replace("SESSION", YESTERDAY))[1:] for line in lines}
+
+
+@pytest.mark.parametrize("columns", ["", "60", "80", "120"])
+def test_the_days_jobs_are_one_command_each_at_any_width(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    """In the order of the README; without columns it is as in a pipe."""
+    then = clock.format_instant(clock.now() - 20 * 3600 * 1_000_000)
+    ran = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "curl --timeout 5"}}
+    said = [user("u", None, f"The key is {KEY}"), assistant("a", "u", [ran], "m"), result("r", "a", "t")]
+    place = Path.home() / ".claude/projects/-work-shop" / f"{YESTERDAY}.jsonl"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(dump(*(one | {"sessionId": YESTERDAY, "cwd": "/work/shop", "timestamp": then} for one in said)))
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    printed("import")
+    jobs = daily()
+
+    shown = {name: printed(*jobs[name]).decode() for name in ("sessions", "log", "search", "stats", "export")}
+    (hit,) = re.findall(r"harken resume (ctx-\w+)", shown["search"])
+    printed(*(hit if word.startswith("ctx-") else word for word in jobs["resume"]))
+    printed(*jobs["forget"])
+
+    assert YESTERDAY[:8] in shown["sessions"]
+    assert "Bash: curl --timeout 5" in shown["log"]
+    assert "/work/shop" in shown["stats"]
+    assert "masked: anthropic-key" in Path("session.md").read_text("utf-8")
+    assert 1 == len(list((Path.home() / ".codex").rglob("rollout-*.jsonl")))
+    assert KEY.encode() not in printed("materialize", YESTERDAY, "--stop", "root")
+    if columns:
+        assert int(columns) >= max(ui.columns(line) for text in shown.values() for line in text.splitlines())
+
+
+def test_the_days_jobs_have_json_and_the_last_is_shown_before_it_is_done(desk: Path) -> None:
+    jobs = daily()
+
+    assert ["sessions", "log", "search", "resume", "stats", "export", "forget", "watch"] == list(jobs)
+    assert b"watch" in printed(*jobs.pop("watch"), "--print")
+    for name in jobs:
+        found = cli.get_command(click.Context(cli), name)
+        assert found is not None and any("--json" in option.opts for option in found.params), name
 
 
 def test_the_log_of_the_readme_is_written_and_looked_at_as_it_says(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

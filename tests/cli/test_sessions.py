@@ -135,6 +135,24 @@ def test_what_is_shown_of_an_id_names_no_other_session(
     assert "abcdefghij " == run("sessions", *words).lines[0][:11]
 
 
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_the_columns_stand_below_each_other_where_ids_are_of_several_lengths(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    """Ids of Codex begin with the time: sessions of one hour differ late."""
+    now = clock.now()
+    with repo.store.write() as writer:
+        for place, name in enumerate(("019b8d62-7a80-7730-8b70", "019b8d62-7a80-77e7-8aac", "s", "3f2a91bc-0000")):
+            writer.save_session(SessionRow(session=name, runtime="codex", ended=now - place, title="about it"))
+    monkeypatch.setenv("COLUMNS", width)
+
+    lines = run("sessions").lines
+
+    assert 4 == len(lines)
+    assert 1 == len({line.index("codex") for line in lines})
+    assert {int(width)} == {ui.columns(line) for line in lines}
+
+
 def test_whoever_watches_is_told_what_the_columns_are(two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ui, "is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection
 from itertools import groupby
 from operator import itemgetter
 from pathlib import PurePath
@@ -28,8 +27,9 @@ LONG_NAME = 20
 """An agent's name that is longer is an id, of which the beginning will do."""
 _NOT = re.compile(r"-(?!n\d*$|h$|-)\S")
 """A word that must not be there; `-n`, `-n5` and `-h` are options."""
-_SPACED = re.compile(r'-?([a-z]+):[^"]*\s[^"]*')
-"""What may be a filter whose quotation marks the shell has taken away."""
+_SPACED = re.compile(r'-?(?:agent|file|project):(?![^"]*\s-?[a-z]+:\S)[^"]*\s[^"]*')
+"""A filter whose quotation marks the shell has taken away. Only these have values with spaces; what has a filter behind
+the space is a whole query between quotation marks, as `role:human timeout` is."""
 
 
 class WordsCommand(click.Command):
@@ -69,8 +69,7 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
     """
     from harken.api.search import SearchHit, SearchRequest, SearchRest, search
 
-    filters = repo.search_filters()
-    text = " ".join(_as_typed(word, filters) for word in query)
+    text = " ".join(map(_as_typed, query))
     shown = 0
     for one in search(repo, SearchRequest(query=text, limit=limit)):
         if as_json:
@@ -84,11 +83,10 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
         ui.note(f"no hits; {_suggestion(text)}")
 
 
-def _as_typed(word: str, filters: Collection[str]) -> str:
+def _as_typed(word: str) -> str:
     """The word as the query has it: the shell has taken the quotation marks of `project:"my shop"`."""
     word = word.removeprefix(" ")
-    spaced = _SPACED.fullmatch(word)
-    if spaced and spaced[1] in filters:
+    if _SPACED.fullmatch(word):
         name, _, value = word.partition(":")
         return f'{name}:"{value}"'
     return word

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 NARROW, WIDE = 80, 100
 """Columns under which space is saved, and from which a continuation is told in words."""
 SHORT_ID = 8
+IDS = 0.3
+"""The part of a window that ids may take, so that the columns behind them stand below each other. One that is longer
+still is not cut: its own title makes way."""
 TITLE = 60
 """Characters of a title in a pipe."""
 LEAST_TITLE = 8
@@ -102,7 +105,7 @@ def _widths(lines: Sequence[SessionLine], wide: int) -> dict[str, int]:
         if name != "origin"
     }
     if wide:
-        found["session"] = min(found["session"], SHORT_ID)
+        found["session"] = min(found["session"], max(SHORT_ID, int(wide * IDS)))
         found["project"] = min(found["project"], PROJECT[(wide >= NARROW) + (wide >= WIDE)])
         rest = sum(found.values()) - found["title"] + len(gap(wide)) * (len(found) - 1)
         found["title"] = max(LEAST_TITLE, wide - rest)
@@ -113,7 +116,7 @@ def _widths(lines: Sequence[SessionLine], wide: int) -> dict[str, int]:
 
 def _fitted(line: SessionLine, widths: dict[str, int]) -> list[ui.Words]:
     cells: list[ui.Words] = []
-    longer = max(0, ui.columns(line.session) - widths["session"])  # an id is never cut: the title makes way
+    longer = max(0, ui.columns(line.session) - widths["session"])
     for name, most in widths.items():
         text = getattr(line, name)
         if name == "session":
