@@ -98,6 +98,41 @@ class TestASecretThatIsForgotten:
         assert b"pass phrase" not in everything(repo, FIRST)
         assert repo.materialize(FIRST, format="events-v1").losses
 
+    @pytest.mark.parametrize("by_rule", [False, True])
+    def test_of_several_lines_leaves_the_titles_which_have_one(self, repo, files, location, by_rule):
+        from harken import secrets
+
+        body = "\n".join(f"{n}x{'Zy9Xw7Vu5Ts3Rq1Po2Nm4Lk6' * 2}" for n in range(9))
+        key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"
+        third = "33333333-aaaa-bbbb-cccc-000000000003"
+        source = write_session(files[0].with_name("c.jsonl"), third, secret=key)
+        list(repo.import_sessions([source]))
+
+        rules = [rule for rule in secrets.RULES if rule.name == "private-key"]
+        repo.forget(rules=rules) if by_rule else repo.forget(secret=[key])
+        list(repo.import_sessions([source], verify=True))
+        repo.index.catch_up()
+
+        assert "Zy9Xw7Vu5Ts3" not in repo.store.find_session(third).title
+        repo.close()
+        assert [] == leaks(location, body.split("\n")[0])
+
+    def test_that_a_title_ends_in_is_not_brought_back_with_it(self, repo, files, location):
+        """A title is cut off, perhaps in the middle of a secret, which no hash can tell then."""
+        secret = "mL5" + SECRET[::-1]
+        titled = write_session(files[0].with_name("c.jsonl"), "3" * 8, secret=f"{'w ' * 77}{secret}")
+        list(repo.import_sessions([titled]))
+        assert secret[:20] in repo.store.find_session("3" * 8).title
+        repo.forget(secret=[secret])
+
+        list(repo.import_sessions([titled], verify=True))
+        copy = write_session(files[0].with_name("d.jsonl"), "4" * 8, secret=f"{'w ' * 77}{secret}")
+        list(repo.import_sessions([copy]))
+
+        repo.index.catch_up()
+        repo.close()
+        assert [] == leaks(location, secret)
+
     def test_in_a_spool_is_blanked_where_it_lies(self, repo, location):
         spools = [name_beside(location, kind, "1") for kind in (SPOOL, UNREAD)]
         for spool in spools:

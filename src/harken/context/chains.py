@@ -314,7 +314,10 @@ def is_forgotten(store: Store, row: SessionRow) -> bool:
 
 def kept_out(store: Store, known: SourceMemory) -> SourceMemory:
     """The memory without secrets that were forgotten: the title comes from what somebody said."""
-    title, scan = store.keep_out(known.title), store.keep_out(known.scan)
+    title, scan = store.keep_out(known.title), known.scan
+    if title != known.title:  # inside what the scanner remembers nobody could tell that it was cut off
+        scan = scan.replace(_encode(known.title).decode(), _encode(title).decode())
+    scan = store.keep_out(scan)
     return (
         known if (title, scan) == (known.title, known.scan) else msgspec.structs.replace(known, title=title, scan=scan)
     )

@@ -15,7 +15,7 @@ from harken.errors import Conflict, NotFound
 from harken.files import SPOOL, UNREAD, find_beside
 from harken.secrets import Rule
 from harken.store import Commit, ErasureOrder, SessionRow, Store
-from harken.store.tombstones import SHORTEST, ByteSpan, find_words, forms, merged
+from harken.store.tombstones import SHORTEST, ByteSpan, find_words, forms, in_titles, merged
 
 from .candidates import search
 
@@ -92,7 +92,7 @@ class ForgetPlan:
             found.add(value.decode("utf-8", "replace"))
             spans.setdefault(artifact, []).append((one.start, one.end))
             if len(value) >= SHORTEST:  # a shorter one goes where a rule finds it, and nowhere else
-                words[value] = None
+                words |= dict.fromkeys((value, *in_titles(value)))
         self._words = tuple(words)
         self._told["secrets"] = len(found)
         for artifact, places in _places(self._store, self._words, moved) if words else ():

@@ -35,6 +35,7 @@ from .tombstones import (
     blanked,
     find_watched,
     find_words,
+    keep_out_of_text,
     merged,
     spans_of,
     spans_text,
@@ -167,9 +168,7 @@ def keep_out_of_parts(store: SqliteCommits, artifact: str, draw: Callable[[str],
 
 def kept_out(store: SqliteCommits, value: str) -> str:
     """The text without the secrets that were forgotten before."""
-    data = value.encode("utf-8", "surrogatepass")
-    spans = merged(span for span, _ in find_watched(data, watched(store)))
-    return blanked(data, spans).decode("utf-8", "surrogatepass") if spans else value
+    return keep_out_of_text(value, watched(store))
 
 
 def watched(store: SqliteCommits) -> tuple[Watchword, ...]:

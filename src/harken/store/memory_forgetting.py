@@ -22,6 +22,7 @@ from .tombstones import (
     Watchword,
     blanked,
     find_watched,
+    keep_out_of_text,
     merged,
     without,
 )
@@ -65,9 +66,7 @@ class MemoryForgetting:
 
     def keep_out(self, value: str) -> str:
         """The text without the secrets that were forgotten."""
-        data = value.encode("utf-8", "surrogatepass")
-        spans = merged(span for span, _ in find_watched(data, self.watchwords))
-        return blanked(data, spans).decode("utf-8", "surrogatepass") if spans else value
+        return keep_out_of_text(value, self.watchwords)
 
     def erase(self, order: ErasureOrder) -> Erasure:
         """Forget, in one transaction."""

@@ -27,6 +27,7 @@ SHORTEST = 8
 _FIRST, _PART = 4, 4
 _CUT = 12  # bytes of a secret that are looked for where a text was cut off
 _ELLIPSES = ("…", "...")
+_TITLES = (80, 200)  # characters after which titles are cut off
 _SALT = 16
 _LEVELS = 3  # JSON in JSON in JSON: a tool's argument that holds a line of a transcript
 BEGUN, DONE, LIFTED = 0, 1, 2
@@ -109,13 +110,14 @@ class Watchword(msgspec.Struct, frozen=True, array_like=True):
 
 
 def forms(secret: str) -> tuple[bytes, ...]:
-    """The bytes in which a secret may stand: as it is, and as JSON escapes it, within JSON too."""
+    """The bytes in which a secret may stand: as it is, in one line as titles have it, and as JSON escapes both, within
+    JSON too."""
     if len(secret.encode("utf-8", "surrogatepass")) < SHORTEST:
         raise BadRequest(
             f"a secret has at least {SHORTEST} bytes",
             hint="a shorter one would be found in what has nothing to do with it",
         )
-    found = {secret: None}
+    found = dict.fromkeys((secret, _in_one_line(secret)))
     for _ in range(_LEVELS):
         for text in list(found):
             for ascii in (True, False):
@@ -123,6 +125,22 @@ def forms(secret: str) -> tuple[bytes, ...]:
                 upper = re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
                 found |= dict.fromkeys((escaped, upper, escaped.replace("/", r"\/")))
     return tuple(sorted({text.encode("utf-8", "surrogatepass") for text in found}, key=len, reverse=True))
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def in_titles(found: bytes) -> Iterator[bytes]:
+    """What a title says for a secret that was found in a line of JSON, where escapes stand for what is in it."""
+    said = found.decode("utf-8", "surrogatepass")
+    for _ in range(_LEVELS + 1):
+        if len(line := _in_one_line(said).encode("utf-8", "surrogatepass")) >= SHORTEST:
+            yield line
+        try:
+            said = json.loads(f'"{said}"', strict=False)
+        except ValueError:
+            return
 
 
 def find_words(data: bytes, words: Iterable[bytes]) -> Iterator[ByteSpan]:
@@ -152,6 +170,18 @@ def find_watched(data: bytes, words: Iterable[Watchword]) -> Iterator[tuple[Byte
             if len(found) == word.size and ids.secret_hash(word.salt, found) == word.hash:
                 yield (at, at + word.size), word.erasure
             at = data.find(word.begin, at + 1)
+
+
+def keep_out_of_text(value: str, words: Sequence[Watchword]) -> str:
+    """A text without the secrets that were forgotten. At the end of a title that was cut off, what begins like one goes
+    too: there is not enough of it to be known by its hash."""
+    data = value.encode("utf-8", "surrogatepass")
+    spans = [span for span, _ in find_watched(data, words)]
+    if len(value) in _TITLES and not value.endswith("}"):  # what a scanner remembers is JSON, and whole
+        for word in words:
+            at = data.find(word.begin, max(0, len(data) - word.size + 1))
+            spans += [(at, len(data))] if 0 <= at <= len(data) - _CUT else []
+    return blanked(data, merged(spans)).decode("utf-8", "surrogatepass") if spans else value
 
 
 def merged(spans: Iterable[ByteSpan]) -> tuple[ByteSpan, ...]:
