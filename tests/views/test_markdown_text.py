@@ -43,6 +43,10 @@ def kinds(text: str) -> list[str]:
 @example("- a\n\n      ```\n<b>")
 @example("\\``` ``")
 @example("~~~```")
+@example("a|b\n-|-\n`|<b>`")
+@example("a|b\n-|-\n`<b>|`")
+@example("`|![x](http://y)`|b\n:-|-|-")
+@example("> a|b\n> -|-\n> ``\\|<b>|``")
 def test_prose_is_never_more_than_text(text: str) -> None:
     document = f"# ours\n\n{prose(text)}\n\n{OPEN}\n\nafter\n\n{CLOSE}\n"
 
@@ -100,6 +104,8 @@ def test_nobody_is_mentioned(text: str) -> None:
         ("a\n\n---\n\nb", "a\n\n---\n\nb"),
         ("a\n---", "a\n\\---"),
         ("costs $5", "costs \\$5"),
+        ("run `a | b`\n\n---", "run `a | b`\n\n---"),
+        ("|a|b|\n|-|-|\n|`c|d`|`e\\|f`|", "|a|b|\n|-|-|\n|`c\\|d`|`e\\|f`|"),
     ],
 )
 def test_what_reads_well_stays(said: str, written: str) -> None:

@@ -25,6 +25,8 @@ _ITEM = re.compile(r"\s*(?:[-*+]|[0-9]{1,9}[.)])\s")
 _UNDERLINE = re.compile(r"(?:=+|-+)\s*$")
 _RULE = re.compile(r" {0,3}-{3,}\s*$")
 _RUNS = re.compile(r"`+")
+_COLUMNS = re.compile(r"(?=[\s>\-]*[|:])[\s>|:]*-[\s>|:\-]*$")
+_BAR = re.compile(r"(?<!\\)\|")
 _SPECIAL = re.compile(
     r"https?://[^\s<>\[\]`\\]+"
     r"|\\[!-/:-@\[-`{-~]?"
@@ -46,8 +48,9 @@ def fenced(code: str, language: str = "") -> str:
     return f"{fence}{word[0] if word else ''}\n{safe(code).rstrip(chr(10))}\n{fence}"
 
 
-def inline(text: str) -> str:
-    """One line of text with its emphasis and code, and nothing else that Markdown would take for more than text."""
+def inline(text: str, *, in_table: bool = False) -> str:
+    """One line of text with its emphasis and code, and nothing else that Markdown would take for more than text. In a
+    table the bars in code are escaped: there a cell ends first, and what was code would be read as anything else."""
     runs: dict[int, deque[int]] = {}
     for run in _RUNS.finditer(text):
         runs.setdefault(len(run[0]), deque()).append(run.start())
@@ -64,7 +67,8 @@ def inline(text: str) -> str:
             ends.popleft()
         if ends:
             end = ends[0] + len(found[0])
-            pieces.append(text[found.start() : end])
+            code = text[found.start() : end]
+            pieces.append(_BAR.sub(r"\\|", code) if in_table else code)
             at = end
         else:
             pieces.append("\\`" * len(found[0]))
@@ -114,6 +118,7 @@ def prose(text: str) -> str:
 
 def _blocks(lines: list[str]) -> Iterator[str]:
     waiting = deque(lines)
+    in_table = any(map(_COLUMNS.match, lines))  # somewhere; where it ends is not looked at
     in_list, blank = False, True
     while waiting:
         line = waiting.popleft()
@@ -132,7 +137,7 @@ def _blocks(lines: list[str]) -> Iterator[str]:
             if line.strip():
                 in_list = _ITEM.match(line) is not None or (in_list and line[0].isspace())
             # Below a blank line it is a rule; below text it would make a heading of that.
-            yield "---" if blank and _RULE.match(line) else _line(line)
+            yield "---" if blank and _RULE.match(line) else _line(line, in_table)
             blank = not line.strip()
 
 
@@ -152,7 +157,7 @@ def _is_indented(line: str) -> bool:
     return (line.startswith(("    ", "\t"))) and bool(line.strip())
 
 
-def _line(line: str) -> str:
+def _line(line: str, in_table: bool) -> str:
     if heading := _HEADING.match(line):
         title = line[heading.end() :].strip()
         bare = title.rstrip("#")
@@ -161,5 +166,5 @@ def _line(line: str) -> str:
     held = _CONTAINED.match(line)
     if held and (held[2][0] == "#" or _UNDERLINE.match(line, held.start(2))):
         # A heading inside a list or a quote, or the line below one.
-        return f"{held[1]}\\{held[2][0]}{inline(line[held.start(2) + 1 :])}"
-    return inline(line)
+        return f"{held[1]}\\{held[2][0]}{inline(line[held.start(2) + 1 :], in_table=in_table)}"
+    return inline(line, in_table=in_table)
