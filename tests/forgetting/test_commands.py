@@ -34,6 +34,16 @@ class TestForget:
         assert "leaked" in run("fsck", "--read-data").out
         assert "forgotten" in run("show", f"{FIRST}@00000000-0000-0000-0000-000000000000").err
 
+    @pytest.mark.parametrize("other", ["-index.html", "-index-of-2025", "-indexes.txt"])
+    def test_what_is_only_called_like_the_index_stays(self, run, stored, location, other):
+        beside = location.with_name(location.name + other)
+        run("index")
+        beside.write_text("mine")
+        run("forget", "--secret", SECRET, "--yes")
+
+        assert "mine" == beside.read_text()
+        assert not location.with_name(f"{location.name}-index").exists()
+
     def test_by_a_rule_as_json(self, run, stored, location):
         told = json.loads(run("forget", "--rule", "anthropic-key", "--yes", "--json").out)
 

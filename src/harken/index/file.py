@@ -31,7 +31,7 @@ from .follow import Batch, OutdatedIndex
 from .progress import IndexProgress, IndexStatus, OnProgress
 
 SUFFIX = "-index"
-PARTS = ("", "-wal", "-shm")
+PARTS = ("", "-wal", "-shm", "-journal")
 OWN = "claude-code-v1"
 """Any of our own formats: they change together."""
 HASHED = 16 << 20
@@ -44,6 +44,11 @@ STALE = 50
 """Sessions whose numbers are made in one transaction."""
 _TABLES = "SELECT count(*) FROM sqlite_master"
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+
+
+def index_files(store: Path) -> list[Path]:
+    """The files of a store's index, there or not. By their whole names: what only begins like them is not ours."""
+    return [store.with_name(store.name + SUFFIX + part) for part in PARTS]
 
 
 def _ignore(_at: int, _last: int) -> None:
@@ -73,7 +78,7 @@ class StoreIndex:
         path = Path(store.location)
         if not path.is_file() or not is_writable(path):
             return cls(store, None)
-        return cls(store, path.with_name(path.name + SUFFIX))
+        return cls(store, index_files(path)[0])
 
     @property
     def used_by_others(self) -> bool:

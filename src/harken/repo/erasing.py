@@ -166,9 +166,10 @@ class Erasing:
         held: StoreIndex | None = self.__dict__.pop("index", None)
         if held is not None:
             held.close()
-        from .erasure_plan import files_beside
+        from harken.index.file import index_files
 
-        for path in files_beside(self.store, "-index"):
+        place = Path(self.store.location)
+        for path in index_files(place) if place.is_file() else ():
             path.unlink(missing_ok=True)
 
 
