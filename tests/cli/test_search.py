@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import harken
+from harken.cli import ui
 from harken.events import Prompt, Response
 from harken.repo import Repo
 from support.claude_lines import assistant, dump, user
@@ -108,6 +109,20 @@ class TestHits:
         done = run("search", "-n", "1", "role:human")
 
         assert "there are more; `-n 2` shows them" in done.err
+
+
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_what_was_found_is_shown_however_narrow_the_window_is(
+    run: Run, repo: Repo, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    """A long word breaks the first line early, and the second is full of it."""
+    keep(repo, [Prompt(content=f"漢字 {'k' * 150} and the badger is there", message_id="b")], session_id="long")
+    monkeypatch.setenv("COLUMNS", width)
+
+    shown = run("search", "badger", "role:human").lines[1:-1]
+
+    assert any("badger" in line for line in shown)
+    assert int(width) >= max(map(ui.columns, shown))
 
 
 class TestWords:

@@ -14,7 +14,7 @@ from harken.cli import ui
 from harken.cli.commits import age, money
 from harken.cli.session_table import project_names
 from harken.errors import HarkenError
-from harken.index import StoreIndex
+from harken.index import IndexProgress, StoreIndex
 from harken.repo import Repo
 from harken.store import SessionRow
 from support.claude_lines import MODEL, assistant, user
@@ -119,6 +119,16 @@ def test_an_index_that_fails_costs_the_costs_alone(two: Repo, run: Run, monkeypa
 
     assert (0, 2) == (done.code, len(done.lines))
     assert "warning: what sessions cost is not known, the index fails: no space left" in done.err
+
+
+def test_costs_that_the_index_does_not_know_yet_are_not_passed_over(
+    two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "" == run("sessions").err
+
+    monkeypatch.setattr(StoreIndex, "catch_up", lambda *_, **__: IndexProgress(at=1, last=1, stale=1))
+
+    assert "warning: the index is not up to date, so what sessions cost is not all known" in run("sessions").err
 
 
 @pytest.mark.parametrize("words", [[], ["-n", "1"], ["--match", "about one"]], ids=" ".join)

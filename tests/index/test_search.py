@@ -139,6 +139,20 @@ def test_of_equal_messages_the_newer_comes_first(tmp_path):
         assert ["d1", "d90", "d700"] == hits(repo, "same")
 
 
+def test_with_filters_alone_the_newest_come_first_whenever_they_arrived(tmp_path):
+    """More than are ranked, of which the newest arrived first; one of unknown time comes last."""
+    now = Ticking().now
+    with harken.open(tmp_path / "store.db", clock=lambda: now) as repo:
+        said = [Response(content="new", message_id="d0", time=now), Prompt(content="when?", message_id="unknown")]
+        keep(repo, said, session_id="first")
+        old = [Prompt(content=f"old {age}", message_id=f"d{age}", time=now - age * DAY) for age in range(1, 601)]
+        keep(repo, old, session_id="second")
+
+        assert ["d0", "d1", "d2"] == hits(repo, "-role:title", limit=3)
+        assert ["d1", "d2"] == hits(repo, "role:human", limit=2)
+        assert "unknown" == hits(repo, "session:first role:human role:assistant")[-1]
+
+
 def test_a_snippet_shows_where_the_words_stand(repo):
     (hit,) = repo.search("callers").hits
 

@@ -16,6 +16,7 @@ from harken.store import SessionRow
 from .base import ApiAnswer, ApiRequest, OneSessionRequest, stamp
 
 if TYPE_CHECKING:
+    from harken.index import IndexProgress
     from harken.index.spending import Spending
 
 SHORTEST = 8
@@ -210,8 +211,13 @@ def _costs(repo: Repo, asked: SessionsRequest, note: Callable[[str], None]) -> d
     """What each session cost; nothing where the index cannot tell: the list is there without it."""
     if not asked.costs or repo.damage:
         return {}
+
+    def reached(progress: IndexProgress) -> None:
+        if progress.behind or progress.stale:
+            note("the index is not up to date, so what sessions cost is not all known; `harken index` mends that")
+
     try:
-        return repo.session_costs(prices=asked.prices)
+        return repo.session_costs(prices=asked.prices, reached=reached)
     except (BadRequest, NotFound):  # the file of prices is wrong
         raise
     except Exception as problem:  # noqa: BLE001 -- whatever is wrong with what can be made again

@@ -50,7 +50,8 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
 
     A QUERY is words, all of which stand in one message: what a person, a model or a tool said, what a tool was called
     with, a session's title, a commit's summary. Parts of identifiers are words, too: `session` finds findSession and
-    find_session. Case does not matter. The best and newest come first; what a fork or a resume copied is one hit.
+    find_session. Case does not matter. The best and newest come first, with filters alone the newest; what a fork or a
+    resume copied is one hit.
 
         "off by one"      these words in this order
         conn*             whatever begins so
@@ -147,13 +148,25 @@ def _lines(hit: SearchHit) -> list[list[ui.Words]]:
     """The snippet in lines that fit the window, what was found in it marked; into a pipe it goes as one."""
     text, marks = _made_safe(hit)
     wide = ui.width() - len(INSET)
-    lines: list[list[ui.Words]] = []
+    places = _places(text, wide)
+    first = marks.index(True) if True in marks else 0
+    if wide > 0 and places and ui.columns(text[places[-1][0] : first + 1]) >= wide:  # it would be cut off
+        cut = max(0, first - wide // 2)
+        cut = text.find(" ", cut, first) + 1 or cut
+        text, marks = f"…{text[cut:]}", [False, *marks[cut:]]
+        places = _places(text, wide)
+    return [_marked(text[start:end], marks[start:end]) for start, end in places]
+
+
+def _places(text: str, wide: int) -> list[tuple[int, int]]:
+    """Where each line begins and ends; the last has all the rest."""
+    places: list[tuple[int, int]] = []
     at = 0
     while at < len(text):
-        end = len(text) if wide <= 0 or len(lines) == LINES - 1 else at + _taken(text[at:], wide)
-        lines.append(_marked(text[at:end], marks[at:end]))
+        end = len(text) if wide <= 0 or len(places) == LINES - 1 else at + _taken(text[at:], wide)
+        places.append((at, end))
         at = end + (text[end : end + 1] == " ")
-    return lines
+    return places
 
 
 def _taken(text: str, wide: int) -> int:

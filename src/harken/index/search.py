@@ -1,8 +1,9 @@
 """Search: from a query to the messages that answer it, the best first, each with a piece of its text.
 
 Of more candidates than `CANDIDATES` the newest to arrive are ranked; the filters stand in the same statement, so what
-they leave out is no candidate. What a fork or a resume copied is one hit. Texts come from the store, and only those of
-the hits that are shown are read.
+they leave out is no candidate. With filters alone nothing fits better than anything else: the newest come first, by
+their own time, since a first import brings old and new in any order. What a fork or a resume copied is one hit. Texts
+come from the store, and only those of the hits that are shown are read.
 """
 
 from __future__ import annotations
@@ -167,10 +168,17 @@ def _candidates(index: StoreIndex, query: Query, limits: Condition, most: int) -
         where.append(limits.sql)
         values += limits.values
     newest = f"SELECT {number} AS n, {rank} AS rank FROM {tables} WHERE {' AND '.join(where)}"
+    if not expression:
+        newest += " ORDER BY m.time DESC, m.n DESC LIMIT ?"  # unknown times last
+        return _rows(index, newest, [*values, most])
     best = f"SELECT n, rank FROM ({newest} ORDER BY {number} DESC LIMIT ?) ORDER BY rank, n DESC LIMIT ?"
+    return _rows(index, best, [*values, CANDIDATES, most])
+
+
+def _rows(index: StoreIndex, found: str, values: list[object]) -> list[Candidate]:
     columns = "m.n, m.role, m.time, m.size, m.sum, m.session, rank"
-    sql = f"SELECT {columns} FROM ({best}) found JOIN messages m ON m.n = found.n"
-    return [*map(Candidate._make, index.query(sql, [*values, CANDIDATES, most]))]
+    sql = f"SELECT {columns} FROM ({found}) found JOIN messages m ON m.n = found.n"
+    return [*map(Candidate._make, index.query(sql, values))]
 
 
 def _best(candidates: Sequence[Candidate], present: int, limit: int) -> list[Ranked]:
@@ -191,9 +199,12 @@ def _best(candidates: Sequence[Candidate], present: int, limit: int) -> list[Ran
 
 
 def _score(one: Candidate, present: int) -> float:
-    """How good a hit is: how well it fits, who said it, and up to twice that for a new one."""
+    """How good a hit is: how well it fits, who said it, and up to twice that for a new one. Without words only its age
+    counts, and one of unknown age comes last."""
+    if not one.rank:
+        return 0.0 if one.time is None else 1.0 + _HALF / (_HALF + max(0, present - one.time))
     age = _HALF if one.time is None else max(0, present - one.time)
-    return (-one.rank or 1.0) * _WORTH.get(one.role, 1.0) * (1.0 + _HALF / (_HALF + age))
+    return -one.rank * _WORTH.get(one.role, 1.0) * (1.0 + _HALF / (_HALF + age))
 
 
 # -- what is told about a hit ------------------------------------------------------------------------------------------

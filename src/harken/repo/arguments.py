@@ -49,6 +49,7 @@ REPO = PLAIN | {
     "Sequence[Rule] | None": ArgumentKind("give a list of rules, or None", (list, tuple, NoneType), each=_RULE),
     "Sequence[SessionOrFile]": ArgumentKind("give a list of sessions and files", (Iterable,), each=_SESSION),
     "Callable[[int], None] | None": _FUNCTION,
+    "Callable[[IndexProgress], None] | None": _FUNCTION,
     "OwnRules | None": ArgumentKind("give a mapping of rules: name to prefix and pattern", (Mapping, NoneType)),
     "Environment": ArgumentKind("give the environment, a mapping of text", (Mapping,)),
     "Environment | None": ArgumentKind("give the environment, a mapping of text", (Mapping, NoneType)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,13 +59,17 @@ class Counted(Indexed):
         progress = self.index.catch_up(seconds=PATIENCE)
         return Spent(self.index, UsageWindow(since=since, until=until, project=project), own), progress
 
-    def session_costs(self, *, prices: str = "") -> dict[str, Spending]:
+    def session_costs(
+        self, *, prices: str = "", reached: Callable[[IndexProgress], None] | None = None
+    ) -> dict[str, Spending]:
         """What each session used and cost, its sub-agents included, as far as the index tells that follows the store;
-        for what it lacks it waits no longer than a list may take."""
+        for what it lacks it waits no longer than a list may take, and `reached` is told how far it came."""
         from harken.index.spending import Spent, UsageWindow
 
         own = read_price_file(prices)
-        self.index.catch_up(seconds=BRIEFLY)
+        progress = self.index.catch_up(seconds=BRIEFLY)
+        if reached is not None:
+            reached(progress)
         return {group.key: group.spending for group in Spent(self.index, UsageWindow(), own).groups("session")}
 
 
