@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,3 +91,74 @@ def test_whatever_stands_in_a_session_is_counted_and_stops_no_other(tmp_path: Pa
         list(repo.import_sessions([tmp_path]))
 
         assert [11, 21, 0, 0] == counted(repo)
+
+
+class TestASum:
+    def test_of_calls_takes_an_id_for_one_call_in_its_session_only(self, tmp_path: Path) -> None:
+        for session in (1, 2):
+            claude(tmp_path, name(session), said(name(session), 1), called(session, 2, "call_1"))
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([tmp_path]))
+
+            assert 2 == repo.usage()[0].total().calls
+
+    def test_of_calls_has_those_whose_time_nobody_said(self, tmp_path: Path) -> None:
+        timeless = called(1, 2, "call_1")
+        del timeless["timestamp"]
+        claude(tmp_path, name(1), said(name(1), 1), timeless)
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([tmp_path]))
+
+            assert 1 == repo.usage(since=0)[0].total().calls
+
+    def test_of_what_nobody_counted_is_unknown(self, tmp_path: Path) -> None:
+        silent = answered(name(1), 2, Used(OPUS, 10, 20), "msg_1")
+        silent["message"]["usage"] = {"input_tokens": 10, "output_tokens": 20}
+        claude(tmp_path, name(1), said(name(1), 1), silent)
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([tmp_path]))
+
+            assert Tokens(input=10, output=20) == repo.usage()[0].total().tokens
+            assert [(None, None)] == repo.sql("SELECT cache_read, cache_write FROM daily").rows
+
+    def test_that_is_too_large_stops_no_other(self, tmp_path: Path) -> None:
+        many = [answered(name(1), n, Used("nobody-knows", 2**53 - 1, 1), f"msg_{n}") for n in range(2, 1100)]
+        dear = [answered(name(2), n, Used(OPUS, 10, 15 * 10**10), f"msg_2{n}") for n in range(2, 6)]
+        claude(tmp_path, name(1), said(name(1), 1), *many)
+        claude(tmp_path, name(2), said(name(2), 1), *dear)
+        with harken.open("memory:") as repo:
+            list(repo.import_sessions([tmp_path]))
+
+            by_model = {group.key: group.spending.tokens.possible for group in repo.usage()[0].groups("model")}
+            assert (None, 40) == (by_model["nobody-knows"].input, by_model[OPUS].input)
+            assert [(15e6 + 0.0002,)] == repo.sql(f"SELECT cost FROM daily WHERE model = '{OPUS}'").rows
+            assert [(15e6 + 0.0002,)] == repo.sql(f"SELECT cost FROM sessions WHERE session = '{name(2)}'").rows
+
+
+def called(session: int, number: int, call: str) -> dict[str, Any]:
+    record = answered(name(session), number, Used(OPUS, 1, 1), f"msg_{session}{number}")
+    record["message"]["content"] = [{"type": "tool_use", "id": call, "name": "Bash", "input": {"command": "ls"}}]
+    return record
+
+
+def test_a_sub_agent_whose_session_is_not_there_stands_for_itself(tmp_path: Path) -> None:
+    side = {"isSidechain": True, "agentId": "a1"}
+    lines = [said(name(1), 1, **side), answered(name(1), 2, Used(OPUS, 10, 20), "msg_1", **side)]
+    claude(tmp_path, name(1), *lines, below=f"{name(1)}/subagents/agent-a1.jsonl")
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([tmp_path]))
+
+        (group,) = repo.usage()[0].groups("session")
+        assert [group.key] == [row.session for row in repo.sessions()]
+
+
+def test_what_was_forgotten_is_in_no_number_and_no_problem(tmp_path: Path) -> None:
+    for session in (1, 2):
+        used = Used(OPUS, 10, 20)
+        claude(tmp_path, name(session), said(name(session), 1), answered(name(session), 2, used, f"msg_{session}"))
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path]))
+        repo.forget(name(1))
+
+        spent, _ = repo.usage()
+        assert ([], [name(2)]) == (spent.problems(), [group.key for group in spent.groups("session")])

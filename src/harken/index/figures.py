@@ -63,7 +63,7 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
     (name,) = connection.execute("SELECT session FROM sessions WHERE n = ?", (number,)).fetchone()
     try:
         row = store.find_session(name)
-        if row is None:
+        if row is None or row.forgotten:  # of what was forgotten nobody can say anything any more
             return before
         rows, figures = _count(store, row)
     except Exception as problem:  # whatever is wrong with one session, the others are counted

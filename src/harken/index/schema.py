@@ -10,6 +10,19 @@ VERSION = 3
 MARK = 0x68_6B_69_78
 """`application_id`: this file is an index of Harken's."""
 
+CACHE_WRITE = (
+    "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
+    " THEN coalesce(cache_write_5m, 0) + coalesce(cache_write_1h, 0) END"
+)
+"""Tokens that a row of `usage` wrote to the cache; NULL where nobody said."""
+
+
+def exact_sum(what: str) -> str:
+    """The sum of token counts: NULL where all are. SQLite's own fails beyond 63 bits, and so for every session where
+    one claims to have used that much; up to 53 bits this is exact, and more than that cannot be."""
+    return f"CASE WHEN count({what}) THEN CAST(total({what}) AS INTEGER) END"
+
+
 TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 

@@ -21,13 +21,14 @@ from harken.events import Tokens
 from harken.events.tally import NO_TOKENS
 
 from .file import StoreIndex
+from .schema import CACHE_WRITE, exact_sum
 
 QUARTER = 900 * clock.SECOND
 BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
 _TOKENS = "input, output, cache_read, cache_write_5m, cache_write_1h, reasoning"
 _SUMS = f"""
-SELECT session, model, agent, time / {QUARTER}, sum(NOT several), sum(input), sum(output), sum(cache_read),
-       sum(coalesce(cache_write_5m, 0) + coalesce(cache_write_1h, 0)), sum(cost / {MICRO}), sum(cost % {MICRO}),
+SELECT session, model, agent, time / {QUARTER}, sum(NOT several), {exact_sum("input")}, {exact_sum("output")},
+       {exact_sum("cache_read")}, {exact_sum(CACHE_WRITE)}, sum(cost / {MICRO}), sum(cost % {MICRO}),
        sum(cost IS NULL AND coalesce(input, 0) + coalesce(output, 0) + coalesce(cache_read, 0)
            + coalesce(cache_write_5m, 0) + coalesce(cache_write_1h, 0) > 0), total(said_usd), count(said_usd),
        count(cost)
@@ -40,12 +41,15 @@ FROM usage
 WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?) AND model IN (SELECT value FROM json_each(?))
 """
 _CALLS = """
-SELECT session, tool, count(*), sum(failed), sum(took)
+SELECT session, tool, count(*), sum(failed), CAST(total(took) AS INTEGER)
 FROM (
-  SELECT session, tool, max(coalesce(failed, 0)) AS failed, max(coalesce(took, 0)) AS took FROM calls
-  WHERE time >= ? AND time < ? OR time IS NULL AND ? GROUP BY coalesce(nullif(call_id, ''), message)
+  SELECT c.session, min(tool) AS tool, max(coalesce(failed, 0)) AS failed, max(coalesce(took, 0)) AS took
+  FROM calls c LEFT JOIN sessions s ON n = c.session
+  WHERE time >= ?1 AND time < ?2 OR time IS NULL AND (?3 OR started >= ?1 AND started < ?2)
+  GROUP BY c.session, coalesce(nullif(call_id, ''), message)
 ) GROUP BY session, tool
 """
+"""The id of a call is one in its session only. A call that nobody said the time of is as old as its session."""
 
 
 class UsageWindow(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,8 +153,9 @@ class Spent:
         self._index, self._window = index, window
         self._known = {number: _Known(*facts) for number, *facts in index.query(_SESSIONS)}
         by_name = {known.name: number for number, known in self._known.items()}
-        tops = ids.tops(dict(index.query("SELECT session, coalesce(parent, '') FROM sessions")))
-        self._top = {number: by_name[tops[known.name]] for number, known in self._known.items()}
+        # A session that is only named, as another's parent, is not there: a sub-agent of it stands for itself.
+        tops = ids.tops(dict(index.query(_PARENTS)))
+        self._top = {number: by_name[tops.get(known.name, known.name)] for number, known in self._known.items()}
         self._parts = [part for part in self._read(prices) if self._is_wanted(part.session)]
         calls = index.query(_CALLS, window.values)
         self._calls = [call for call in calls if call[0] in self._known and self._is_wanted(call[0])]
@@ -287,6 +292,7 @@ WHERE responses + calls > 0 AND coalesce(ended, started, 0) >= ? AND coalesce(st
   AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.session = n AND coalesce(input, output, cache_read) IS NOT NULL)
 """
 PERIODS = ("day", "week", "month")
+_PARENTS = "SELECT session, coalesce(parent, '') FROM sessions WHERE runtime IS NOT NULL"
 _SESSIONS = """
 SELECT n, s.session, coalesce(runtime, ''), coalesce(project, ''), coalesce(title, ''), coalesce(agent, ''),
        coalesce(pays, 0)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import msgspec
 
+from harken.analytics.prices import MICRO
 from harken.errors import NotFound
+
+from .schema import CACHE_WRITE, exact_sum
 
 
 class ViewColumn(msgspec.Struct, frozen=True):
@@ -54,7 +57,9 @@ def _instant(micros: str) -> str:
 
 _OF = "FROM main.{table} JOIN main.sessions ON sessions.n = {table}.session"
 _OF_MESSAGE = f"{_OF} LEFT JOIN main.messages ON messages.n = {{table}}.message"
-_SPENT = "(SELECT sum({what}) FROM main.usage WHERE usage.session = sessions.n AND counted)"
+_SPENT = "(SELECT {what} FROM main.usage WHERE usage.session = sessions.n AND counted)"
+_COST = f"(sum(usage.cost / {MICRO}) / 1e6 + sum(usage.cost % {MICRO}) / 1e12)"
+"""Dollars, of which no sum is too large for SQLite's integers."""
 
 VIEWS: tuple[IndexView, ...] = (
     _view(
@@ -75,9 +80,9 @@ VIEWS: tuple[IndexView, ...] = (
         calls integer figures.calls -- calls of tools
         errors integer figures.errors -- errors
         compactions integer figures.compactions -- compactions
-        input integer {_SPENT.format(what="input")} -- tokens that count here, not those carried over
-        output integer {_SPENT.format(what="output")} -- tokens that count here
-        cost real {_SPENT.format(what="cost")} / 1e12 -- dollars at list price; NULL where no price is known
+        input integer {_SPENT.format(what=exact_sum("input"))} -- tokens that count here, not those carried over
+        output integer {_SPENT.format(what=exact_sum("output"))} -- tokens that count here
+        cost real {_SPENT.format(what=_COST)} -- dollars at list price; NULL where no price is known
         """,
         "FROM main.sessions LEFT JOIN main.figures ON figures.session = sessions.n WHERE sessions.runtime IS NOT NULL",
     ),
@@ -154,17 +159,17 @@ VIEWS: tuple[IndexView, ...] = (
     _view(
         "daily",
         "one row for each day (in UTC), project, runtime and model, each request once",
-        """
+        f"""
         day text date(usage.time / 1e6, 'unixepoch') -- the day; NULL where it is not known
         project text nullif(sessions.project, '') -- the folder that was worked in
         runtime text sessions.runtime -- the program
         model text nullif(usage.model, '') -- the model; NULL where it is not known
-        requests integer count(*) -- requests
-        input integer sum(usage.input) -- tokens of input that were not in the cache
-        output integer sum(usage.output) -- tokens of output
-        cache_read integer sum(usage.cache_read) -- tokens read from the cache
-        cache_write integer sum(ifnull(usage.cache_write_5m, 0) + ifnull(usage.cache_write_1h, 0)) -- tokens written
-        cost real sum(usage.cost) / 1e12 -- dollars at list price, of the requests whose price is known
+        requests integer sum(NOT usage.several) -- requests
+        input integer {exact_sum("usage.input")} -- tokens of input that were not in the cache
+        output integer {exact_sum("usage.output")} -- tokens of output
+        cache_read integer {exact_sum("usage.cache_read")} -- tokens read from the cache
+        cache_write integer {exact_sum(CACHE_WRITE)} -- tokens written
+        cost real {_COST} -- dollars at list price, of the requests whose price is known
         unpriced integer sum(usage.cost IS NULL) -- requests without a known price
         """,
         f"{_OF.format(table='usage')} WHERE usage.counted GROUP BY 1, 2, 3, 4",
