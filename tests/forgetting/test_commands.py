@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
@@ -43,6 +45,16 @@ class TestForget:
 
         assert "mine" == beside.read_text()
         assert not location.with_name(f"{location.name}-index").exists()
+
+    def test_a_database_of_somebody_else_in_the_place_of_the_index_stays(self, run, stored, location):
+        place = location.with_name(f"{location.name}-index")
+        place.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(place)) as theirs:
+            theirs.execute("CREATE TABLE mine (word)")
+        before = place.read_bytes()
+        done = run("forget", "--secret", SECRET, "--yes")
+
+        assert (0, before) == (done.code, place.read_bytes())
 
     def test_by_a_rule_as_json(self, run, stored, location):
         told = json.loads(run("forget", "--rule", "anthropic-key", "--yes", "--json").out)

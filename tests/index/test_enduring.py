@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.errors import Closed, HarkenError
+from harken.errors import Closed, Conflict, HarkenError
 from harken.formats.base import Format
 from harken.index import StoreIndex, follow
 from harken.repo import Repo
@@ -243,6 +243,20 @@ class TestTheStoreIsAnother:
         assert None is repo.index.path
         assert (0, True) == (progress.behind, bool(progress.problem))
         assert [("human", "m1a")] == found(repo.index, "question")
+
+    def test_a_database_of_somebody_else_in_its_place_stays(self, repo: Repo, tmp_path: Path) -> None:
+        chain(repo, [1])
+        with contextlib.closing(sqlite3.connect(tmp_path / "store.db-index")) as theirs:
+            theirs.execute("CREATE TABLE mine (word)")
+        before = (tmp_path / "store.db-index").read_bytes()
+        for write in (repo.index.catch_up, repo.index.rebuild):
+            with pytest.raises(Conflict, match="is no index of Harken's"):
+                write()
+        progress = repo.index.catch_up(seconds=1)
+
+        assert "is no index of Harken's" in progress.problem
+        assert [("human", "m1a")] == found(repo.index, "question")
+        assert before == (tmp_path / "store.db-index").read_bytes()
 
     def test_a_closed_one_says_so_and_leaves_nothing_open(self, repo: Repo, tmp_path: Path) -> None:
         chain(repo, [1])

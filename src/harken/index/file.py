@@ -19,7 +19,7 @@ from typing import Any, Self
 import msgspec
 
 from harken import clock
-from harken.errors import Closed, HarkenError, Locked
+from harken.errors import Closed, Conflict, HarkenError, Locked
 from harken.formats.base import revision
 from harken.store import forking
 from harken.store.base import Store
@@ -169,7 +169,7 @@ class StoreIndex:
         """For a reader, who wants an answer though nothing can be written: what there is, else an index in memory."""
         try:
             return self._reader()
-        except (OSError, sqlite3.Error):
+        except (HarkenError, OSError, sqlite3.Error):
             self._shut()
             self.path = None
             self._step(None, numbers=False)
@@ -270,6 +270,7 @@ class StoreIndex:
             self._prepare(held)
             return held
         with _alone(self.path.parent):
+            self._check_ours()
             for last_try in (False, True):
                 with contextlib.suppress(FileExistsError):
                     # Only where it is new: closing a file that is open elsewhere in this process drops SQLite's locks.
@@ -336,7 +337,12 @@ class StoreIndex:
         if self.path is not None:
             with _alone(self.path.parent):
                 if self._file is None or self._file == self._identity():
+                    self._check_ours()
                     self._remove()
+
+    def _check_ours(self) -> None:
+        if self.path is not None and schema.is_foreign(self.path):
+            raise Conflict(f"{self.path} is no index of Harken's", hint="move that file; the store's index lies there")
 
     def _remove(self) -> None:
         for part in self._parts():  # the file first: SQLite never takes up the log of a file that is not there

@@ -6,9 +6,11 @@ Instants are microseconds, sizes bytes, money micro-dollars. `messages.session` 
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 VERSION = 3
-MARK = 0x68_6B_69_78
-"""`application_id`: this file is an index of Harken's."""
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -125,3 +127,14 @@ CREATE TABLE figures (                                     -- of a session's own
 
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61');
 """
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether a database of somebody else's lies in the place of an index: whole, and without the tables that every
+    index has. What is damaged, or no database at all, may have been an index."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    except sqlite3.Error:
+        return False
+    return bool(names) and not {"state", "words"} <= names

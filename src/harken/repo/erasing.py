@@ -167,9 +167,11 @@ class Erasing:
         if held is not None:
             held.close()
         from harken.index.file import index_files
+        from harken.index.schema import is_foreign
 
         place = Path(self.store.location)
-        for path in index_files(place) if place.is_file() else ():
+        files = index_files(place) if place.is_file() else []
+        for path in () if not files or is_foreign(files[0]) else files:
             path.unlink(missing_ok=True)
 
 
