@@ -162,6 +162,7 @@ class TestNothing:
             ("zebra giraffe", "any of them: zebra OR giraffe"),
             ('"zebra giraffe"', "without quotation marks"),
             ("zebra role:human", "leave out a filter"),
+            ("std::zebra", "finds what begins so"),
         ],
     )
     def test_no_hits_come_with_a_suggestion(self, run: Run, query: str, said: str) -> None:

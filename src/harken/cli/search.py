@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
 from pathlib import PurePath
@@ -81,7 +82,7 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
             _draw(one, first=not shown)
         shown += isinstance(one, SearchHit)
     if not shown and not as_json:
-        ui.note(f"no hits; {_suggestion(text)}")
+        ui.note(f"no hits; {_suggestion(text, repo.search_filters())}")
 
 
 def _as_typed(word: str) -> str:
@@ -93,9 +94,9 @@ def _as_typed(word: str) -> str:
     return word
 
 
-def _suggestion(query: str) -> str:
+def _suggestion(query: str, filters: Iterable[str]) -> str:
     """What may find more."""
-    if re.search(r"(^|\s)-?[a-z]+:\S", query):
+    if re.search(rf"(^|\s)-?({'|'.join(filters)}):\S", query):
         return "leave out a filter, or look for fewer words"
     if '"' in query:
         return "without quotation marks the words need not stand together"
