@@ -18,6 +18,7 @@ from harken.errors import Closed, Conflict, HarkenError
 from harken.formats.base import Format
 from harken.index import StoreIndex, follow
 from harken.repo import Repo
+from harken.store import SessionRow
 from harken.store.tombstones import ErasureOrder
 from support import index_worker
 from support.contexts import Ticking, chain, keep, turn
@@ -157,6 +158,30 @@ class TestOneThatCannotBeRead:
 
             assert ["m0a", "m2a"] == [record for _, record in found(opened.index, "question")]
             assert ["s1"] == [session for _, session, _ in opened.index.status().problems]
+
+    @pytest.mark.parametrize("table", ["sessions", "commits", "artifacts"])
+    def test_damaged_rows_stop_no_other_session(self, repo: Repo, tmp_path: Path, table: str) -> None:
+        for number in range(6):
+            keep(repo, turn(number), session_id=f"s{number}")
+            with repo.store.write() as writer:
+                writer.save_session(SessionRow(session=f"s{number}", runtime="r", title=f"t{number}"))
+        repo.close()
+        with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as damaged:
+            some = f"SELECT n FROM {table} ORDER BY n LIMIT 2 OFFSET 1"
+            damaged.execute(f"UPDATE {table} SET sum = x'00000000' WHERE n IN ({some})")
+            damaged.commit()
+        with harken.open(tmp_path / "store.db") as opened:
+            told = [change for change in opened.since(0) if change.problem]
+            progress = opened.index.catch_up()
+            told_by_index = opened.index.status().problems
+
+            assert (0, 0) == (progress.behind, progress.stale)
+            assert {"m0a", "m3a", "m4a", "m5a"} <= {record for _, record in found(opened.index, "question")}
+            assert 2 == len({change.problem for change in told}) == len(told_by_index)
+            assert {""} == {change.subject for change in told}
+            assert [f"t{n}" for n in range(6) if table != "sessions" or n not in (1, 2)] == [
+                title for (title,) in opened.index.query("SELECT title FROM sessions WHERE title != '' ORDER BY title")
+            ]
 
     def test_a_format_that_breaks_in_any_way_stops_no_other(self, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(_: bytes) -> list[object]:

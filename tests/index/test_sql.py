@@ -31,6 +31,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
         (folder / f"{name}.jsonl").write_bytes(conversation(name, 3).data)
     with harken.open(folder / "store.db") as opened:
         list(opened.import_sessions([folder / "aaa.jsonl", folder / "bbb.jsonl"]))
+        opened.index.catch_up()
         yield opened
 
 

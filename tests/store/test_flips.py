@@ -1,7 +1,8 @@
 """#12: whatever bit of whatever row is flipped, nobody is given a wrong answer, and nobody sees a traceback.
 
 A small store is closed, so that every table is one page. Each bit of each row is flipped in the file, one at a time,
-and every question is asked again: the answer is the one from before, or an error of ours.
+and every question is asked again: the answer is the one from before, or an error of ours. A change of the feed may say
+that the row it is about is damaged.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import contextlib
 import os
 import sqlite3
 
+import msgspec
 import pytest
 
 from harken.errors import Corrupt, HarkenError
-from harken.store import fsck, open_store
+from harken.store import Change, fsck, open_store
 from harken.testing.store import grow
 from support.damage import PAGE, rows, store_of_everything
 
@@ -64,13 +66,24 @@ def ask_all(path, asked, answers, where):
         with contextlib.closing(open_store(path)) as store:
             for n, (ask, expected) in enumerate(zip(asked, answers, strict=True)):
                 with contextlib.suppress(HarkenError):
-                    assert expected == ask(store), f"question {n} after {where}"
+                    answer = ask(store)
+                    assert told_as_damaged(expected, answer) == answer, f"question {n} after {where}"
     except HarkenError:
         return
     finally:
         for suffix in ("-wal", "-shm", "-lock", "-cache"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{path}{suffix}")
+
+
+def told_as_damaged(expected, answer):
+    """What is expected; of a change that says what is wrong with its subject, all but the subject."""
+    if not (isinstance(answer, list) and answer and isinstance(answer[0], Change)):
+        return expected
+    return [
+        msgspec.structs.replace(one, subject="", problem=got.problem) if got.problem else one
+        for one, got in zip(expected, answer, strict=True)
+    ]
 
 
 def is_part(answer, whole, commits):

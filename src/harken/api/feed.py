@@ -34,9 +34,11 @@ class ChangeAnswer(ApiAnswer, frozen=True, kw_only=True):
     kind: str
     """`artifact`, `policy`, `commit`, `sighting`, `name`, `session`, `annotation`, `eviction` or `link`."""
     subject: str
-    """The full name of an artifact or commit, a branch or tag, or a session."""
+    """The full name of an artifact or commit, a branch or tag, or a session; empty where it is no longer there."""
     detail: str
     """The policy, the principal of a sighting, `branch` or `tag`, or the key of an annotation."""
+    problem: str
+    """Why the subject has no name though it is there; empty where nothing is wrong."""
 
 
 class ChangesAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -68,7 +70,8 @@ def changes(repo: Repo, request: ChangesRequest) -> ChangesAnswer:
         after=after,
         last=last,
         changes=[
-            ChangeAnswer(number=one.number, kind=one.kind, subject=one.subject, detail=one.detail) for one in found
+            ChangeAnswer(number=one.number, kind=one.kind, subject=one.subject, detail=one.detail, problem=one.problem)
+            for one in found
         ],
     )
 

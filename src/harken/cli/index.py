@@ -53,4 +53,5 @@ def _print(answer: IndexAnswer) -> None:
         ui.note(f"built anew: {answer.rebuilt}")
     for problem in answer.problems:
         commit = f"ctx-{problem.commit[:8]}" if problem.commit else "the session's row"
-        ui.warn(f"not in the index: {commit} of {problem.session or 'no session'}: {problem.why}")
+        what = f"{commit} of {problem.session or 'no session'}: " if problem.commit or problem.session else ""
+        ui.warn(f"not in the index: {what}{problem.why}")

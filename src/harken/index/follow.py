@@ -15,9 +15,9 @@ from operator import attrgetter
 from harken.context import project_of
 from harken.context.readable import for_readers
 from harken.context.walk import RESETS, SNAPSHOT, named, places
-from harken.errors import BadRequest, HarkenError
+from harken.errors import BadRequest, Corrupt, HarkenError
 from harken.formats import Format, find, problem
-from harken.store.base import Change, Commit, SessionRow, Store
+from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 
 from . import rows
 from .carried import Continuations
@@ -71,6 +71,8 @@ class Batch:
     def _take_changes(self, changes: Sequence[Change], commits: dict[str, Commit], *, new: bool) -> None:
         about: dict[str, dict[str, None]] = {}
         for change in changes:
+            if change.problem and change.kind in ("commit", "session"):
+                self._note("", "", "", change.problem)
             if change.subject and (change.kind != "annotation" or change.detail == rows.SUMMARY):
                 about.setdefault(change.kind, {})[change.subject] = None
         made = about.get("commit", {})
@@ -196,19 +198,26 @@ class Batch:
         if asked not in self._called:
             self._called[asked] = commit.session_id
             format = find(commit.format)
-            row = self._store.find_session(commit.session_id) if commit.session_id else None
+            row = self._find_session(commit.session_id) if commit.session_id else None
             if row is not None and format is not None and format.runtime not in ("", row.runtime):
                 top, slash, agent = commit.session_id.partition("/")
                 moved = f"{top}-{format.runtime}{slash}{agent}"
-                if self._store.find_session(moved) is not None:
+                if self._find_session(moved) is not None:
                     self._called[asked] = moved
         return self._called[asked]
+
+    def _find_session(self, name: str) -> SessionRow | None:
+        """The row of a session; one that is damaged is told where its change is taken in."""
+        try:
+            return self._store.find_session(name)
+        except Corrupt:
+            return None
 
     def _pass_over(self, commit: Commit, problem: Exception) -> None:
         """Write down why a commit is missing; what comes after it is still called after its place."""
         told = str(problem) if isinstance(problem, HarkenError) else f"{type(problem).__name__}: {problem}"
         self._note(commit.id, commit.artifact, commit.session_id, told)
-        begin, info = self._end_of(commit.parent), self._store.infos([commit.artifact]).get(commit.artifact)
+        begin, info = self._end_of(commit.parent), _infos(self._store, [commit.artifact]).get(commit.artifact)
         counted = not (commit.parent and commit.commit_type in RESETS)
         format = find(commit.format)
         known = info is not None and begin is not None and (format is None or format.places is len)
@@ -218,6 +227,7 @@ class Batch:
     def _note(self, commit: str, artifact: str, session: str, why: str) -> None:
         told = (commit, artifact, session, why)
         values = [text.encode("utf-8", "backslashreplace").decode() for text in told]
+        self._db.execute('DELETE FROM problems WHERE "commit" = ? AND "commit" != \'\'', values[:1])
         self._db.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?)", values)
 
     # -- sessions and summaries --------------------------------------------------------------------------------
@@ -241,7 +251,10 @@ class Batch:
 
     def _look_for_renamed(self) -> None:
         """A session that is saved for the second time and was never seen may be one that was called otherwise."""
-        there = {row.session for row in self._store.sessions()}
+        try:
+            there = {row.session for row in self._store.sessions()}
+        except Corrupt:
+            return  # one whose row is damaged has no name to be looked for
         kept = self._db.execute("SELECT session FROM sessions WHERE runtime IS NOT NULL")
         if gone := [name for (name,) in kept if name not in there]:
             raise OutdatedIndex(f"the session {gone[0]} is called otherwise now")
@@ -290,8 +303,17 @@ def _by_name(store: Store, names: Sequence[str]) -> dict[str, Commit]:
 
 
 def _sizes(store: Store, commits: dict[str, Commit]) -> dict[str, int]:
-    infos = store.infos([commit.artifact for commit in commits.values()])
+    infos = _infos(store, [commit.artifact for commit in commits.values()])
     return {name: infos[commit.artifact].size for name, commit in commits.items() if commit.artifact in infos}
+
+
+def _infos(store: Store, artifacts: Sequence[str]) -> dict[str, ArtifactInfo]:
+    """What is known of artifacts, but for those whose rows are damaged."""
+    try:
+        return store.infos(artifacts)
+    except Corrupt:
+        half = len(artifacts) // 2
+        return _infos(store, artifacts[:half]) | _infos(store, artifacts[half:]) if half else {}
 
 
 def _cut(changes: Sequence[Change], sizes: dict[str, int], limit: int) -> Sequence[Change]:

@@ -10,7 +10,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 3
+VERSION = 4
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -48,7 +48,10 @@ CREATE TABLE commits (
   session INTEGER,                                         -- NULL where the commit names none
   "end" INTEGER                                            -- the place in its chain behind its delta; NULL if unknown
 );
-CREATE TABLE problems ("commit" TEXT PRIMARY KEY, artifact TEXT NOT NULL, session TEXT NOT NULL, why TEXT NOT NULL);
+CREATE TABLE problems (
+"commit" TEXT, artifact TEXT NOT NULL, session TEXT, why TEXT,
+PRIMARY KEY ("commit", session, why)                     -- of a damaged row neither commit nor session is known
+);
 CREATE INDEX problems_by_artifact ON problems (artifact);
 
 CREATE TABLE messages (

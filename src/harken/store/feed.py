@@ -81,23 +81,42 @@ def unpacked(rows: list[Row], after: int | None = None) -> Iterator[tuple[int, s
 
 
 def changes_of(store: SqliteStore, rows: list[Row], number: int, limit: int) -> list[Change]:
-    """The changes after a number, with full names."""
+    """The changes after a number, with full names; one whose row is damaged says so."""
     wanted = [change for change in unpacked(rows, max(number, 0)) if change[0] > number][:limit]
-    found = {
-        kind: _look_up(store, kind, {change[2] for change in wanted if change[1] in kinds})
-        for kind, kinds in (("artifact", ABOUT_ARTIFACTS), ("commit", ABOUT_COMMITS), ("session", ("session",)))
-    }
-    called = dict.fromkeys(ABOUT_ARTIFACTS, found["artifact"]) | dict.fromkeys(ABOUT_COMMITS, found["commit"])
-    called["session"] = found["session"]
+    called: dict[str, dict[int, str]] = {}
+    damaged: dict[str, dict[int, str]] = {}
+    for table, kinds in (("artifact", ABOUT_ARTIFACTS), ("commit", ABOUT_COMMITS), ("session", ("session",))):
+        subjects = {change[2] for change in wanted if change[1] in kinds and isinstance(change[2], int)}
+        found, problems = _look_up_all(store, table, subjects)
+        called |= dict.fromkeys(kinds, found)
+        damaged |= dict.fromkeys(kinds, problems)
     return [
         Change(
             number=n,
             kind=kind,
             subject=_named(subject, called.get(kind, {})),
             detail=untext(detail),
+            problem=damaged[kind].get(subject, "") if kind in damaged and isinstance(subject, int) else "",
         )
         for n, kind, subject, detail in wanted
     ]
+
+
+def _look_up_all(store: SqliteStore, kind: str, numbers: set[int]) -> tuple[dict[int, str], dict[int, str]]:
+    """What the rows of these numbers are called, and why some of them cannot be read."""
+    try:
+        return _look_up(store, kind, numbers), {}
+    except Corrupt as problem:
+        if len(numbers) < 2:
+            return {}, dict.fromkeys(numbers, str(problem))
+    # One bad row stops no other: halves that can be read are read at once.
+    found, problems = dict[int, str](), dict[int, str]()
+    ordered = sorted(numbers)
+    for half in (ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]):
+        names, bad = _look_up_all(store, kind, set(half))
+        found |= names
+        problems |= bad
+    return found, problems
 
 
 def _named(subject: Any, names: dict[int, str]) -> str:
@@ -106,9 +125,8 @@ def _named(subject: Any, names: dict[int, str]) -> str:
     return subject.hex() if isinstance(subject, bytes) else str(subject)
 
 
-def _look_up(store: SqliteStore, kind: str, subjects: set[Any]) -> dict[int, str]:
-    """What the rows of these numbers are called."""
-    numbers = {subject for subject in subjects if isinstance(subject, int)}
+def _look_up(store: SqliteStore, kind: str, numbers: set[int]) -> dict[int, str]:
+    """What the rows of these numbers are called; `Corrupt` where one is damaged."""
     if kind == "commit":
         return {number: name for number, name in store.names_of(numbers).items() if number is not None}
     if kind == "session":

@@ -189,6 +189,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """The full name of an artifact or commit, a branch or tag, or a session; empty where it is no longer there."""
     detail: str = ""
     """The policy, the principal of a sighting, `branch` or `tag`, or the key of an annotation."""
+    problem: str = ""
+    """Why the subject has no name though it is there: its row is damaged."""
 
 
 # -- the rules --------------------------------------------------------------------------------------------------------
