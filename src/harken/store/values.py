@@ -197,10 +197,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 FULL = ids.COMMIT_FULL
 """Hex digits of a commit's name; a commit named like an older one is told apart by its seal's digits after these."""
-
-# A policy is weaker the further left it stands; bytes stored twice keep the stronger.
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
-_STRENGTH = {"ephemeral": 0, "default": 1, "replicate": 2, "pin": 3}
+_STRENGTH = {"ephemeral": 0, "default": 1, "replicate": 2, "pin": 3}  # bytes that are stored twice keep the stronger
 _draft_texts = attrgetter(*(name for name, kind in Draft.__annotations__.items() if kind == "str"))
 _SESSION_KINDS = {"str": str, "int": int, "bool": bool, "bytes": bytes, "tuple[str, ...]": tuple}
 _session_values = attrgetter(*(name for name, kind in SessionRow.__annotations__.items() if kind in _SESSION_KINDS))
