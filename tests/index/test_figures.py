@@ -162,3 +162,18 @@ def test_what_was_forgotten_is_in_no_number_and_no_problem(tmp_path: Path) -> No
 
         spent, _ = repo.usage()
         assert ([], [name(2)]) == (spent.problems(), [group.key for group in spent.groups("session")])
+
+
+def test_a_day_says_what_stats_says(tmp_path: Path) -> None:
+    told = {"type": "cost-state", "sessionId": name(1), "totalCostUSD": 0.5, "modelUsage": {}}
+    side = {"isSidechain": True, "agentId": "a1", "cwd": ""}
+    claude(tmp_path, name(1), said(name(1), 1), answered(name(1), 2, Used(OPUS, 10, 20), "msg_1"), told)
+    lines = [said(name(1), 11, **side), answered(name(1), 12, Used(OPUS, 1, 2), "msg_2", **side)]
+    claude(tmp_path, name(1), *lines, below=f"{name(1)}/subagents/agent-a1.jsonl")
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([tmp_path]))
+
+        whole = repo.usage()[0].total()
+        ((requests, unpriced),) = repo.sql("SELECT sum(requests), sum(unpriced) FROM daily").rows
+        assert (2, 0) == (requests, unpriced) == (whole.requests, len(whole.unpriced))
+        assert [("/work/demo",)] == repo.sql("SELECT DISTINCT project FROM daily").rows

@@ -142,6 +142,7 @@ FORBIDDEN = [
 class TestNothingElse:
     @pytest.mark.parametrize(("query", "told"), FORBIDDEN)
     def test_is_allowed(self, repo: Repo, query: str, told: str) -> None:
+        repo.index.catch_up()
         before = repo.index.query("SELECT count(*) FROM messages")
 
         problem = refused(repo, query)

@@ -18,6 +18,12 @@ CACHE_WRITE = (
 )
 """Tokens that a row of `usage` wrote to the cache; NULL where nobody said."""
 
+USED_TOKENS = (
+    "coalesce(input, 0) + coalesce(output, 0) + coalesce(cache_read, 0) + coalesce(cache_write_5m, 0)"
+    " + coalesce(cache_write_1h, 0) > 0"
+)
+"""Whether a row of `usage` tells of tokens: one that only says what a process cost does not."""
+
 
 def exact_sum(what: str) -> str:
     """The sum of token counts: NULL where all are. SQLite's own fails beyond 63 bits, and so for every session where

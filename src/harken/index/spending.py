@@ -21,7 +21,7 @@ from harken.events import Tokens
 from harken.events.tally import NO_TOKENS
 
 from .file import StoreIndex
-from .schema import CACHE_WRITE, exact_sum
+from .schema import CACHE_WRITE, USED_TOKENS, exact_sum
 
 QUARTER = 900 * clock.SECOND
 BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
@@ -29,9 +29,7 @@ _TOKENS = "input, output, cache_read, cache_write_5m, cache_write_1h, reasoning"
 _SUMS = f"""
 SELECT session, model, agent, time / {QUARTER}, sum(NOT several), {exact_sum("input")}, {exact_sum("output")},
        {exact_sum("cache_read")}, {exact_sum(CACHE_WRITE)}, sum(cost / {MICRO}), sum(cost % {MICRO}),
-       sum(cost IS NULL AND coalesce(input, 0) + coalesce(output, 0) + coalesce(cache_read, 0)
-           + coalesce(cache_write_5m, 0) + coalesce(cache_write_1h, 0) > 0), total(said_usd), count(said_usd),
-       count(cost)
+       sum(cost IS NULL AND {USED_TOKENS}), total(said_usd), count(said_usd), count(cost)
 FROM usage WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?)
 GROUP BY session, model, agent, time / {QUARTER}
 """

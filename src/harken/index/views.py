@@ -12,7 +12,7 @@ import msgspec
 from harken.analytics.prices import MICRO
 from harken.errors import NotFound
 
-from .schema import CACHE_WRITE, exact_sum
+from .schema import CACHE_WRITE, USED_TOKENS, exact_sum
 
 
 class ViewColumn(msgspec.Struct, frozen=True):
@@ -58,6 +58,10 @@ def _instant(micros: str) -> str:
 _OF = "FROM main.{table} JOIN main.sessions ON sessions.n = {table}.session"
 _OF_MESSAGE = f"{_OF} LEFT JOIN main.messages ON messages.n = {{table}}.message"
 _SPENT = "(SELECT {what} FROM main.usage WHERE usage.session = sessions.n AND counted)"
+_PROJECT = (
+    "coalesce(nullif(sessions.project, ''),"
+    " (SELECT nullif(parents.project, '') FROM main.sessions AS parents WHERE parents.session = sessions.parent))"
+)
 _COST = f"(sum(usage.cost / {MICRO}) / 1e6 + sum(usage.cost % {MICRO}) / 1e12)"
 """Dollars, of which no sum is too large for SQLite's integers."""
 
@@ -161,7 +165,7 @@ VIEWS: tuple[IndexView, ...] = (
         "one row for each day (in UTC), project, runtime and model, each request once",
         f"""
         day text date(usage.time / 1e6, 'unixepoch') -- the day; NULL where it is not known
-        project text nullif(sessions.project, '') -- the folder that was worked in
+        project text {_PROJECT} -- the folder that was worked in; a sub-agent's is its session's where it says none
         runtime text sessions.runtime -- the program
         model text nullif(usage.model, '') -- the model; NULL where it is not known
         requests integer sum(NOT usage.several) -- requests
@@ -170,7 +174,7 @@ VIEWS: tuple[IndexView, ...] = (
         cache_read integer {exact_sum("usage.cache_read")} -- tokens read from the cache
         cache_write integer {exact_sum(CACHE_WRITE)} -- tokens written
         cost real {_COST} -- dollars at list price, of the requests whose price is known
-        unpriced integer sum(usage.cost IS NULL) -- requests without a known price
+        unpriced integer sum(usage.cost IS NULL AND {USED_TOKENS}) -- requests without a known price
         """,
         f"{_OF.format(table='usage')} WHERE usage.counted GROUP BY 1, 2, 3, 4",
     ),
