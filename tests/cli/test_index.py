@@ -71,6 +71,22 @@ class TestTheCommand:
         assert ("s", "morse-v1 cannot be read here") == (problem["session"], problem["why"])
         assert "of s: morse-v1 cannot be read here" in run("index").err
 
+    def test_what_cannot_be_read_is_told_by_whoever_asks(self, repo: Repo, run: Run) -> None:
+        repo.checkpoint(b"dot dash", format="morse-v1", session_id="s")
+
+        (*_, rest) = run("search", "question", "--json").json
+
+        assert 1 == rest["missing"]
+        for asked in (["search", "question"], ["sql", "SELECT 1"]):
+            assert "1 part of the store cannot be read" in run(*asked).err
+
+    def test_a_folder_in_its_place_is_an_error_that_says_so(self, repo: Repo, run: Run, where: Path) -> None:
+        repo.checkpoint(b"dot dash", format="morse-v1", session_id="s")
+        where.with_name(where.name + "-index").mkdir()
+
+        assert (1, True) == ((done := run("index", "--status")).code, "-index could not be read" in done.err)
+        assert 0 == run("search", "question").code
+
 
 class TestItFollows:
     def test_behind_an_import(self, run: Run, where: Path, tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 
 from harken.repo import Repo
+from harken.store.explaining import explain
 
 from .base import ApiAnswer, ApiRequest
 
@@ -63,7 +65,10 @@ def index(repo: Repo, request: IndexRequest, *, moved: Callable[[int, int], None
         tell = moved or (lambda at, last: None)
         done = repo.index.rebuild(moved=tell) if request.rebuild else repo.index.catch_up(moved=tell)
         taken, rebuilt = done.taken, done.rebuilt
-    status = repo.index.status()
+    try:
+        status = repo.index.status()
+    except sqlite3.Error as error:  # something that is no file stands in its place
+        raise explain(error, str(repo.index.path)) from error
     return IndexAnswer(
         path=status.path,
         at=status.at,

@@ -71,6 +71,10 @@ class SearchRest(ApiAnswer, frozen=True, kw_only=True):
     """How many changes of the store the index has not taken in yet; the next search goes on with them."""
     rebuilt: str
     """Why the index was built anew; empty where it was not."""
+    problem: str
+    """Why the index cannot be brought up to date; empty where it can."""
+    missing: int
+    """Commits and rows of the store that cannot be read: `harken index` names them, and nothing in them is found."""
 
 
 def search(repo: Repo, request: SearchRequest) -> Iterator[SearchHit | SearchRest]:
@@ -79,8 +83,14 @@ def search(repo: Repo, request: SearchRequest) -> Iterator[SearchHit | SearchRes
     shorts = repo.shorts({hit.commit for hit in found.hits if hit.commit})
     for hit in found.hits:
         yield _answer(hit, shorts.get(hit.commit) or _tip(repo, hit.session))
-    if found.more or found.behind or found.rebuilt:
-        yield SearchRest(more=found.more, behind=found.behind, rebuilt=found.rebuilt)
+    if found.more or found.behind or found.rebuilt or found.problem or found.missing:
+        yield SearchRest(
+            more=found.more,
+            behind=found.behind,
+            rebuilt=found.rebuilt,
+            problem=found.problem,
+            missing=found.missing,
+        )
 
 
 def _answer(hit: Hit, short: str) -> SearchHit:

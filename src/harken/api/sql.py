@@ -37,13 +37,25 @@ class SqlAnswer(ApiAnswer, frozen=True, kw_only=True):
     """How many changes of the store are not in the index yet."""
     stale: int
     """Of how many sessions the numbers are not up to date yet."""
+    problem: str
+    """Why the index cannot be brought up to date; empty where it can."""
+    missing: int
+    """Commits and rows of the store that cannot be read, so that they are in no answer."""
 
 
 def sql(repo: Repo, request: SqlRequest) -> SqlAnswer:
     """Ask the index a question in SQL."""
     found = repo.sql(request.query, seconds=request.seconds, rows=request.rows, megabytes=request.megabytes)
     rows = [[_told(value) for value in row] for row in found.rows]
-    return SqlAnswer(columns=list(found.columns), rows=rows, more=found.more, behind=found.behind, stale=found.stale)
+    return SqlAnswer(
+        columns=list(found.columns),
+        rows=rows,
+        more=found.more,
+        behind=found.behind,
+        stale=found.stale,
+        problem=found.problem,
+        missing=found.missing,
+    )
 
 
 def _told(value: Any) -> Any:

@@ -83,6 +83,8 @@ class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
     """Sessions and sub-agents in which a model answered and nobody counted: what they used is unknown."""
     behind: int
     """How many changes of the store, and sessions that have changed, are not in these numbers yet."""
+    problem: str
+    """Why the index that they come from cannot be brought up to date; empty where it can."""
 
 
 def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTotal]:
@@ -104,6 +106,7 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
         until=stamp(until),
         zone=clock.local_zone(clock.now() if until is None else until),
         behind=progress.behind + progress.stale,
+        problem=progress.problem,
         hours=spent.hours(),
         peak_sessions=peak.sessions,
         peak_at=stamp(peak.time),

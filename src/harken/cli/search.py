@@ -109,7 +109,12 @@ def _suggestion(query: str, filters: Iterable[str]) -> str:
 def _remark(rest: SearchRest, limit: int) -> None:
     if rest.rebuilt:
         ui.note(f"the index was built anew: {rest.rebuilt}")
-    if rest.behind:
+    if rest.missing:
+        parts = ui.count(rest.missing, "part")
+        ui.warn(f"{parts} of the store cannot be read, so something is missing; `harken index --status` names them")
+    if rest.behind and rest.problem:
+        ui.warn(f"the index is {ui.count(rest.behind, 'change')} behind the store and cannot follow it: {rest.problem}")
+    elif rest.behind:
         ui.warn(f"the index is {ui.count(rest.behind, 'change')} behind the store; `harken index` brings it up to date")
     if rest.more:
         ui.note(f"there are more; `-n {2 * limit}` shows them")

@@ -83,7 +83,12 @@ def _ask(repo: Repo, query: str, as_csv: bool, rows: int, seconds: float, megaby
         ui.note(f"these are the first {rows:,} rows; -n gives more")
     late = [ui.count(answer.behind, "change")] if answer.behind else []
     late += [f"the numbers of {ui.count(answer.stale, 'session')}"] if answer.stale else []
-    if late:
+    if answer.missing:
+        parts = ui.count(answer.missing, "part")
+        ui.warn(f"{parts} of the store cannot be read, so something is missing; `harken index --status` names them")
+    if late and answer.problem:
+        ui.warn(f"the index cannot follow the store: {answer.problem}")
+    elif late:
         ui.note(f"the index is behind by {' and '.join(late)}; `harken index` lets it catch up")
 
 

@@ -157,7 +157,9 @@ def _count_window(repo: Repo, since: str, until: str, by: str | None, project: s
             draw_by(by, found, one)
         elif not as_json:
             draw_overview(found, one, _days(start, end, now) if since or until else days)
-        if one.behind:
+        if one.behind and one.problem:
+            ui.warn(f"something is missing, since the index cannot follow the store: {one.problem}")
+        elif one.behind:
             ui.warn("the index is not up to date, so something is missing; `harken index` brings it up to date")
         if not one.requests and not one.calls:
             ui.note("nothing was used in that time; `harken import` imports sessions")

@@ -71,6 +71,10 @@ class SqlResult(msgspec.Struct, frozen=True, kw_only=True):
     """How many changes of the store are not in the index yet."""
     stale: int
     """Of how many sessions the numbers are not up to date yet."""
+    problem: str
+    """Why the index cannot be brought up to date, where it cannot."""
+    missing: int
+    """Commits and rows of the store that cannot be read."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +120,15 @@ def _ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress) 
             raise guard.explain(connection, query, problem) from None
         columns = tuple(_distinct([column[0] for column in cursor.description]))
         kept, more = rows[: budget.rows], len(rows) > budget.rows
-        return SqlResult(columns=columns, rows=kept, more=more, behind=reached.behind, stale=reached.stale)
+        return SqlResult(
+            columns=columns,
+            rows=kept,
+            more=more,
+            behind=reached.behind,
+            stale=reached.stale,
+            problem=reached.problem,
+            missing=reached.missing,
+        )
 
 
 class _Guard:

@@ -161,9 +161,9 @@ class StoreIndex:
                     break
             if taken > MANY:
                 self._give_back_room()
-            ((stale,),) = self.query("SELECT count(*) FROM stale")
-            last = self._store.last_change()
-            return IndexProgress(at=at, last=last, taken=taken, rebuilt=self._rebuilt, stale=stale, problem=problem)
+            ((stale, missing),) = self.query("SELECT (SELECT count(*) FROM stale), (SELECT count(*) FROM problems)")
+            done = IndexProgress(at=at, last=self._store.last_change(), taken=taken, stale=stale, missing=missing)
+            return msgspec.structs.replace(done, rebuilt=self._rebuilt, problem=problem)
 
     def _in_spite(self) -> sqlite3.Connection:
         """For a reader, who wants an answer though nothing can be written: what there is, else an index in memory."""

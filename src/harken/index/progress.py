@@ -25,6 +25,8 @@ class IndexProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions whose numbers are not up to date."""
     problem: str = ""
     """Why it stopped before it was up to date; empty where only time was short."""
+    missing: int = 0
+    """Commits and rows of the store that cannot be read; `IndexStatus.problems` names them."""
 
     @property
     def behind(self) -> int:

@@ -97,11 +97,17 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
     """How many changes of the store the index has not taken in yet."""
     rebuilt: str = ""
     """Why the index was built anew, where it was."""
+    problem: str = ""
+    """Why the index cannot be brought up to date, where it cannot."""
+    missing: int = 0
+    """Commits and rows of the store that cannot be read, so that nothing in them is found."""
 
     def at(self, reached: IndexProgress, query: Query) -> SearchResult:
         """The same, with how far the index had come."""
         behind = reached.behind + (reached.stale if query.needs_numbers else 0)
-        return msgspec.structs.replace(self, behind=behind, rebuilt=reached.rebuilt)
+        return msgspec.structs.replace(
+            self, behind=behind, rebuilt=reached.rebuilt, problem=reached.problem, missing=reached.missing
+        )
 
 
 def search(
