@@ -59,6 +59,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
             ToolCall(name="Edit", id="k1", input=edit, message_id="t2", agent_id="agent_002"),
         ]
         keep(repo, team, session_id="team")
+        repo.index.catch_up()
         yield repo
 
 
