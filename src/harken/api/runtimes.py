@@ -156,7 +156,8 @@ def import_sessions(
         principal=request.principal,
         on_files=on_files,
     )
-    follow = None if request.dry_run or not request.index else lambda: repo.keep_index(on_index)
+    # Words and rows; the numbers, which take as long again, are made when they are first asked for.
+    follow = None if request.dry_run or not request.index else lambda: repo.keep_index(on_index, numbers=False)
     return _reported(repo, found, follow, every=INDEXED)
 
 
