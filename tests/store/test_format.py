@@ -8,12 +8,13 @@ import json
 import random
 import re
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from harken import ids
-from harken.errors import HarkenError
+from harken.errors import Corrupt, HarkenError
 from harken.store import Draft, MemoryStore, fsck, open_store
 from harken.testing.store import T0, grow
 from support.stores import busy_store, lines
@@ -175,6 +176,18 @@ def look_after_flip(path, copy, offsets, mask, expected):
             return "harmless"
     except HarkenError:
         return "found"
+
+
+def test_a_version_that_nobody_wrote_is_found(path):
+    small_store(path)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute(
+            "UPDATE migrations SET version = version - 1 WHERE version = (SELECT min(version) FROM migrations)"
+        )
+        file.commit()
+
+    with pytest.raises(Corrupt, match="does not know its version"):
+        open_store(path)
 
 
 EMPTY = re.compile(rb"\0{16,}")

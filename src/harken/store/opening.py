@@ -228,15 +228,15 @@ def drawn_epoch() -> tuple[str, str, bytes]:
 
 def _missing_steps(db: Database, steps: Steps) -> Steps | None:
     """The steps this file has not seen; None for a file without any table."""
-    tables = {name for (name,) in db.all(sql.TABLES)}
-    if not tables:
+    if not (tables := {name for (name,) in db.all(sql.TABLES)}):
         return None
     if "migrations" not in tables:
         raise BadRequest(f"{db.path} is not a store of Harken's", hint="give another: `--store FILE` or HARKEN_STORE")
     rows = db.all(sql.VERSIONS)
-    newest = max((row[0] for row in rows), default=0)
-    if newest != steps[-1][0] and any(ids.row_sum("migrations", row[:-1]) != row[-1] for row in rows):
+    seen = {row[0] for row in rows}
+    if seen != {step[0] for step in steps} and any(ids.row_sum("migrations", row[:-1]) != row[-1] for row in rows):
         raise Corrupt(f"{db.path} does not know its version", hint=sql.PUT_BACK)
+    newest = max(seen, default=0)
     if 0 < newest < steps[0][0]:
         raise BadRequest(
             f"{db.path} is of an early Harken whose format was never released (schema {newest})",
@@ -246,7 +246,7 @@ def _missing_steps(db: Database, steps: Steps) -> Steps | None:
         from .read_only import newer
 
         raise newer(db.path, newest, steps[-1][0])
-    return tuple(step for step in steps if step[0] not in {row[0] for row in rows})
+    return tuple(step for step in steps if step[0] not in seen)
 
 
 _NUMBER = struct.Struct("<q")
