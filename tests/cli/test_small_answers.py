@@ -37,6 +37,17 @@ def test_an_empty_store_is_refused_in_the_words_of_the_command_line(run: Run) ->
     assert "'--store': '' names no file" in done.err
 
 
+def test_a_store_that_is_not_there_is_no_empty_one_though_a_file_is_called_like_an_option(tmp_path: Path) -> None:
+    (tmp_path / "day").touch()
+    surroundings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "harken", "stats", "--by", "day"]
+
+    done = subprocess.run(command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=60)
+
+    assert 3 == done.returncode
+    assert done.stderr.startswith("error: there is no store at ")
+
+
 def test_a_backup_that_has_no_room_says_so(
     repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

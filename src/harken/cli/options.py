@@ -228,10 +228,11 @@ def _open_beside_files(ctx: click.Context) -> Repo:
     try:
         return _open_to_look(ctx)
     except NotFound as problem:
-        words = [word for value in ctx.params.values() for word in (value if isinstance(value, tuple) else (value,))]
-        if any(isinstance(word, str) and word and is_there(word) for word in words):
+        named = [ctx.params[param.name or ""] for param in ctx.command.params if isinstance(param, click.Argument)]
+        words = [word for value in named for word in (value if isinstance(value, tuple) else (value,)) if word]
+        if any(isinstance(word, str) and is_there(word) for word in words):
             return harken.open("memory:")
-        if store_of(ctx) is None:  # nobody spoke of a store; it may well be a file that is missing
+        if words and store_of(ctx) is None:  # nobody spoke of a store; it may well be a file that is missing
             hint = "a SESSION is a file, or a session in the store; `harken import` makes one"
             raise NotFound(f"no such file, and {problem}", hint=hint) from problem
         raise

@@ -162,7 +162,7 @@ def _count_window(repo: Repo, since: str, until: str, by: str | None, project: s
         elif one.behind:
             ui.warn("the index is not up to date, so something is missing; `harken index` brings it up to date")
         if not one.requests and not one.calls:
-            ui.note("nothing was used in that time; `harken import` imports sessions")
+            ui.note("nothing was used in that time; `--since` looks further back, `harken import` imports sessions")
 
 
 def _when(text: str, now: int, option: str, *, end: bool = False) -> int | None:
