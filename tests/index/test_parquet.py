@@ -15,10 +15,11 @@ import harken
 from harken.errors import BadRequest, Conflict
 from harken.index.views import NAMES, VIEWS
 from harken.repo import Repo
+from harken.secrets import own_rule
 from support.sessions import ClaudeSession, conversation
 
 SECRET = "acme_0123456789abcdef"
-RULES = {"acme": ("acme_", "acme_[0-9a-f]{16}")}
+OWN = [own_rule("acme", "acme_", "acme_[0-9a-f]{16}")]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_is_for_its_owner_alone(folder: Path) -> None:
 
 
 def test_holds_no_secret_unless_asked_to(repo: Repo, folder: Path, tmp_path: Path) -> None:
-    made = repo.export_parquet(tmp_path, rules=RULES)
+    made = repo.export_parquet(tmp_path, own_rules=OWN)
     files = list(made.files())
 
     shown = [repr(read(Path(file.path))) for file in files]

@@ -15,6 +15,7 @@ from harken.formats import Loss
 from harken.repo import Repo
 from harken.repo.exporting import FORMS, Export, ExportSource
 from harken.repo.masking import Masks
+from harken.secrets import own_rule
 from support.secret_session import KEY, write_session
 from support.viewed import cafe, write_log
 
@@ -101,7 +102,7 @@ def test_json_lines_are_the_events(repo: Repo) -> None:
 
 
 def test_rules_of_ones_own_mask_too(repo: Repo) -> None:
-    export = repo.export("11111111", to="txt", rules={"mine": ("look", "look(?:ed)? again")})
+    export = repo.export("11111111", to="txt", own_rules=[own_rule("mine", "look", "look(?:ed)? again")])
 
     text = b"".join(piece for piece in export.pieces() if isinstance(piece, bytes)).decode()
 
@@ -136,7 +137,7 @@ def test_losses_are_told(to: str) -> None:
     source = ExportSource(
         events=[], first="", title="t", facts=(), losses=(Loss(what="a record", count=2, why="it was forgotten"),)
     )
-    export = Export(source, to=to, masks=Masks(None, reveal=False, for_people=True), pictures="")
+    export = Export(source, to=to, masks=Masks((), reveal=False, for_people=True), pictures="")
 
     text = b"".join(piece for piece in export.pieces() if isinstance(piece, bytes)).decode()
 

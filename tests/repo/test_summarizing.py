@@ -134,7 +134,7 @@ def test_what_a_model_is_asked_is_masked(repo: Repo) -> None:
     from harken.context.sentences import sentence_request
     from harken.repo.masking import Masks
 
-    masks = Masks(None, reveal=False, for_people=True)
+    masks = Masks((), reveal=False, for_people=True)
 
     assert KEY not in sentence_request([masks.event(Prompt(content=f"use {KEY}"))])
 

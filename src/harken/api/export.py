@@ -10,6 +10,7 @@ from harken.repo import Repo
 from harken.views.documents import PictureFile
 
 from .base import ApiAnswer, ApiRequest
+from .secret_rules import OwnRule, compiled
 from .writing import LossAnswer
 
 
@@ -26,8 +27,8 @@ class ExportRequest(ApiRequest, frozen=True, kw_only=True):
     """Whether sub-agents are told of."""
     reveal: bool = False
     """Whether secrets stay as they are; else they are masked."""
-    rules: dict[str, tuple[str, str]] | None = None
-    """Rules besides those that Harken has: the name of each to how every such secret begins, and its pattern."""
+    own_rules: tuple[OwnRule, ...] = ()
+    """Rules for secrets beside those that Harken has."""
     pictures: str = ""
     """The folder beside the document in which Markdown finds pictures; empty: they are mentioned, not shown."""
 
@@ -88,7 +89,7 @@ def export(repo: Repo, request: ExportRequest) -> Iterator[ExportPiece | ExportR
         agents=request.agents,
         reveal=request.reveal,
         pictures=request.pictures,
-        rules=request.rules,
+        own_rules=compiled(request.own_rules),
     )
     size = pictures = 0
     for piece in made.pieces():

@@ -7,23 +7,10 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from harken import secrets as rulebook
-from harken.errors import BadRequest
 from harken.repo import Repo
-from harken.secrets import Rule
 
 from .base import ApiAnswer, ApiRequest
-
-
-class OwnRule(ApiRequest, frozen=True, kw_only=True):
-    """A rule of the user's for what is a secret."""
-
-    name: str
-    """What it is called."""
-    prefix: str
-    """How every such secret begins."""
-    pattern: str
-    """A regular expression that matches one from there on; its first group is the secret, or all of it."""
+from .secret_rules import OwnRule, all_rules, rules_named
 
 
 class SecretsRequest(ApiRequest, frozen=True, kw_only=True):
@@ -84,7 +71,8 @@ def secrets(
         if moved is not None:
             moved(size)
 
-    rules = _rules(request.rules, request.own_rules) or (*rulebook.RULES, *_own(request.own_rules))
+    own = request.own_rules
+    rules = rules_named(request.rules, own) if request.rules else all_rules(own)
     for one in repo.find_secrets(request.refs, rules=rules, moved=count):
         found[one.rule] += 1
         yield SecretAnswer(**msgspec.structs.asdict(one))
@@ -158,7 +146,7 @@ def forget(repo: Repo, request: ForgetRequest, *, moved: Callable[[int], None] |
     report = repo.forget(
         request.ref or None,
         secret=request.secrets,
-        rules=_rules(request.rules, request.own_rules),
+        rules=rules_named(request.rules, request.own_rules),
         who=request.who,
         why=request.why,
         dry_run=not request.yes,
@@ -197,22 +185,3 @@ def restore(repo: Repo, request: RestoreRequest) -> RestoreAnswer:
     lifted = repo.lift_forgetting(sessions) if request.yes and sessions else []
     numbers = [erasure.number for erasure in lifted]
     return RestoreAnswer(dry_run=not request.yes, sessions=sessions, erasures=numbers)
-
-
-def rule_names(own: tuple[OwnRule, ...] = ()) -> list[str]:
-    """What rules there are."""
-    return list(dict.fromkeys(rule.name for rule in (*rulebook.RULES, *_own(own))))
-
-
-def _own(rules: tuple[OwnRule, ...]) -> list[Rule]:
-    return [rulebook.own_rule(rule.name, rule.prefix, rule.pattern) for rule in rules]
-
-
-def _rules(names: tuple[str, ...], own: tuple[OwnRule, ...]) -> tuple[Rule, ...]:
-    """The rules of these names."""
-    known = (*rulebook.RULES, *_own(own))
-    for name in names:
-        if name not in {rule.name for rule in known}:
-            listed = ", ".join(dict.fromkeys(rule.name for rule in known))
-            raise BadRequest(f"there is no rule {name!r}", hint=f"one of {listed}")
-    return tuple(rule for rule in known if rule.name in names)

@@ -8,6 +8,7 @@ from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest
 from .export import MaskedSecrets
+from .secret_rules import OwnRule, compiled
 
 
 class ExportParquetRequest(ApiRequest, frozen=True, kw_only=True):
@@ -17,8 +18,8 @@ class ExportParquetRequest(ApiRequest, frozen=True, kw_only=True):
     """The folder, which is made if it is not there."""
     reveal: bool = False
     """Whether secrets stay as they are; else they are masked."""
-    rules: dict[str, tuple[str, str]] | None = None
-    """Rules besides those that Harken has: the name of each to how every such secret begins, and its pattern."""
+    own_rules: tuple[OwnRule, ...] = ()
+    """Rules for secrets beside those that Harken has."""
     replace: bool = False
     """Whether files that are there already are replaced."""
 
@@ -58,7 +59,9 @@ class ParquetReport(ApiAnswer, frozen=True, kw_only=True):
 
 def export_parquet(repo: Repo, request: ExportParquetRequest) -> Iterator[ParquetAnswer | ParquetReport]:
     """Write every view of the index as a Parquet file: a line for each, and a report."""
-    made = repo.export_parquet(request.folder, reveal=request.reveal, rules=request.rules, replace=request.replace)
+    made = repo.export_parquet(
+        request.folder, reveal=request.reveal, own_rules=compiled(request.own_rules), replace=request.replace
+    )
     files = rows = size = 0
     for file in made.files():
         files, rows, size = files + 1, rows + file.rows, size + file.size

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest
+from .secret_rules import OwnRule, compiled
 
 
 class SummarizeRequest(ApiRequest, frozen=True, kw_only=True):
@@ -21,8 +22,8 @@ class SummarizeRequest(ApiRequest, frozen=True, kw_only=True):
     """How often the model is asked a minute at most; null: as often as it answers."""
     limit: int | None = None
     """At most so many commits."""
-    rules: dict[str, tuple[str, str]] | None = None
-    """Rules for secrets besides those that Harken has: the name of each to its prefix and its pattern."""
+    own_rules: tuple[OwnRule, ...] = ()
+    """Rules for secrets beside those that Harken has."""
     watch: bool = False
     """Whether to go on as commits come."""
 
@@ -72,7 +73,7 @@ def summarize(
         model=request.model,
         per_minute=request.per_minute,
         limit=request.limit,
-        rules=request.rules,
+        own_rules=compiled(request.own_rules),
         watch=request.watch,
         stop=stop,
         on_total=on_total,

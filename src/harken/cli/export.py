@@ -13,6 +13,7 @@ from harken.errors import NotFound
 
 from . import completing, ui
 from .options import CORRUPT, SESSION, is_there, json_option, pass_repo_unless_file
+from .secret_rules import own_rules
 from .targets import check_target, make_target_folder, write_target
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _export(
         to=form,
         agents=with_agents,
         reveal=reveal,
-        rules=own_rules(),
+        own_rules=own_rules(),
         pictures=pictures.name if pictures is not None else "",
     )
     document = _Document(export(repo, request), pictures, force=force)
@@ -127,13 +128,6 @@ def _form_of(path: Path | None) -> str:
 def _name(session: str) -> str:
     """What the file of a session is called in a folder; the word may be anything, a path too."""
     return re.sub(r"[^A-Za-z0-9._\-]+", "-", Path(session).name or session).strip("-.")[:80] or "session"
-
-
-def own_rules() -> dict[str, tuple[str, str]]:
-    """The rules for secrets that the user's configuration has."""
-    from .config import load
-
-    return {name: (rule.prefix, rule.pattern) for name, rule in load().secrets.items()}
 
 
 class _Document:

@@ -10,12 +10,12 @@ import click
 from . import config, ui
 
 if TYPE_CHECKING:
-    from harken.api.forgetting import OwnRule
+    from harken.api.secret_rules import OwnRule
 
 
 def own_rules() -> tuple[OwnRule, ...]:
     """The rules of the configuration."""
-    from harken.api.forgetting import OwnRule
+    from harken.api.secret_rules import OwnRule
 
     found = config.load().secrets.items()
     return tuple(OwnRule(name=name, prefix=rule.prefix, pattern=rule.pattern) for name, rule in found)
@@ -23,7 +23,7 @@ def own_rules() -> tuple[OwnRule, ...]:
 
 def rule_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The names of rules, for completion."""
-    from harken.api.forgetting import rule_names
+    from harken.api.secret_rules import rule_names
 
     return [name for name in rule_names(own_rules()) if name.startswith(incomplete)]
 

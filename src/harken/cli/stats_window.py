@@ -99,7 +99,7 @@ def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0) -> None:
 
 def _line(name: str, room: int, cells: Sequence[str], columns: Sequence[int], inset: str = "") -> str:
     name = ui.fit(inset + ui.one_line(name), room)
-    pad = " " * (room - ui.cells(name))
+    pad = " " * (room - ui.columns(name))
     return name + pad + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, columns, strict=True))
 
 
@@ -112,7 +112,7 @@ def _name(by: str, one: UsageAnswer, room: int) -> str:
     if by == "session":
         return f"{name[:8]} {ui.one_line(one.title)}" if one.title else name
     # Of a path the end tells most.
-    return name if by != "project" or ui.cells(name) <= room else "…" + name[-(room - 1) :]
+    return name if by != "project" or ui.columns(name) <= room else "…" + name[-(room - 1) :]
 
 
 def _cells(one: UsageAnswer) -> list[str]:

@@ -11,6 +11,7 @@ import click
 
 from . import completing, ui
 from .options import REF, change_repo, json_option
+from .secret_rules import own_rules
 
 if TYPE_CHECKING:
     from harken.api.summarize import SummariesReport, SummaryAnswer
@@ -48,10 +49,8 @@ def summarize_command(
     """
     from harken.api.summarize import SummarizeRequest, SummaryAnswer, summarize
 
-    from .export import own_rules
-
     request = SummarizeRequest(
-        refs=refs, model=model or "", per_minute=per_minute, limit=limit, rules=own_rules(), watch=watch
+        refs=refs, model=model or "", per_minute=per_minute, limit=limit, own_rules=own_rules(), watch=watch
     )
     if watch and not as_json:
         ui.note("watching; Ctrl-C stops")

@@ -235,11 +235,6 @@ def _cut(text: str, columns: int) -> str:
     return text.rstrip() + more
 
 
-def cells(text: str) -> int:
-    """The columns a text takes."""
-    return len(text) if text.isascii() else sum(map(width_of, text))
-
-
 def raw(data: bytes) -> None:
     """Bytes on stdout just as they are, for a pipe or a file."""
     sys.stdout.flush()

@@ -20,9 +20,6 @@ from harken.store.values import ArgumentKind
 SessionOrFile = str | os.PathLike[str]
 """Text is a session of the store, a path object is a file."""
 
-OwnRules = Mapping[str, tuple[str, str]]
-"""Rules for what is a secret, besides Harken's: what each is called, how every such secret begins, and its pattern."""
-
 _REF = ArgumentKind("give a REF as text, or a Commit or Name that a method returned", (str, Commit, Name))
 _FUNCTION = ArgumentKind("give a function, or None", (Callable, NoneType))
 _SESSION = ArgumentKind("give a session's id as text, or a file as a path object", (str, os.PathLike), (os.PathLike,))
@@ -50,7 +47,6 @@ REPO = PLAIN | {
     "Sequence[SessionOrFile]": ArgumentKind("give a list of sessions and files", (Iterable,), each=_SESSION),
     "Callable[[int], None] | None": _FUNCTION,
     "Callable[[IndexProgress], None] | None": _FUNCTION,
-    "OwnRules | None": ArgumentKind("give a mapping of rules: name to prefix and pattern", (Mapping, NoneType)),
     "Environment": ArgumentKind("give the environment, a mapping of text", (Mapping,)),
     "Environment | None": ArgumentKind("give the environment, a mapping of text", (Mapping, NoneType)),
     "threading.Event | None": ArgumentKind("give a `threading.Event`", (threading.Event, NoneType)),

@@ -21,11 +21,12 @@ from harken.events.base import excerpt
 from harken.store import Commit, SessionRow, Store
 from harken.text import CONTROL
 
-from .arguments import OwnRules, SessionOrFile
+from .arguments import SessionOrFile
 from .masking import Masks
 
 if TYPE_CHECKING:
     from harken.formats import Loss
+    from harken.secrets import Rule
     from harken.views.documents import DocumentFoot, DocumentWriter, PictureFile
 
 DOCUMENTS = ("md", "html", "txt")
@@ -46,7 +47,7 @@ class Exporting:
         agents: bool = True,
         reveal: bool = False,
         pictures: str = "",
-        rules: OwnRules | None = None,
+        own_rules: Sequence[Rule] = (),
     ) -> Export:
         """A session of the store (a REF: the session as it stood there) or of a file (a path object) as `md`, `html`,
         `txt` or `jsonl`. Secrets are masked by the rules of `harken.secrets` and these, unless they are to be revealed;
@@ -57,7 +58,7 @@ class Exporting:
             told = _of_ref(self.store, ref, agents=agents)
         else:
             told = _of_file(Path(ref), agents=agents)
-        return Export(told, to=to, masks=Masks(rules, reveal=reveal, for_people=to in DOCUMENTS), pictures=pictures)
+        return Export(told, to=to, masks=Masks(own_rules, reveal=reveal, for_people=to in DOCUMENTS), pictures=pictures)
 
 
 class ExportSource(msgspec.Struct, frozen=True, kw_only=True):

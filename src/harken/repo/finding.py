@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from harken.index.asking import SqlResult
     from harken.index.search import SearchResult
     from harken.index.views import IndexView
+    from harken.secrets import Rule
 
-    from .arguments import OwnRules
     from .tables import TableExport
 
 MOST_HITS = 1000
@@ -88,14 +89,14 @@ class Indexed:
         folder: str | os.PathLike[str],
         *,
         reveal: bool = False,
-        rules: OwnRules | None = None,
+        own_rules: Sequence[Rule] = (),
         replace: bool = False,
     ) -> TableExport:
         """Every view that SQL is asked of as a Parquet file in a folder, written as its `files()` are taken. Secrets
         are masked by the rules of `harken.secrets` and these, unless they are to be revealed."""
         from .tables import TableExport
 
-        return TableExport(self.index, Path(folder), rules, reveal=reveal, replace=replace)
+        return TableExport(self.index, Path(folder), own_rules, reveal=reveal, replace=replace)
 
 
 def sql_views(name: str = "") -> list[IndexView]:

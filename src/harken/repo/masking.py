@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harken.events import Event, Image
 from harken.text import plain
 
-from .arguments import OwnRules
+if TYPE_CHECKING:
+    from harken.secrets import Rule
 
 
 class Masks:
     """Takes secrets out of every text of an event, and counts them by rule."""
 
-    def __init__(self, rules: OwnRules | None, *, reveal: bool, for_people: bool) -> None:
-        """`for_people` takes out what colours a text in a terminal, too: before the secrets, since it may stand in the
-        middle of one."""
-        from harken.secrets import RULES, mask, own_rule
+    def __init__(self, own_rules: Sequence[Rule], *, reveal: bool, for_people: bool) -> None:
+        """Secrets are what Harken's rules find, and these. `for_people` takes out what colours a text in a terminal,
+        too: before the secrets, since it may stand in the middle of one."""
+        from harken.secrets import RULES, mask
 
         self._mask: Callable[..., Any] | None = None if reveal else mask
-        own = (own_rule(name, prefix, pattern) for name, (prefix, pattern) in (rules or {}).items())
-        self._rules = (*RULES, *own)
+        self._rules = (*RULES, *own_rules)
         self._for_people = for_people
         self.counts: Counter[str] = Counter()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,8 +22,10 @@ from harken.errors import BadRequest, HarkenError, ModelFailed
 from harken.events import Event
 from harken.store import Annotation, Commit, Store
 
-from .arguments import OwnRules
 from .masking import Masks
+
+if TYPE_CHECKING:
+    from harken.secrets import Rule
 
 KEY = "summary"
 EXTRACTED = "harken summarize"
@@ -60,7 +63,7 @@ class Summarizing:
         model: str = "",
         per_minute: int | None = None,
         limit: int | None = None,
-        rules: OwnRules | None = None,
+        own_rules: Sequence[Rule] = (),
         watch: bool = False,
         stop: threading.Event | None = None,
         on_total: Callable[[int], None] | None = None,
@@ -75,7 +78,7 @@ class Summarizing:
         if limit is not None and limit < 0:
             raise BadRequest("a limit cannot be negative", hint="leave it out to do all")
         tips = [context.get_commit(self.store, ref) for ref in refs]
-        work = _Work(self, model, per_minute, rules, threading.Event() if stop is None else stop)
+        work = _Work(self, model, per_minute, own_rules, threading.Event() if stop is None else stop)
         if watch:
             return islice(work.watch(tips, on_total), limit)
         return work.run(_candidates(self.store, tips), on_total, limit)
@@ -106,7 +109,7 @@ class _Work:
     """One run over commits, or one after the other."""
 
     def __init__(
-        self, repo: Summarizing, model: str, per_minute: int | None, rules: OwnRules | None, stop: threading.Event
+        self, repo: Summarizing, model: str, per_minute: int | None, own_rules: Sequence[Rule], stop: threading.Event
     ) -> None:
         from harken.agents.models import open_model
 
@@ -114,7 +117,7 @@ class _Work:
         self._model = open_model(model) if model else None
         self._who = model or EXTRACTED
         self._pace = Pace(per_minute)
-        self._rules = rules
+        self._own_rules = own_rules
         self._failures = 0
         self._asked = 0
 
@@ -178,7 +181,7 @@ class _Work:
     def _made(self, commit: Commit, folder: str, events: list[Event] | HarkenError) -> Summarized:
         if isinstance(events, HarkenError):
             return Summarized(commit=commit, problem=str(events))
-        masks = Masks(self._rules, reveal=False, for_people=True)
+        masks = Masks(self._own_rules, reveal=False, for_people=True)
         shown = [masks.event(event) for event in events]
         if self._model is None:
             return Summarized(commit=commit, summary=masks.text(sentence(shown, folder)))

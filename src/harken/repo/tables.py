@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .arguments import OwnRules
 from .masking import Masks
 
 if TYPE_CHECKING:
     from harken.index import StoreIndex
     from harken.index.parquet import ParquetFile
+    from harken.secrets import Rule
 
 
 class TableExport:
     """Files that are written one by one; when the last has been taken, what was masked is known."""
 
-    def __init__(self, index: StoreIndex, folder: Path, rules: OwnRules | None, *, reveal: bool, replace: bool) -> None:
+    def __init__(
+        self, index: StoreIndex, folder: Path, own_rules: Sequence[Rule], *, reveal: bool, replace: bool
+    ) -> None:
         self._index, self._folder, self._replace = index, folder, replace
-        self._masks = Masks(rules, reveal=reveal, for_people=False)
+        self._masks = Masks(own_rules, reveal=reveal, for_people=False)
 
     @property
     def masked(self) -> Mapping[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
@@ -76,7 +77,7 @@ def moment(time: int | None) -> str:
     return clock.format_seconds(time).replace("T", " ").replace("Z", " UTC")
 
 
-class DocumentWriter:
+class DocumentWriter(ABC):
     """Writes passages one after the other; who speaks is said when it is somebody else."""
 
     def __init__(self) -> None:
@@ -135,45 +136,45 @@ class DocumentWriter:
 
     # -- what each kind of document says in its own way -----------------------------------------------------------
 
+    @abstractmethod
     def begin(self, head: DocumentHead) -> str:
         """What stands above everything."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self, foot: DocumentFoot) -> str:
         """What stands below everything."""
-        raise NotImplementedError
 
+    @abstractmethod
     def speaker(self, who: str, time: str, *, is_user: bool) -> str:
         """Somebody else speaks now."""
-        raise NotImplementedError
 
+    @abstractmethod
     def speech(self, said: Speech) -> Iterator[str | PictureFile]:
         """What was said."""
-        raise NotImplementedError
 
+    @abstractmethod
     def aside(self, aside: Aside) -> Iterator[str | PictureFile]:
         """What a reader may skip."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, step: Step) -> Iterator[str | PictureFile]:
         """A call and its result."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remark(self, remark: Remark) -> str:
         """What happened, on a line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def summed_up(self, summary: SummedUp) -> str:
         """A compaction."""
-        raise NotImplementedError
 
+    @abstractmethod
     def agent_begins(self, agent: AgentBegins) -> str:
         """The head of a sub-agent's story."""
-        raise NotImplementedError
 
+    @abstractmethod
     def agent_ends(self, agent: AgentEnds) -> str:
         """The end of a sub-agent's story."""
-        raise NotImplementedError
 
 
 def listed(given: Iterable[tuple[str, str]]) -> tuple[list[str], list[tuple[str, str]]]:
