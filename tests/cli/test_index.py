@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harken.index import StoreIndex
+from harken.index import StoreIndex, connecting
 from harken.repo import Repo
 from support.claude_lines import assistant, dump, user
 from support.contexts import chain
@@ -119,3 +121,56 @@ class TestItFollows:
         assert 0 == done.code
         assert "the index is behind: no space left on device" in done.err
         assert 1 == len(run("sessions").lines)
+
+
+class TestWhereThereIsNoRoom:
+    """One rule: what is not whole is an error behind what there is."""
+
+    ASKED = (["search", "question"], ["sql", "SELECT role FROM messages"], ["stats", "--by", "session"])
+
+    @pytest.fixture
+    def no_room(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """SQLite can make the index's file no bigger than its tables need, or than it is."""
+
+        class FullDisk(sqlite3.Connection):
+            def __init__(self, path: Path | str, **how: Any) -> None:
+                super().__init__(path, **how)
+                if str(path).endswith("-index"):
+                    self.execute("PRAGMA max_page_count = 40")
+
+        monkeypatch.setitem(connecting.HOW, "factory", FullDisk)
+
+    @pytest.mark.usefixtures("no_room")
+    @pytest.mark.parametrize("last", [1, 2])
+    def test_the_answer_is_whole_and_comes_from_memory(self, repo: Repo, run: Run, last: int) -> None:
+        for number in range(last):
+            chain(repo, range(150 * number, 150 * number + 150))
+            asked = run("sql", "SELECT count(*) AS n FROM messages WHERE role = 'human'", "--json")
+
+        assert (0, [{"n": 150 * last}]) == (asked.code, asked.json)
+        assert "the index is held in memory, since its file cannot be written: no room to write" in asked.err
+        (*hits, rest) = run("search", "question", "-n", "20", "--json").json
+        assert (20, 0, True) == (len(hits), rest["behind"], "no room to write" in rest["problem"])
+        assert 0 == run("search", "question").code
+        done = run("stats", "--by", "day", "--json")
+        assert (0, 0, True) == (done.code, json.loads(done.out)["behind"], "held in memory" in done.err)
+        assert (0, False) == ((done := run("sessions")).code, "index" in done.err)
+
+    @pytest.mark.usefixtures("no_room")
+    @pytest.mark.parametrize("asked", ASKED, ids=lambda words: words[0])
+    def test_what_cannot_be_held_in_memory_either_is_an_error_behind_what_there_is(
+        self, repo: Repo, run: Run, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chain(repo, [1])
+        assert 0 == run("index").code
+        chain(repo, range(2, 300))
+        monkeypatch.setattr("harken.index.file.COPIED", 0)
+        done, as_json = run(*asked), run(*asked, "--json")
+
+        assert (1, 1) == (done.code, as_json.code)
+        assert "error: this is not all: the index is behind the store by " in done.err
+        assert ("harken_error", True) == (
+            (error := json.loads(as_json.err)["error"])["code"],
+            "no room to write" in error["message"],
+        )
+        assert ("" != done.out) and ([] != as_json.json)

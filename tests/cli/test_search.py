@@ -198,6 +198,6 @@ def test_an_index_that_is_behind_says_so(run: Run, repo: Repo, monkeypatch: pyte
     done = run("search", "late")
     writing.close()
 
-    assert "behind the store; `harken index` brings it up to date" in done.err
+    assert "behind the store by 3 changes; `harken index` brings it up to date" in done.err
     assert [] == done.lines
     assert "late" == run("search", "late", "--json").json[0]["message_id"]

@@ -114,4 +114,4 @@ def test_that_the_index_is_behind_is_said(run: Run, monkeypatch: pytest.MonkeyPa
 
     done = run("sql", "SELECT 1")
 
-    assert "the index is behind by 2 changes and the numbers of 1 session; `harken index` lets" in done.err
+    assert "the index is behind the store by 2 changes and the numbers of 1 session; `harken index` brings" in done.err

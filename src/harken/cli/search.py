@@ -15,6 +15,7 @@ import click
 from . import completing, ui
 from .commits import age
 from .options import json_option, pass_repo
+from .wholeness import tell_what_is_missing
 
 if TYPE_CHECKING:
     from harken.api.search import SearchHit, SearchRest
@@ -72,17 +73,22 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
     from harken.api.search import SearchHit, SearchRequest, SearchRest, search
 
     text = " ".join(map(_as_typed, query))
-    shown = 0
+    shown, rest = 0, None
     for one in search(repo, SearchRequest(query=text, limit=limit)):
+        if isinstance(one, SearchRest):
+            rest = one
         if as_json:
             ui.json_line(one)
-        elif isinstance(one, SearchRest):
-            _remark(one, limit)
-        else:
+        elif isinstance(one, SearchHit):
             _draw(one, first=not shown)
         shown += isinstance(one, SearchHit)
     if not shown and not as_json:
-        ui.note(f"no hits; {_suggestion(text, repo.search_filters())}")
+        so_far = " in what the index has" if rest is not None and rest.behind else ""
+        ui.note(f"no hits{so_far}; {_suggestion(text, repo.search_filters())}")
+    if rest is not None:
+        if not as_json:
+            _remark(rest, limit)
+        tell_what_is_missing(behind=rest.behind, missing=rest.missing, problem=rest.problem, quiet=as_json)
 
 
 def _as_typed(word: str) -> str:
@@ -109,13 +115,6 @@ def _suggestion(query: str, filters: Iterable[str]) -> str:
 def _remark(rest: SearchRest, limit: int) -> None:
     if rest.rebuilt:
         ui.note(f"the index was built anew: {rest.rebuilt}")
-    if rest.missing:
-        parts = ui.count(rest.missing, "part")
-        ui.warn(f"{parts} of the store cannot be read, so something is missing; `harken index --status` names them")
-    if rest.behind and rest.problem:
-        ui.warn(f"the index is {ui.count(rest.behind, 'change')} behind the store and cannot follow it: {rest.problem}")
-    elif rest.behind:
-        ui.warn(f"the index is {ui.count(rest.behind, 'change')} behind the store; `harken index` brings it up to date")
     if rest.more:
         ui.note(f"there are more; `-n {2 * limit}` shows them")
 

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from . import ui
 from .options import json_option, pass_repo
+from .wholeness import tell_what_is_missing
 
 if TYPE_CHECKING:
     from harken.api.sql import SqlAnswer
@@ -81,15 +82,7 @@ def _ask(repo: Repo, query: str, as_csv: bool, rows: int, seconds: float, megaby
         _show_table(answer)
     if answer.more:
         ui.note(f"these are the first {rows:,} rows; -n gives more")
-    late = [ui.count(answer.behind, "change")] if answer.behind else []
-    late += [f"the numbers of {ui.count(answer.stale, 'session')}"] if answer.stale else []
-    if answer.missing:
-        parts = ui.count(answer.missing, "part")
-        ui.warn(f"{parts} of the store cannot be read, so something is missing; `harken index --status` names them")
-    if late and answer.problem:
-        ui.warn(f"the index cannot follow the store: {answer.problem}")
-    elif late:
-        ui.note(f"the index is behind by {' and '.join(late)}; `harken index` lets it catch up")
+    tell_what_is_missing(behind=answer.behind, stale=answer.stale, missing=answer.missing, problem=answer.problem)
 
 
 def _show_csv(answer: SqlAnswer) -> None:

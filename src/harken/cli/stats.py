@@ -13,6 +13,7 @@ from harken.errors import Corrupt, Evicted
 
 from . import completing, ui
 from .options import PROJECT, SESSION, is_there, json_option, pass_repo_or_file
+from .wholeness import tell_what_is_missing
 
 if TYPE_CHECKING:
     from harken.api.base import FiguresAnswer
@@ -157,12 +158,9 @@ def _count_window(repo: Repo, since: str, until: str, by: str | None, project: s
             draw_by(by, found, one)
         elif not as_json:
             draw_overview(found, one, _days(start, end, now) if since or until else days)
-        if one.behind and one.problem:
-            ui.warn(f"something is missing, since the index cannot follow the store: {one.problem}")
-        elif one.behind:
-            ui.warn("the index is not up to date, so something is missing; `harken index` brings it up to date")
-        if not one.requests and not one.calls:
+        if not one.requests and not one.calls and not one.behind:
             ui.note("nothing was used in that time; `--since` looks further back, `harken import` imports sessions")
+        tell_what_is_missing(behind=one.behind, problem=one.problem)
 
 
 def _when(text: str, now: int, option: str, *, end: bool = False) -> int | None:

@@ -2,13 +2,12 @@
 
 Everything in it can be made again, so whatever is wrong with it (damage, another version, another epoch of the store)
 is no error: the file is removed and built anew, and that is said. A store that lies in no file, or where nothing can
-be written, has its index in memory.
+be written, has its index in memory; for a reader so does one whose file cannot be written any more.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import sqlite3
 import threading
@@ -19,14 +18,15 @@ from typing import Any, Self
 import msgspec
 
 from harken import clock
-from harken.errors import Closed, Conflict, HarkenError, Locked
+from harken.errors import Closed, Conflict, Corrupt, HarkenError, Locked
 from harken.formats.base import revision
 from harken.store import forking
 from harken.store.base import Store
-from harken.store.explaining import explain, is_no_text
+from harken.store.explaining import explain
 from harken.store.opening import is_writable
 
 from . import figures, schema, words
+from .connecting import HOW, alone, in_memory, is_damage, read_only
 from .follow import Batch, OutdatedIndex
 from .progress import IndexProgress, IndexStatus, OnProgress
 
@@ -40,10 +40,11 @@ PAGES = 32 << 20
 """Bytes of pages that the writer holds: keys fall everywhere, and most of a transaction's pages come again."""
 MANY = 5000
 """Changes that were taken in, after which it is looked for empty room."""
+COPIED = 256 << 20
+"""Bytes of an index that are held in memory where its file cannot be written."""
 STALE = 50
 """Sessions whose numbers are made in one transaction."""
 _TABLES = "SELECT count(*) FROM sqlite_master"
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 
 
 def index_files(store: Path) -> list[Path]:
@@ -96,7 +97,7 @@ class StoreIndex:
             try:
                 return self._reader().execute(sql, values).fetchall()
             except sqlite3.DatabaseError as error:
-                if not _is_damage(error):
+                if not is_damage(error):
                     raise
                 self._begin_anew(f"it was damaged: {error}")
                 self.catch_up(seconds=2.0)
@@ -130,9 +131,8 @@ class StoreIndex:
         with self._lock:
             reader = self._reader()
             if self.path is not None:
-                found: sqlite3.Connection = sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True, **_HOW)
-                return found
-            copy: sqlite3.Connection = sqlite3.connect(":memory:", **_HOW)
+                return read_only(self.path)
+            copy = in_memory()
             reader.backup(copy)
             return copy
 
@@ -153,7 +153,10 @@ class StoreIndex:
                 except (HarkenError, OSError, sqlite3.Error) as error:
                     if deadline is None or isinstance(error, Closed):
                         raise
-                    at, problem = self._at(self._in_spite()), str(error)
+                    problem = problem or str(error)
+                    if not isinstance(error, Corrupt) and self._move_to_memory():
+                        continue
+                    at = self._at(self._reader())  # of the store's damage memory knows no more
                     break
                 taken += max(0, at - before)
                 moved(at, max(at, self._store.last_change()))
@@ -165,15 +168,24 @@ class StoreIndex:
             done = IndexProgress(at=at, last=self._store.last_change(), taken=taken, stale=stale, missing=missing)
             return msgspec.structs.replace(done, rebuilt=self._rebuilt, problem=problem)
 
-    def _in_spite(self) -> sqlite3.Connection:
-        """For a reader, who wants an answer though nothing can be written: what there is, else an index in memory."""
+    def _move_to_memory(self) -> bool:
+        """For a reader, who wants an answer though nothing can be written: go on in memory with what there is. Not
+        where that is too much, or where it is in memory already."""
+        if self.path is None:
+            return False
+        held = in_memory()
         try:
-            return self._reader()
-        except (HarkenError, OSError, sqlite3.Error):
-            self._shut()
-            self.path = None
-            self._step(None, numbers=False)
-            return self._reader()
+            reader = self._reader()
+            if self._size() > COPIED:
+                return False
+            reader.backup(held)
+        except (HarkenError, OSError, sqlite3.Error):  # there is none
+            held = in_memory()
+        self._shut()
+        self.path = self._file = None
+        self._prepare(held)
+        self._writing = held
+        return True
 
     def _give_back_room(self) -> None:
         """Give the pages that merging words left empty back to the disk, unless somebody else is writing."""
@@ -194,7 +206,7 @@ class StoreIndex:
                 with self._transaction(deadline) as connection:
                     return self._take(connection, numbers=numbers)
             except (OutdatedIndex, sqlite3.DatabaseError) as error:
-                if isinstance(error, sqlite3.Error) and not _is_damage(error, also=sqlite3.SQLITE_ERROR):
+                if isinstance(error, sqlite3.Error) and not is_damage(error, also=sqlite3.SQLITE_ERROR):
                     if not isinstance(explained := explain(error, str(self.path)), Locked):
                         raise explained from error
                     at = self._at(self._reader())  # somebody else is at it
@@ -236,11 +248,11 @@ class StoreIndex:
         try:
             self._check(connection)
             yield connection
+            connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        connection.execute("COMMIT")
 
     def _writer(self) -> sqlite3.Connection:
         self._check_open()
@@ -255,7 +267,7 @@ class StoreIndex:
         if self.path is None:
             return writer
         if self._reading is None:
-            self._reading = sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True, **_HOW)
+            self._reading = read_only(self.path)
         return self._reading
 
     def _check_open(self) -> None:
@@ -266,16 +278,16 @@ class StoreIndex:
 
     def _connect(self) -> sqlite3.Connection:
         if self.path is None:
-            held: sqlite3.Connection = sqlite3.connect(":memory:", **_HOW)
+            held = in_memory()
             self._prepare(held)
             return held
-        with _alone(self.path.parent):
+        with alone(self.path.parent):
             self._check_ours()
             for last_try in (False, True):
                 with contextlib.suppress(FileExistsError):
                     # Only where it is new: closing a file that is open elsewhere in this process drops SQLite's locks.
                     os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-                connection: sqlite3.Connection = sqlite3.connect(self.path, **_HOW)
+                connection: sqlite3.Connection = sqlite3.connect(self.path, **HOW)
                 try:
                     if not self.path.stat().st_size:
                         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # later it would need a lock
@@ -285,7 +297,7 @@ class StoreIndex:
                     self._prepare(connection)
                 except sqlite3.DatabaseError as error:
                     connection.close()
-                    if last_try or not _is_damage(error, also=sqlite3.SQLITE_ERROR):
+                    if last_try or not is_damage(error, also=sqlite3.SQLITE_ERROR):
                         raise
                     self._rebuilt = f"it was damaged: {error}"
                     self._remove()
@@ -335,7 +347,7 @@ class StoreIndex:
         self._rebuilt = self._rebuilt or why
         self._shut()
         if self.path is not None:
-            with _alone(self.path.parent):
+            with alone(self.path.parent):
                 if self._file is None or self._file == self._identity():
                     self._check_ours()
                     self._remove()
@@ -379,21 +391,3 @@ class StoreIndex:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-_HOW: dict[str, Any] = {"isolation_level": None, "check_same_thread": False, "timeout": 10.0}
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """While a file is made or removed, no other process does the same."""
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(held)
-
-
-def _is_damage(error: sqlite3.Error, also: int = sqlite3.SQLITE_CORRUPT) -> bool:
-    return is_no_text(error) or getattr(error, "sqlite_errorcode", 0) & 0xFF in {*_DAMAGED, also}

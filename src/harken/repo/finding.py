@@ -9,12 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from harken import clock as clocks
 from harken.errors import BadRequest, HarkenError
 from harken.store import Store
 
 if TYPE_CHECKING:
-    from harken.index import OnProgress, StoreIndex
+    from harken.index import IndexProgress, OnProgress, StoreIndex
     from harken.index.asking import SqlResult
     from harken.index.search import SearchResult
     from harken.index.views import IndexView
@@ -50,6 +52,18 @@ class Indexed:
             return str(problem)
         return ""
 
+    def _follow(self, seconds: float, *, numbers: bool = True) -> IndexProgress:
+        """Let the index catch up before it is asked, for so many seconds. One in memory is followed to its end: it is
+        gone with this process, so nobody would go on with it."""
+        reached = self.index.catch_up(seconds=seconds, numbers=numbers)
+        if self.index.path is not None or not (reached.behind or (numbers and reached.stale)):
+            return reached
+        try:
+            whole = self.index.catch_up(numbers=numbers)
+        except (HarkenError, OSError, sqlite3.Error) as problem:
+            return msgspec.structs.replace(reached, problem=reached.problem or str(problem))
+        return msgspec.structs.replace(whole, rebuilt=reached.rebuilt or whole.rebuilt, problem=reached.problem)
+
     def search(self, query: str, *, limit: int = 10, snippets: bool = True) -> SearchResult:
         """The messages that a query finds, the best first. `harken search --help` says what a query may be; what is
         wrong with one is a `BadRequest` or `NotFound` with a hint."""
@@ -60,7 +74,7 @@ class Indexed:
             hint = "filters make them fewer: since:7d, role:human"
             raise BadRequest(f"a search gives 1 to {MOST_HITS} hits", hint=hint)
         asked = parse(query)
-        reached = self.index.catch_up(seconds=CATCH_UP_SECONDS, numbers=asked.needs_numbers)
+        reached = self._follow(CATCH_UP_SECONDS, numbers=asked.needs_numbers)
         found = search(self.index, self.store, asked, limit=limit, present=self.clock(), snippets=snippets)
         return found.at(reached, asked)
 
@@ -81,7 +95,7 @@ class Indexed:
         longer or more memory than it may."""
         from harken.index.asking import Budget, ask
 
-        reached = self.index.catch_up(seconds=CATCH_UP_SECONDS)
+        reached = self._follow(CATCH_UP_SECONDS)
         return ask(self.index, query, Budget(seconds=seconds, rows=rows, megabytes=megabytes), reached)
 
     def export_parquet(

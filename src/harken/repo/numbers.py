@@ -56,7 +56,7 @@ class Counted(Indexed):
         from harken.index.spending import Spent, UsageWindow
 
         own = read_price_file(prices)
-        progress = self.index.catch_up(seconds=PATIENCE)
+        progress = self._follow(PATIENCE)
         return Spent(self.index, UsageWindow(since=since, until=until, project=project), own), progress
 
     def session_costs(
