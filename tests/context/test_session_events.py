@@ -77,3 +77,41 @@ def test_each_story_keeps_its_own_order(repo: Any) -> None:
     for agent in ("claude-code", "b1"):
         times = [event.time for event in whole if event.agent_id == agent and event.time is not None]
         assert sorted(times) == times
+
+
+class TestAtAnEarlierCommit:
+    """A session as it stood: what its agents had done by then, and none that was called later."""
+
+    @pytest.fixture
+    def begun(self, tmp_path: Path) -> Any:
+        """The events up to the answer of the first of two turns."""
+        main = ClaudeSession("bbb")
+        slow, later = ClaudeSession("bbb", agent="s1", salt="s1", start=2), ClaudeSession("bbb", agent="l1", salt="l1")
+        main.prompt("find both bugs")
+        main.call("Task", "it runs in the background", agent="s1", prompt="find the first bug")
+        begun = main.answer("one is being looked for")
+        main.prompt("and the other?")
+        main.call("Task", "it is in line 9", agent="l1", prompt="find the other bug")
+        main.answer("line 9")
+        slow.prompt("find the first bug")
+        slow.answer("looking")
+        slow.count = 20
+        slow.answer("it is in line 7")
+        later.prompt("find the other bug")  # its clock is slow: it says a time before that of its call
+        later.answer("it is in line 9")
+        files = tmp_path / "files"
+        (files / "bbb" / "subagents").mkdir(parents=True)
+        (files / "bbb.jsonl").write_bytes(main.data)
+        for agent in (slow, later):
+            (files / "bbb" / "subagents" / f"agent-{agent.agent}.jsonl").write_bytes(agent.data)
+        with harken.open("memory:") as repo:
+            list(Importer(repo.store, [runtimes.get("claude-code")]).run(walk(files)))
+            yield repo.events(f"bbb@{begun}")
+
+    def test_an_agent_is_told_as_far_as_it_had_come(self, begun: Any) -> None:
+        assert ["find the first bug", "looking"] == [
+            event.content for event in begun if event.agent_id == "s1" and hasattr(event, "content")
+        ]
+
+    def test_an_agent_that_was_called_later_is_not_told_whatever_its_clock_says(self, begun: Any) -> None:
+        assert {"claude-code", "s1"} == {event.agent_id for event in begun}

@@ -16,6 +16,7 @@ from harken.repo import Repo
 from harken.repo.exporting import FORMS, Export, ExportSource
 from harken.repo.masking import Masks
 from harken.secrets import own_rule
+from support.contexts import keep, turn
 from support.secret_session import KEY, write_session
 from support.viewed import cafe, write_log
 
@@ -80,8 +81,24 @@ def test_up_to_a_commit_only_what_was_there_is_told(repo: Repo) -> None:
     assert "I looked again" not in text
 
 
+def test_at_every_commit_it_tells_what_the_events_there_tell(repo: Repo) -> None:
+    for commit in repo.history("11111111"):
+        told = [json.loads(line) for line in exported(repo, commit.short, to="jsonl", reveal=True).splitlines()]
+
+        assert [event.message_id for event in repo.events(commit.short)] == [line["message_id"] for line in told]
+
+
 def test_a_session_at_its_tip_is_told_whole(repo: Repo) -> None:
     assert exported(repo, repo.commit("11111111").short) == exported(repo)
+
+
+def test_a_commit_of_no_session_is_told_as_one_that_says_so() -> None:
+    with harken.open("memory:") as repo:
+        commit = keep(repo, turn(0), template="claude-code")
+
+        head = exported(repo, commit.short).partition("\n\n")[0]
+
+    assert ["Runtime: claude-code", f"Commit: {commit.short}"] == head.splitlines()[2:]
 
 
 def test_an_agent_alone_can_be_exported(repo: Repo) -> None:

@@ -12,7 +12,7 @@ from .diff import Diff, diff
 from .lineage import TELLING, agent_name, agents_below, below, lineage
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_commits, get_session, whole_principal
-from .session_events import chain_events, maker_name, session_bytes, session_events
+from .session_events import maker_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
 from .spawned import commit_at
@@ -35,7 +35,6 @@ __all__ = [
     "agent_name",
     "agents_below",
     "below",
-    "chain_events",
     "checkpoint",
     "commit_at",
     "compact",

@@ -25,7 +25,7 @@ from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolR
 from harken.events.base import holds
 from harken.formats import Loss
 from harken.formats.session_log import FORMAT
-from harken.store.base import Commit, SessionRow, Store
+from harken.store.base import SessionRow, Store
 
 from .lineage import agent_name, agents_below, handed_down
 from .materialize import Materialized, everything, materialize
@@ -58,9 +58,9 @@ def session_events(
         for each in below
     }
     if earlier:
-        streams |= {each.session: _until(streams[each.session], own, _call_id(store, each)) for each in below}
-        below = [each for each in below if streams[each.session]]  # others were made later
-        streams = {each.session: streams[each.session] for each in (row, *below)}
+        end = max((event.time for event in own if event.time is not None), default=None)
+        streams = _until(end, streams, {each.session: _call_id(store, each) for each in below})
+        below = [each for each in below if each.session in streams]
     calls = {
         event.id: (session, event)
         for session, events in streams.items()
@@ -93,13 +93,6 @@ def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
     return own.bytes if own.artifact else materialize(store, store.get_commit(row.stand), stop=ROOT).bytes
 
 
-def chain_events(store: Store, tip: Commit, losses: list[Loss]) -> list[Event]:
-    """Everything that the chain behind a commit tells, whatever session it is of."""
-    made = everything(store, tip)
-    losses += made.losses
-    return _all_named(made)
-
-
 class UnreadAgent(Loss, frozen=True, kw_only=True):
     """A sub-agent whose bytes are not here any more, or are damaged."""
 
@@ -107,12 +100,14 @@ class UnreadAgent(Loss, frozen=True, kw_only=True):
 def _read(store: Store, row: SessionRow, losses: list[Loss], *, raising: bool) -> list[Event] | None:
     """What a sub-agent's chain tells; where that cannot be had, nobody else is to suffer who asked for losses."""
     try:
-        return chain_events(store, store.get_commit(whole_session(store, row).stand), losses)
+        made = everything(store, store.get_commit(whole_session(store, row).stand))
     except (Corrupt, Evicted) as problem:
         if raising:
             raise
         losses.append(UnreadAgent(what=f"sub-agent {agent_name(row)}", count=1, why=str(problem)))
         return None
+    losses += made.losses
+    return _all_named(made)
 
 
 def _handed_down(store: Store, row: SessionRow) -> list[Event]:
@@ -131,13 +126,27 @@ def _all_named(made: Materialized) -> list[Event]:
     return named(format, format.read(made.bytes), 0)
 
 
-def _until(events: list[Event], own: list[Event], call_id: str) -> list[Event]:
-    """What an agent had done by the time its session's own story ends: what comes after something later is later,
-    whatever its clock says. Where no time is told, all of it if it had been called, else nothing."""
-    end = max((event.time for event in own if event.time is not None), default=None)
+def _until(end: int | None, streams: Mapping[str, list[Event]], calls: Mapping[str, str]) -> dict[str, list[Event]]:
+    """The session's own story, and what its agents had done by the time it ends; `calls` names the call that made each,
+    where that is known. One whose call is in none of the stories was made later, whatever its clock says."""
+    then = {
+        name: _done_by(end, events, is_called=bool(calls[name])) if name in calls else events
+        for name, events in streams.items()
+    }
+    while True:
+        made = {"", *(event.id for events in then.values() for event in events if isinstance(event, ToolCall))}
+        gone = [name for name, call in calls.items() if name in then and (not then[name] or call not in made)]
+        if not gone:
+            return then
+        for name in gone:
+            del then[name]
+
+
+def _done_by(end: int | None, events: list[Event], *, is_called: bool) -> list[Event]:
+    """What an agent had done by then: what comes after something later is later, whatever its clock says. Where no time
+    is told, all of it if a call made it, else nothing."""
     if end is None or all(event.time is None for event in events):
-        called = call_id and any(isinstance(event, ToolCall) and event.id == call_id for event in own)
-        return events if called else []
+        return events if is_called else []
     return list(takewhile(lambda event: (event.time or 0) <= end, events))
 
 

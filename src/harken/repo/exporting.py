@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,8 @@ from harken import context
 from harken.context.chains import project_of
 from harken.context.refs import CREATED
 from harken.context.session_events import UnreadAgent
-from harken.errors import Ambiguous, BadRequest, NotFound
+from harken.context.standing import standing
+from harken.errors import BadRequest
 from harken.events import AgentCreated, Event, Prompt
 from harken.events.base import excerpt
 from harken.store import Commit, SessionRow, Store
@@ -140,27 +140,10 @@ class Export:
 
 
 def _of_ref(store: Store, ref: str, *, agents: bool) -> ExportSource:
-    commit = context.get_commit(store, ref)
-    row = _session_of(store, ref, commit)
+    found = standing(store, ref)
     losses: list[Loss] = []
-    if row is None:
-        return _source(context.chain_events(store, commit, losses), None, losses, commit=commit, agents=agents)
-    # The session as it stood at the commit; what a repair lost of it later is not asked for.
-    there = msgspec.structs.replace(row, tip=commit.id, live="", lost=False)
-    events = context.session_events(store, there, agents=agents, losses=losses)
-    if commit.id != row.stand:
-        events = _until_there(events, _first_agent(events, row))
-    return _source(events, row, losses, commit=commit, agents=agents)
-
-
-def _session_of(store: Store, ref: str, commit: Commit) -> SessionRow | None:
-    """The session that the REF names, or that has the commit it names."""
-    for text in (ref, commit.short):
-        with suppress(NotFound, BadRequest, Ambiguous):
-            row = context.get_session(store, text)
-            if text == commit.short or row.stand == commit.id:
-                return row
-    return None
+    events = context.session_events(store, found.row, agents=agents, losses=losses, earlier=found.earlier)
+    return _source(events, found.row, losses, commit=store.get_commit(found.row.stand), agents=agents)
 
 
 def _of_file(path: Path, *, agents: bool) -> ExportSource:
@@ -187,8 +170,9 @@ def _source(
     from harken.views.documents import moment
 
     times = [event.time for event in events if event.time is not None]
+    called = row.session if row else name
     facts = {
-        "Session": row.session if row else name,
+        "Session": called if commit is None or called != commit.short else "",  # the commit is of no session
         "Runtime": row.runtime if row else "",
         "Project": project_of(row) if row else "",
         "Commit": commit.short if commit else "",
@@ -222,20 +206,3 @@ def _first_agent(events: Sequence[Event], row: SessionRow | None) -> str:
     created = [event for event in events if isinstance(event, AgentCreated)]
     own = [event for event in created if row is not None and event.message_id == row.session + CREATED]
     return next((event.agent_id for event in (*own, *created, *events)), "")
-
-
-def _until_there(events: list[Event], first: str) -> list[Event]:
-    """The stream without the agents that were asked for later: the first is told up to a commit, the others whole."""
-    waiting = [event for event in events if isinstance(event, AgentCreated) and event.agent_id != first]
-    if not _is_nested(events) or not waiting:
-        return events
-    records: dict[str, set[str]] = {}
-    for event in events:
-        records.setdefault(event.agent_id, set()).add(event.message_id)
-    kept, known = {first}, set(records[first])
-    while asked := [one for one in waiting if known.intersection(one.causes())]:
-        waiting = [one for one in waiting if one not in asked]
-        for one in asked:
-            kept.add(one.agent_id)
-            known |= records[one.agent_id]
-    return [event for event in events if event.agent_id in kept]
