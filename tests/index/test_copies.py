@@ -121,3 +121,27 @@ class TestAResume:
         with StoreIndex(repo.store, None) as fresh:
             fresh.catch_up()
             assert digest(fresh) == digest(repo.index)
+
+    @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+    def test_is_found_under_the_session_that_is_asked_for(self, repo: Repo, tmp_path: Path, runtime: str) -> None:
+        take_in(repo, tmp_path / "S.jsonl", claude("S").replace(b'"/x"', b'"/home/me/shop"'))
+        (tmp_path / "zoo").mkdir()
+        ready = repo.resume("S", runtime, cwd=tmp_path / "zoo", home=tmp_path / "home")
+        list(repo.import_sessions([ready.path]))
+
+        (hit,) = repo.search("project:zoo harbour").hits
+
+        assert (ready.session, runtime, str(tmp_path / "zoo")) == (hit.session, hit.runtime, hit.project)
+        assert (("S",), "in the harbour") == (hit.copies, hit.snippet.text)
+        assert ready.session == repo.commit(hit.commit).session_id
+        assert [ready.session] == [hit.session for hit in repo.search("-session:S role:assistant harbour").hits]
+        assert ["S"] == [hit.session for hit in repo.search("-project:zoo role:assistant harbour").hits]
+        assert ["S"] == [hit.session for hit in repo.search("runtime:claude-code project:shop harbour").hits]
+        assert ["S"] == [hit.session for hit in repo.search("harbour").hits]
+
+    def test_no_session_that_has_it_fits_all_that_is_asked_for(self, repo: Repo, tmp_path: Path) -> None:
+        take_in(repo, tmp_path / "S.jsonl", claude("S").replace(b'"/x"', b'"/home/me/shop"'))
+        ready = repo.resume("S", "codex", cwd=tmp_path, home=tmp_path / "home")
+        list(repo.import_sessions([ready.path]))
+
+        assert [] == repo.search("project:shop runtime:codex harbour").hits

@@ -6,15 +6,16 @@ from harken.index import StoreIndex
 
 SESSION = "(SELECT session FROM sessions WHERE n = {0}.session)"
 MESSAGE = "(SELECT key FROM messages WHERE n = {0}.message)"
-COMMIT = '(SELECT hex("commit") FROM commits WHERE n = messages."commit")'
+COMMIT = '(SELECT hex("commit") FROM commits WHERE n = {0}."commit")'
 SAID = {
     "sessions": "SELECT session, runtime, project, title, parent, agent, started, ended FROM sessions",
     "stale": f"SELECT {SESSION.format('stale')} FROM stale",
     "commits": f'SELECT hex("commit"), {SESSION.format("commits")}, "end" FROM commits',
     "problems": "SELECT * FROM problems",
-    "messages": f"SELECT key, {SESSION.format('messages')}, agent, role, tool, model, time, {COMMIT}, record, event,"
-    " size, sum FROM messages",
-    "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')}, record FROM copies",
+    "messages": f"SELECT key, {SESSION.format('messages')}, agent, role, tool, model, time,"
+    f" {COMMIT.format('messages')}, record, event, size, sum FROM messages",
+    "copies": f"SELECT {MESSAGE.format('copies')}, {SESSION.format('copies')}, record, {COMMIT.format('copies')}"
+    " FROM copies",
     "families": f"SELECT {SESSION.format('families')}, family, own FROM families",
     "agents": f"SELECT {SESSION.format('agents')}, agent, name FROM agents",
     "calls": f"SELECT {MESSAGE.format('calls')}, {SESSION.format('calls')}, tool, call_id, time, took, failed, what"

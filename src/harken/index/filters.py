@@ -2,6 +2,9 @@
 
 Names are asked for in the query as people write them, in any case of letters; each filter first finds out which of the
 names in the index are meant. Everything that was typed is bound as a value.
+
+`runtime:`, `project:` and `session:` ask for sessions. A message fits where one session that has it, as its own or as a
+copy, fits all of them. The others ask for messages; a copy is said by the same agent, at the same time.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ import difflib
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
+
+import orjson
 
 from harken.errors import BadRequest, NotFound
 
@@ -24,20 +29,65 @@ _MOST_NAMES = 8
 class Condition(NamedTuple):
     """A part of a statement, and the values in it. The tables are `m` (messages) and `s` (their sessions)."""
 
-    sql: str
+    sql: str = ""
     values: tuple[Any, ...] = ()
 
 
-def conditions(index: StoreIndex, query: Query, present: int) -> Condition:
-    """All filters together; a filter that is repeated means any of its values, one with a minus none of them."""
+class SessionChoice(NamedTuple):
+    """The sessions that a query asks for."""
+
+    numbers: Condition
+    """What selects their numbers."""
+    unknown: bool
+    """Whether a message fits that has no session: it is in none of those that are left out."""
+
+    def own(self) -> Condition:
+        """Whether a message's own session is one of them."""
+        return Condition(f"coalesce(m.session IN ({self.numbers.sql}), {int(self.unknown)})", self.numbers.values)
+
+    def any(self) -> Condition:
+        """Whether a session that has the message is one of them."""
+        copied = f"SELECT 1 FROM copies c WHERE c.message = m.n AND c.session IN ({self.numbers.sql})"
+        own = self.own()
+        return Condition(f"({own.sql} OR EXISTS ({copied}))", own.values + self.numbers.values)
+
+
+class Limits(NamedTuple):
+    """What the filters of a query leave."""
+
+    messages: Condition
+    """All filters together."""
+    sessions: SessionChoice | None
+    """Those that ask for sessions, if there are any."""
+
+
+def limits_of(index: StoreIndex, query: Query, present: int) -> Limits:
+    """All filters; one that is repeated means any of its values, one with a minus none of them."""
+    about = [filter for filter in query.filters if filter.name in _OF_SESSIONS]
+    others = [filter for filter in query.filters if filter.name not in _OF_SESSIONS]
+    within = _together(index, others, present)
+    if not about:
+        return Limits(within, None)
+    asked = _together(index, about, present)
+    numbers = Condition(f"SELECT n FROM sessions WHERE {asked.sql}", asked.values)
+    chosen = SessionChoice(numbers, unknown=all(filter.without for filter in about))
+    return Limits(_and([within, chosen.any()]), chosen)
+
+
+def _together(index: StoreIndex, filters: Sequence[Filter], present: int) -> Condition:
     parts: list[Condition] = []
-    for (name, without), group in groupby(sorted(query.filters, key=_kind), key=_kind):
+    for (name, without), group in groupby(sorted(filters, key=_kind), key=_kind):
         made = [_MAKERS[name](index, filter, present) for filter in group]
         sql = " OR ".join(f"({one.sql})" for one in made)
         values = tuple(value for one in made for value in one.values)
         # What is unknown of a message is not that.
         parts.append(Condition(f"NOT coalesce({sql}, 0)" if without else f"({sql})", values))
-    return Condition(" AND ".join(part.sql for part in parts), tuple(value for part in parts for value in part.values))
+    return _and(parts)
+
+
+def _and(parts: Sequence[Condition]) -> Condition:
+    sql = " AND ".join(part.sql for part in parts if part.sql)
+    return Condition(sql, tuple(value for part in parts for value in part.values))
 
 
 def check_values(index: StoreIndex, query: Query, present: int) -> None:
@@ -72,12 +122,12 @@ def _role(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
 
 def _runtime(index: StoreIndex, filter: Filter, _present: int) -> Condition:
     known = known_values(index, "runtime")
-    return _any_of("s.runtime", _meant(filter, known))
+    return _any_of("runtime", _meant(filter, known))
 
 
 def _project(index: StoreIndex, filter: Filter, _present: int) -> Condition:
     known = known_values(index, "project")
-    return _any_of("s.project", _meant(filter, known, _is_path_end))
+    return _any_of("project", _meant(filter, known, _is_path_end))
 
 
 def _model(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
@@ -110,14 +160,12 @@ def _file(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
 
 
 def _session(index: StoreIndex, filter: Filter, _present: int) -> Condition:
-    """Its own messages, those it carries as copies, and those of its sub-agents."""
+    """The session and its sub-agents'."""
     known = known_values(index, "session")
     value = filter.value
     if value not in known:
         value = _one_session(filter, known)
-    inside = "SELECT n FROM sessions WHERE session = ? OR parent = ?"
-    sql = f"m.session IN ({inside}) OR m.n IN (SELECT message FROM copies WHERE session IN ({inside}))"
-    return Condition(sql, (value,) * 4)
+    return Condition("session = ? OR parent = ?", (value, value))
 
 
 def _one_session(filter: Filter, known: Sequence[str]) -> str:
@@ -141,6 +189,8 @@ _MAKERS: dict[str, Callable[[StoreIndex, Filter, int], Condition]] = {
     "until": _until,
     "session": _session,
 }
+_OF_SESSIONS = ("runtime", "project", "session")
+"""The filters whose conditions are on the rows of sessions."""
 
 
 _KNOWN = {
@@ -169,7 +219,7 @@ def known_values(index: StoreIndex, name: str) -> list[str]:
 
 
 def _any_of(column: str, values: Sequence[str]) -> Condition:
-    return Condition(f"{column} IN ({', '.join('?' * len(values))})", tuple(values))
+    return Condition(f"{column} IN (SELECT value FROM json_each(?))", (orjson.dumps(list(values)).decode(),))
 
 
 def _names(index: StoreIndex, sql: str) -> list[str]:
@@ -182,11 +232,7 @@ def _meant(filter: Filter, known: Sequence[str], fits: Callable[[str, str], bool
     found = [name for name in known if name.lower() == value] or [name for name in known if fits(name.lower(), value)]
     if not found:
         raise _nothing_has(filter, known)
-    return found[:_MOST_VALUES]
-
-
-_MOST_VALUES = 500
-"""SQLite takes a few more in one statement."""
+    return found
 
 
 def _nothing_has(filter: Filter, known: Sequence[str]) -> NotFound:

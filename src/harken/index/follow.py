@@ -122,20 +122,21 @@ class Batch:
         end = before if begin is None else begin + places(format, data)
         number, session = self._add_commit(commit, end)
         messages = rows.message_rows(events, self._names(commit, format, data, session, begin))
-        own = self._without_carried(messages, commit, session, begin)
+        own = self._without_carried(messages, commit, (session, number), begin)
         self._rows.add(own, session, number, commit.session_id or commit.id)
         self._rows.add_results(rows.results(events), session)
         self._rows.add_agents(rows.agent_names(events), session)
         self._last = (commit.id, data)
 
     def _without_carried(
-        self, messages: Iterable[rows.MessageRow], commit: Commit, session: int | None, begin: int | None
+        self, messages: Iterable[rows.MessageRow], commit: Commit, numbers: tuple[int | None, int], begin: int | None
     ) -> Iterable[rows.MessageRow]:
         """The messages but for those that Harken wrote when it continued another session in this one's runtime."""
+        session, number = numbers
         if session is None or not self._continuations.begins_inside(commit.session_id, begin):
             return messages
         self._rows.flush()  # what comes again may have been held until now
-        return self._rows.without_copies(messages, session, self._continuations.texts(commit.session_id))
+        return self._rows.without_copies(messages, session, number, self._continuations.texts(commit.session_id))
 
     def _names(
         self, commit: Commit, format: Format, data: bytes, session: int | None, begin: int | None

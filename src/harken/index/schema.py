@@ -10,7 +10,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 4
+VERSION = 5
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -77,6 +77,7 @@ CREATE TABLE messages (
 );
 CREATE TABLE copies (
   message INTEGER, session INTEGER, record TEXT,           -- the record that says it again there
+  "commit" INTEGER,
   PRIMARY KEY (message, session)
 ) WITHOUT ROWID;
 CREATE TABLE families (

@@ -17,7 +17,7 @@ from harken.errors import HarkenError
 from harken.store.base import Store
 
 from .file import StoreIndex
-from .filters import Condition, check_values, conditions
+from .filters import Condition, SessionChoice, check_values, limits_of
 from .progress import IndexProgress
 from .query import Query
 from .rows import HUMAN, TITLE
@@ -114,15 +114,15 @@ def search(
     index: StoreIndex, store: Store, query: Query, *, limit: int, present: int, snippets: bool = True
 ) -> SearchResult:
     """The best hits, each with a piece of its text unless that is not wanted."""
-    limits = conditions(index, query, present)
+    limits = limits_of(index, query, present)
     ranked = max(RANKED, 2 * limit)
-    candidates = _candidates(index, query, limits, ranked)
+    candidates = _candidates(index, query, limits.messages, ranked)
     if not candidates:
         check_values(index, query, present)
     exact = snippets and names_something(query)
     best = _best(candidates, present, limit + _SPARE if exact else limit + 1)
     more = len(best) > limit or len(candidates) == ranked
-    chosen = _details(index, best if exact else best[:limit])
+    chosen = _details(index, best if exact else best[:limit], limits.sessions)
     if not snippets:
         return SearchResult(hits=[hit for hit, _ in chosen], more=more)
     shown = {n: _shown(text, query) for n, text in read_texts(store, [place for _, place in chosen])}
@@ -224,15 +224,19 @@ FROM messages m LEFT JOIN sessions s ON s.n = m.session LEFT JOIN commits c ON c
 """
 
 
-def _details(index: StoreIndex, best: Sequence[Ranked]) -> list[tuple[Hit, MessagePlace]]:
+def _details(index: StoreIndex, best: Sequence[Ranked], asked: SessionChoice | None) -> list[tuple[Hit, MessagePlace]]:
     marks = ", ".join("?" * len(best))
     known = {row[11]: row for row in index.query(f"{_HIT} ({marks})", [each.one.n for each in best])}
     others = _sessions_of(index, [n for each in best for n in (each.one.n, *each.copies)])
+    elsewhere = _elsewhere(index, list(known), asked) if asked is not None else {}
     found = []
     for score, (n, *_), same in best:
         if n not in known:
             continue  # it was replaced while we looked
         session, runtime, project, title, agent, role, tool, model, time, commit, record, *rest = known[n]
+        place = MessagePlace(role, commit, record, title, *rest)
+        if n in elsewhere:
+            session, runtime, project, title, agent, commit, record = elsewhere[n]
         copies = dict.fromkeys(name for one in (n, *same) for name in others.get(one, ()) if name != session)
         hit = Hit(
             session=session,
@@ -250,7 +254,26 @@ def _details(index: StoreIndex, best: Sequence[Ranked]) -> list[tuple[Hit, Messa
             snippet=Snippet(),
             copies=tuple(copies),
         )
-        found.append((hit, MessagePlace(role, commit, record, title, *rest)))
+        found.append((hit, place))
+    return found
+
+
+_COPIED = """
+SELECT m.n, s.session, coalesce(s.runtime, ''), coalesce(s.project, ''), coalesce(s.title, ''),
+  coalesce(m.agent, s.agent, ''), lower(coalesce(hex(k."commit"), '')), coalesce(c.record, '')
+FROM copies c JOIN messages m ON m.n = c.message JOIN sessions s ON s.n = c.session
+LEFT JOIN commits k ON k.n = c."commit"
+"""
+
+
+def _elsewhere(index: StoreIndex, numbers: Sequence[int], asked: SessionChoice) -> dict[int, tuple[str, ...]]:
+    """Of messages whose own session is none of those that are asked for: where the first of these has it."""
+    own, marks = asked.own(), ", ".join("?" * len(numbers))
+    sql = f"{_COPIED} WHERE c.message IN ({marks}) AND c.session IN ({asked.numbers.sql}) AND NOT {own.sql}"
+    rows = index.query(f"{sql} ORDER BY s.started, s.session", [*numbers, *asked.numbers.values, *own.values])
+    found: dict[int, tuple[str, ...]] = {}
+    for n, *there in rows:
+        found.setdefault(n, tuple(there))
     return found
 
 

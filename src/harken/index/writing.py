@@ -14,6 +14,10 @@ HELD = 4 << 20
 """Characters of text that are held before they are written."""
 _COLUMNS = 'n, key, session, agent, role, tool, model, time, "commit", record, event, size, sum'
 _INSERT = f"INSERT OR IGNORE INTO messages ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_COPY = (
+    "INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?)"
+    ' ON CONFLICT DO UPDATE SET "commit" = excluded."commit" WHERE record IS excluded.record'
+)
 _RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE session IS ? AND call_id = ?"
 _SPOKEN = (rows.HUMAN, rows.ASSISTANT, rows.CALL, rows.RESULT)
 BELOW = ("copies", "calls", "touched", "flow", "compactions")
@@ -95,7 +99,7 @@ class RowWriter:
                 self.flush()
 
     def without_copies(
-        self, messages: Iterable[rows.MessageRow], session: int, carried: CarriedTexts
+        self, messages: Iterable[rows.MessageRow], session: int, commit: int, carried: CarriedTexts
     ) -> list[rows.MessageRow]:
         """Those that are no copies of what was carried over; the others are written down as such."""
         own: list[rows.MessageRow] = []
@@ -103,7 +107,7 @@ class RowWriter:
             if (n := carried.take(row)) is None:
                 own.append(row)
             else:
-                self._db.execute("INSERT OR IGNORE INTO copies VALUES (?, ?, ?)", (n, session, row.record))
+                self._db.execute(_COPY, (n, session, row.record, commit))
         return own
 
     def add_results(self, results: Iterable[rows.ResultRow], session: int | None) -> None:
@@ -178,7 +182,7 @@ class RowWriter:
         if there.session == one.session:
             return self._is_new_again(number, one, there, key)
         if same:
-            self._db.execute("INSERT OR IGNORE INTO copies VALUES (?, ?, ?)", (there.n, one.session, one.row.record))
+            self._db.execute(_COPY, (there.n, one.session, one.row.record, one.commit))
             return False
         # Two sessions call different things alike: this one is called after its session too.
         return self._is_new(number, one, rows.key_of(one.scope, f"own {key}", 0))
@@ -212,9 +216,8 @@ class RowWriter:
             if found is None and session in self._own:  # said again by one that has gone its own way
                 own = rows.key_of(one.scope, row.record or str(key), row.event)
                 return self._is_new(number, one._replace(row=row._replace(alike="")), own)
-            if found is None:
-                self._db.execute("INSERT INTO copies VALUES (?, ?, ?)", (there.n, session, row.record))
             if found is None or found[0] == row.record:
+                self._db.execute(_COPY, (there.n, session, row.record, one.commit))
                 return False
         if row.role in _SPOKEN and session not in self._own:
             self._own.add(session)
