@@ -94,7 +94,7 @@ def test_no_query_is_ever_taken_for_the_syntax_of_the_index(text):
 def test_every_filter_takes_quoted_values(name):
     value = {"role": "human"}.get(name, "a b")
 
-    assert (Filter(name, value),) == parse(f'{name}:"{value}"').filters
+    assert (Filter(name, value),) == parse(f'{name}:"{value}"').filters == parse(f'{name.upper()}:"{value}"').filters
 
 
 @pytest.mark.parametrize(

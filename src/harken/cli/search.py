@@ -29,9 +29,9 @@ LONG_NAME = 20
 """An agent's name that is longer is an id, of which the beginning will do."""
 _NOT = re.compile(r"-(?!n\d*$|h$|-)\S")
 """A word that must not be there; `-n`, `-n5` and `-h` are options."""
-_SPACED = re.compile(r'-?(?:agent|file|project):(?![^"]*\s-?[a-z]+:\S)[^"]*\s[^"]*')
-"""A filter whose quotation marks the shell has taken away. Only these have values with spaces; what has a filter behind
-the space is a whole query between quotation marks, as `role:human timeout` is."""
+_SPACED = re.compile(r'-?(?P<name>[A-Za-z]+):(?P<value>[^"]*\s[^"]*)')
+"""A filter whose quotation marks the shell has taken away (`project:"my shop"`), or a whole query that begins with a
+filter (`'project:shop pytest'`)."""
 
 
 class WordsCommand(click.Command):
@@ -68,11 +68,12 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
         harken search find_session
         harken search '"connection refused" -test since:7d'
         harken search tool:Bash pytest project:shop
+        harken search otter project:"my shop"
         harken search role:human since:yesterday
     """
     from harken.api.search import SearchHit, SearchRequest, SearchRest, search
 
-    text = " ".join(map(_as_typed, query))
+    text = " ".join(_as_typed(repo, word) for word in query)
     shown, rest = 0, None
     for one in search(repo, SearchRequest(query=text, limit=limit)):
         if isinstance(one, SearchRest):
@@ -91,12 +92,12 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
         tell_what_is_missing(behind=rest.behind, missing=rest.missing, problem=rest.problem, quiet=as_json)
 
 
-def _as_typed(word: str) -> str:
-    """The word as the query has it: the shell has taken the quotation marks of `project:"my shop"`."""
+def _as_typed(repo: Repo, word: str) -> str:
+    """The word as the query has it: all behind the colon is one value where something has that value."""
     word = word.removeprefix(" ")
-    if _SPACED.fullmatch(word):
-        name, _, value = word.partition(":")
-        return f'{name}:"{value}"'
+    spaced = _SPACED.fullmatch(word)
+    if spaced and repo.has_search_value(spaced["name"].lower(), spaced["value"]):
+        return f'{word[: spaced.start("value")]}"{spaced["value"]}"'
     return word
 
 

@@ -93,12 +93,22 @@ def _and(parts: Sequence[Condition]) -> Condition:
 def check_values(index: StoreIndex, query: Query, present: int) -> None:
     """Refuse a value that no message has; asked where nothing was found, since it looks through all of them."""
     for filter in query.filters:
-        if (names := _KNOWN.get(filter.name)) is None:
-            continue
-        sql, values = _MAKERS[filter.name](index, filter, present)
-        some = f"SELECT 1 FROM messages m LEFT JOIN sessions s ON s.n = m.session WHERE {sql} LIMIT 1"
-        if not index.query(some, values):
-            raise _nothing_has(filter, _names(index, names))
+        if filter.name in _KNOWN and not _is_had(index, filter, present):
+            raise _nothing_has(filter, _names(index, _KNOWN[filter.name]))
+
+
+def has_value(index: StoreIndex, name: str, value: str) -> bool:
+    """Whether something in the index has what a filter of this value asks for."""
+    try:
+        return name in _LISTED and _is_had(index, Filter(name, value), 0)
+    except (BadRequest, NotFound):  # several sessions begin so, or none has it
+        return False
+
+
+def _is_had(index: StoreIndex, filter: Filter, present: int) -> bool:
+    sql, values = _MAKERS[filter.name](index, filter, present)
+    table = "sessions" if filter.name in _OF_SESSIONS else "messages m LEFT JOIN sessions s ON s.n = m.session"
+    return bool(index.query(f"SELECT 1 FROM {table} WHERE {sql} LIMIT 1", values))
 
 
 def _kind(filter: Filter) -> tuple[str, bool]:

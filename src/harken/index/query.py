@@ -44,7 +44,7 @@ MOST_TERMS = 64
 _PIECE = re.compile(
     rf"""
     \s*(?P<minus>-(?=[^\s-]))?
-    (?: (?P<filter>{"|".join(FILTERS)}): (?: "(?P<spaced>[^"]*)" | (?P<value>[^\s"]*) )
+    (?: (?P<filter>(?i:{"|".join(FILTERS)})): (?: "(?P<spaced>[^"]*)" | (?P<value>[^\s"]*) )
       | (?P<unknown>[a-z]+):(?=[^\s/:0-9])(?P<rest>[^\s"]+)
       | "(?P<phrase>[^"]*)" (?P<star>\*(?=\s|$))?
       | (?P<word>[^\s"]+)
@@ -182,7 +182,7 @@ def _term(piece: re.Match[str]) -> Term | None:
 
 
 def _filter(piece: re.Match[str]) -> Filter:
-    name, value = piece["filter"], piece["value"] or piece["spaced"] or ""
+    name, value = piece["filter"].lower(), piece["value"] or piece["spaced"] or ""
     if not value.strip():
         raise BadRequest(f"{name}: needs a value", hint=f"that is {FILTERS[name]}")
     if name in ("since", "until") and piece["minus"]:

@@ -90,6 +90,13 @@ class Indexed:
 
         return known_values(self.index, name)
 
+    def has_search_value(self, name: str, value: str) -> bool:
+        """Whether a filter of a query may have this value: something in the store has it, or a name that it fits."""
+        from harken.index.filters import has_value
+
+        self.index.catch_up(seconds=CATCH_UP_SECONDS, numbers=False)
+        return has_value(self.index, name, value)
+
     def sql(self, query: str, *, seconds: float = 10.0, rows: int = 1000, megabytes: int = 256) -> SqlResult:
         """The rows of a query in SQL over the views of the index, which it can only read. It is stopped when it takes
         longer or more memory than it may."""

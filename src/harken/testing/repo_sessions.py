@@ -88,6 +88,8 @@ class RepoSessionsContract:
         assert ["winter"] == [hit.session for hit in repo.search("heron").hits]
         assert "session" in repo.search_filters()
         assert ["winter"] == repo.search_values("session")
+        assert repo.has_search_value("session", "wint")
+        assert not repo.has_search_value("session", "summer")
         assert [("winter",)] == [tuple(row) for row in repo.sql("SELECT session FROM sessions").rows]
         assert not (tmp_path / "tables").exists()
         repo.export_parquet(tmp_path / "tables")
