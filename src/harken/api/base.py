@@ -45,6 +45,15 @@ def stamp(instant: int | None) -> str | None:
     return None if instant is None or not clock.in_calendar(instant) else clock.format_instant(instant)
 
 
+def instant(text: str) -> int | None:
+    """The instant that a request names; None where it names none."""
+    if not text:
+        return None
+    if (found := clock.parse_instant(text)) is None:
+        raise BadRequest(f"{text!r} is no instant", hint="write it as RFC 3339, like 2026-01-31T12:00:00Z")
+    return found
+
+
 # -- figures, which import and stats tell alike ------------------------------------------------------------------------
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from harken import clock, ids
 from harken.context import project_of
@@ -13,7 +13,7 @@ from harken.errors import BadRequest, NotFound, PartlyCorrupt
 from harken.repo import Repo
 from harken.store import SessionRow
 
-from .base import ApiAnswer, ApiRequest, OneSessionRequest, stamp
+from .base import ApiAnswer, ApiRequest, OneSessionRequest, instant, stamp
 
 if TYPE_CHECKING:
     from harken.index import IndexProgress
@@ -121,68 +121,101 @@ def _check_runtime(name: str, rows: Iterable[SessionRow]) -> None:
         get(name)
 
 
+class _Listed(NamedTuple):
+    """What the rows of sessions do not say of them; each by its id."""
+
+    names: Mapping[str, str]
+    """A beginning of each id that no other has; not of sub-agents."""
+    resumed: Mapping[str, Continued]
+    """Those that Harken wrote to continue a conversation, and what each goes on from."""
+    continued: Mapping[str, list[str]]
+    """Session to those that go on from it, the newest first."""
+    active: Mapping[str, int]
+    """When something last happened in each."""
+    unused: Collection[str]
+    """Those that Harken wrote, and nobody has used."""
+
+
 def sessions(
     repo: Repo, request: SessionsRequest, *, note: Callable[[str], None] | None = None
 ) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it. `note`
     is told where the index cannot say what they cost."""
-    since = _instant(request.since)
+    since = instant(request.since) or 0
     problem = None
     try:
-        known = repo.sessions(request.prefix)
+        rows = repo.sessions(request.prefix)
     except PartlyCorrupt as found:  # told when the others have been
-        known, problem = found.rest, found
-    resumed = begun_elsewhere(known) | repo.resumed_sessions()
-    _check_runtime(request.runtime, known)
-    active = {row.session: max(_last(row), resumed[row.session].time if row.session in resumed else 0) for row in known}
-    unused = {row.session for row in known if row.session in resumed and is_unused(row, resumed[row.session].prefix)}
-    rows = [
-        row
-        for row in _ordered(known, active)
-        if request.runtime in ("", row.runtime)
-        and not (request.top and row.parent)
-        and (request.unused or row.session not in unused)
-        and active[row.session] >= since
-        and (not request.project or in_project(project_of(row), request.project))
-        and request.match.casefold() in f"{row.title}\n{row.source}".casefold()
-    ]
-    rows = _first(rows, request.limit)
-    continued = _continued(resumed)
+        rows, problem = found.rest, found
+    listed = _listed(rows, begun_elsewhere(rows) | repo.resumed_sessions())
+    _check_runtime(request.runtime, rows)
+    chosen = [row for row in _ordered(rows, listed.active) if _is_meant(row, request, listed, since)]
+    chosen = _first(chosen, request.limit)
     costs = _costs(repo, request, note or (lambda _: None))
-    names = _beginnings([row.session for row in known if not row.parent])
-    shorts = repo.shorts({tip for row in rows for tip in (row.tip, row.live, *row.older) if tip})
-    for row in rows:
-        yield SessionAnswer(
-            session=row.session,
-            short=names.get(row.session, row.session),
-            runtime=row.runtime,
-            title=row.title,
-            tip=shorts.get(row.stand),
-            tip_id=row.stand or None,
-            started=stamp(row.started),
-            ended=stamp(row.ended),
-            active=stamp(active[row.session] or None),
-            messages=row.messages,
-            parent=row.parent or None,
-            agent=row.agent or None,
-            continues=(resumed[row.session].session or None) if row.session in resumed else None,
-            continues_at=resumed[row.session].commit if row.session in resumed else None,
-            continued_by=continued.get(row.session, []),
-            unused=row.session in unused,
-            source=row.source or None,
-            project=project_of(row) or None,
-            older=[shorts[tip] for tip in row.older if tip in shorts],
-            template=row.template or None,
-            principal=row.principal or None,
-            machine=row.machine or None,
-            ticket_id=row.ticket_id or None,
-            thread_id=row.thread_id or None,
-            cost_usd_micros=row.cost_usd_micros,
-            **_price(costs.get(row.session)),
-            lost=row.lost,
-        )
+    shorts = repo.shorts({tip for row in chosen for tip in (row.tip, row.live, *row.older) if tip})
+    for row in chosen:
+        yield _answer(row, listed, shorts, costs.get(row.session))
     if problem is not None:
         raise problem
+
+
+def _listed(rows: Sequence[SessionRow], resumed: Mapping[str, Continued]) -> _Listed:
+    return _Listed(
+        names=_beginnings([row.session for row in rows if not row.parent]),
+        resumed=resumed,
+        continued=_continued(resumed),
+        active={row.session: max(_last(row), _resumed_at(row, resumed)) for row in rows},
+        unused={row.session for row in rows if row.session in resumed and is_unused(row, resumed[row.session].prefix)},
+    )
+
+
+def _resumed_at(row: SessionRow, resumed: Mapping[str, Continued]) -> int:
+    return resumed[row.session].time if row.session in resumed else 0
+
+
+def _is_meant(row: SessionRow, request: SessionsRequest, listed: _Listed, since: int) -> bool:
+    return (
+        request.runtime in ("", row.runtime)
+        and not (request.top and row.parent)
+        and (request.unused or row.session not in listed.unused)
+        and listed.active[row.session] >= since
+        and (not request.project or in_project(project_of(row), request.project))
+        and request.match.casefold() in f"{row.title}\n{row.source}".casefold()
+    )
+
+
+def _answer(row: SessionRow, listed: _Listed, shorts: Mapping[str, str], spending: Spending | None) -> SessionAnswer:
+    origin = listed.resumed.get(row.session)
+    return SessionAnswer(
+        session=row.session,
+        short=listed.names.get(row.session, row.session),
+        runtime=row.runtime,
+        title=row.title,
+        tip=shorts.get(row.stand),
+        tip_id=row.stand or None,
+        started=stamp(row.started),
+        ended=stamp(row.ended),
+        active=stamp(listed.active[row.session] or None),
+        messages=row.messages,
+        parent=row.parent or None,
+        agent=row.agent or None,
+        continues=(origin.session or None) if origin else None,
+        continues_at=origin.commit if origin else None,
+        continued_by=listed.continued.get(row.session, []),
+        unused=row.session in listed.unused,
+        source=row.source or None,
+        project=project_of(row) or None,
+        older=[shorts[tip] for tip in row.older if tip in shorts],
+        template=row.template or None,
+        principal=row.principal or None,
+        machine=row.machine or None,
+        ticket_id=row.ticket_id or None,
+        thread_id=row.thread_id or None,
+        cost_usd_micros=row.cost_usd_micros,
+        price_usd_micros=spending.price_usd_micros if spending else None,
+        unpriced=sorted(spending.unpriced) if spending else [],
+        lost=row.lost,
+    )
 
 
 def _beginnings(sessions: Sequence[str]) -> dict[str, str]:
@@ -225,11 +258,6 @@ def _costs(repo: Repo, asked: SessionsRequest, note: Callable[[str], None]) -> d
         return {}
 
 
-def _price(spending: Spending | None) -> dict[str, Any]:
-    known = spending.price_usd_micros if spending is not None else None
-    return {"price_usd_micros": known, "unpriced": sorted(spending.unpriced) if spending is not None else []}
-
-
 def _continued(resumed: Mapping[str, Continued]) -> dict[str, list[str]]:
     """Session to those that go on from it, the newest first."""
     found: dict[str, list[str]] = {}
@@ -238,17 +266,9 @@ def _continued(resumed: Mapping[str, Continued]) -> dict[str, list[str]]:
     return found
 
 
-def _instant(since: str) -> int:
-    if not since:
-        return 0
-    if (instant := clock.parse_instant(since)) is None:
-        raise BadRequest(f"{since!r} is no instant", hint="write it as RFC 3339, like 2026-01-31T12:00:00Z")
-    return instant
-
-
 def _last(row: SessionRow) -> int:
-    instant = row.ended if row.ended is not None else row.started
-    return instant if instant is not None and clock.in_calendar(instant) else 0
+    last = row.ended if row.ended is not None else row.started
+    return last if last is not None and clock.in_calendar(last) else 0
 
 
 def _ordered(rows: Sequence[SessionRow], active: Mapping[str, int]) -> list[SessionRow]:

@@ -10,7 +10,7 @@ from harken.errors import BadRequest, Corrupt, Evicted
 from harken.index.spending import BY, Spending
 from harken.repo import Repo
 
-from .base import ApiAnswer, ApiRequest, TokensAnswer, stamp, tokens_answer
+from .base import ApiAnswer, ApiRequest, TokensAnswer, instant, stamp, tokens_answer
 
 
 class UsageRequest(ApiRequest, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
 def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTotal]:
     """Tokens and what they cost at list price, each request once, over a window of time. What cannot be read is told at
     the end."""
-    since, until = _instant(request.since), _instant(request.until)
+    since, until = instant(request.since), instant(request.until)
     if since is not None and until is not None and until <= since:
         raise BadRequest("the window ends before it begins", hint="`until` has to be later than `since`")
     for by in request.by:
@@ -116,14 +116,6 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
     if problems := spent.problems():
         kind = Evicted if all("evicted" in problem for problem in problems) else Corrupt
         raise kind("; ".join(problems), hint="`harken fsck` says what is damaged")
-
-
-def _instant(text: str) -> int | None:
-    if not text:
-        return None
-    if (found := clock.parse_instant(text)) is None:
-        raise BadRequest(f"{text!r} is no instant", hint="write it as RFC 3339, like 2026-01-31T12:00:00Z")
-    return found
 
 
 def _fields(spending: Spending) -> dict[str, Any]:

@@ -196,12 +196,10 @@ def _about_disk(problem: OSError) -> HarkenError:
 
 def _about_file(problem: HarkenError, words: list[str]) -> HarkenError:
     """The error; where a file was named and a REF is wanted, with what to do about that."""
-    from pathlib import Path  # help and a version need none
-
-    from .options import is_there
+    from .options import is_file
 
     for word in words if problem.code == "not_found" else ():
-        if str(problem).endswith(repr(word)) and is_there(word) and Path(word).is_file():
+        if str(problem).endswith(repr(word)) and is_file(word):
             problem.hint = f"it is a file; `harken import {word}` brings its session into the store"
     return problem
 

@@ -12,7 +12,7 @@ import click
 from harken.errors import NotFound
 
 from . import completing, ui
-from .options import CORRUPT, SESSION, is_there, json_option, pass_repo_unless_file
+from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file
 from .secret_rules import own_rules
 from .targets import check_target, make_target_folder, write_target
 
@@ -92,7 +92,7 @@ def _export(
     pictures = path.with_name(f"{path.stem}-pictures") if path is not None and form == "md" else None
     for target in (target for target in (path, pictures) if target is not None):
         check_target(target, repo.store.location, force=force)
-    place = {"file": session} if is_there(session) and Path(session).is_file() else {"ref": session}
+    place = {"file": session} if is_file(session) else {"ref": session}
     request = ExportRequest(
         **place,
         to=form,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harken import ids
 from harken.errors import BadRequest
 
 from . import ui
@@ -52,6 +53,6 @@ def _print(answer: IndexAnswer) -> None:
     if answer.rebuilt:
         ui.note(f"built anew: {answer.rebuilt}")
     for problem in answer.problems:
-        commit = f"ctx-{problem.commit[:8]}" if problem.commit else "the session's row"
+        commit = ids.commit_ref(problem.commit) if problem.commit else "the session's row"
         what = f"{commit} of {problem.session or 'no session'}: " if problem.commit or problem.session else ""
         ui.warn(f"not in the index: {what}{problem.why}")

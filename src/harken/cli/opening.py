@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from . import ui
-from .options import is_there, open_store, pass_repo, to_the_readers_end
+from .options import is_file, is_there, open_store, pass_repo, to_the_readers_end
 
 if TYPE_CHECKING:
     import harken
@@ -33,7 +33,7 @@ def pass_repo_or_session(function: Callable[Concatenate[Repo, P], T]) -> Callabl
     @functools.wraps(function)
     def wrapper(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
         refs = {name: kwargs[name] for name in REFS if kwargs.get(name)}
-        files = {word for word in refs.values() if is_there(word) and Path(word).is_file()}
+        files = {word for word in refs.values() if is_file(word)}
         files -= _names(ctx, files) if files else set()
         if not files:
             return plain(*args, **kwargs)

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from . import ui
+from harken import clock
+
+from . import completing, ui
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -48,7 +50,34 @@ class ProjectName(click.ParamType):  # type: ignore[type-arg]
         return os.path.abspath(value) if "/" in value or value in (".", "..") else value  # noqa: PTH100 (no links)
 
 
-PROJECT = ProjectName()
+class Instant(click.ParamType):  # type: ignore[type-arg]
+    """A time as people say it; the answer is the instant, of a day its first or its last."""
+
+    name = "when"
+
+    def __init__(self, *, end: bool = False) -> None:
+        self.end = end
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        """The instant that `today`, `yesterday`, `7d`, `12h`, a day (local time) or an RFC 3339 text means; None for an
+        empty word."""
+        if not value:
+            return None
+        found = clock.parse_when(value, clock.now(), end=self.end)
+        if found is None or not clock.in_calendar(found):
+            self.fail(
+                f"{value!r} is no time; `yesterday`, `7d`, `12h`, 2026-01-31 or 2026-01-31T12:00:00Z are", param, ctx
+            )
+        return found
+
+
+def project_option(help: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """The option that names a project."""
+    return click.option(
+        "--project", type=ProjectName(), default="", metavar="P", shell_complete=completing.projects, help=help
+    )
+
+
 REF = NotEmpty("ref", "a commit, a branch, a tag or a session id; `harken log` and `harken sessions` list them")
 SESSION = NotEmpty("session", "the file of a session, a session id or a REF; `harken sessions` lists them")
 NAME = NotEmpty("name", "a branch or a tag; `harken branch` and `harken tag` list them")
@@ -115,6 +144,11 @@ def is_there(word: str) -> bool:
         if problem.errno != errno.ENAMETOOLONG:
             raise
         return False
+
+
+def is_file(word: str) -> bool:
+    """Whether a file is called like this."""
+    return is_there(word) and Path(word).is_file()
 
 
 def pass_repo_unless_file(function: Callable[Concatenate[Repo, P], T]) -> Callable[P, T | None]:

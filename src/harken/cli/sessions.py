@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,7 @@ from harken import clock
 from harken.errors import PartlyCorrupt
 
 from . import completing, ui
-from .options import PROJECT, json_option, pass_repo
+from .options import Instant, json_option, pass_repo, project_option
 from .session_table import gap, table
 
 if TYPE_CHECKING:
@@ -18,35 +19,11 @@ if TYPE_CHECKING:
     from harken.repo import Repo
 
 
-class SinceWhen(click.ParamType):  # type: ignore[type-arg]
-    """A time as people say it; the answer is the instant as RFC 3339."""
-
-    name = "when"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The instant that `today`, `yesterday`, `7d`, `12h`, a day (local time) or an RFC 3339 text means."""
-        if not value:
-            return ""
-        instant = clock.parse_when(value, clock.now())
-        if instant is None or not clock.in_calendar(instant):
-            self.fail(
-                f"{value!r} is no time; `yesterday`, `7d`, `12h`, 2026-01-31 or 2026-01-31T12:00:00Z are", param, ctx
-            )
-        return clock.format_instant(instant)
-
-
 @click.command("sessions")
 @click.argument("prefix", default="", shell_complete=completing.sessions)
 @click.option("-n", "limit", type=click.IntRange(min=0), help="Show at most N sessions")
-@click.option("--since", type=SinceWhen(), default="", metavar="WHEN", help="Only those active since then (see above)")
-@click.option(
-    "--project",
-    type=PROJECT,
-    default="",
-    metavar="P",
-    shell_complete=completing.projects,
-    help="Only those of this folder or name",
-)
+@click.option("--since", type=Instant(), metavar="WHEN", help="Only those active since then (see above)")
+@project_option("Only those of this folder or name")
 @click.option(
     "--runtime", default="", metavar="R", shell_complete=completing.runtimes, help="Only those of this runtime"
 )
@@ -59,7 +36,7 @@ def sessions_command(
     repo: Repo,
     prefix: str,
     limit: int | None,
-    since: str,
+    since: int | None,
     project: str,
     runtime: str,
     match: str,
@@ -89,7 +66,7 @@ def sessions_command(
     request = SessionsRequest(
         prefix=prefix,
         limit=limit,
-        since=since,
+        since="" if since is None else clock.format_instant(since),
         project=project,
         runtime=runtime,
         match=match,
@@ -102,7 +79,14 @@ def sessions_command(
     if as_json:
         for one in found:
             ui.json_line(one)
-        return
+    elif runtime or since is not None or match or project:
+        _show(found, none="no such sessions; `harken sessions` lists all")
+    else:
+        _show(found, none="no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` imports some"))
+
+
+def _show(found: Iterable[SessionAnswer], *, none: str) -> None:
+    """The table, or what is said where it has no lines; what cannot be read is told behind it."""
     rows, problem = list["SessionAnswer"](), None
     try:
         rows.extend(found)
@@ -110,9 +94,7 @@ def sessions_command(
         problem = error
     wide = ui.width()
     ui.rows(table(rows, wide, head=ui.is_terminal()), gap=gap(wide))
-    if not rows and (runtime or since or match or project):
-        ui.note("no such sessions; `harken sessions` lists all")
-    elif not rows:
-        ui.note("no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` imports some"))
+    if not rows:
+        ui.note(none)
     if problem is not None:
         raise problem

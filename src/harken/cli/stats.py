@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -12,7 +11,7 @@ from harken import clock
 from harken.errors import Corrupt, Evicted
 
 from . import completing, ui
-from .options import PROJECT, SESSION, is_there, json_option, pass_repo_or_file
+from .options import SESSION, Instant, is_file, json_option, pass_repo_or_file, project_option
 from .wholeness import tell_what_is_missing
 
 if TYPE_CHECKING:
@@ -34,17 +33,10 @@ HEADS = ("input", "output", "cache read", "written", "human", "injected", "resul
 
 @click.command("stats")
 @click.argument("sessions", nargs=-1, metavar="[SESSION]...", type=SESSION, shell_complete=completing.session_or_file)
-@click.option("--since", default="", metavar="WHEN", help="Only what was used since then (default: 30 days)")
-@click.option("--until", default="", metavar="WHEN", help="Only what was used until then")
+@click.option("--since", type=Instant(), metavar="WHEN", help="Only what was used since then (default: 30 days)")
+@click.option("--until", type=Instant(end=True), metavar="WHEN", help="Only what was used until then")
 @click.option("--by", type=click.Choice(BY), help="Add up by one thing")
-@click.option(
-    "--project",
-    type=PROJECT,
-    default="",
-    metavar="P",
-    shell_complete=completing.projects,
-    help="Only of this folder, or of one of this name",
-)
+@project_option("Only of this folder, or of one of this name")
 @click.option("--details", is_flag=True, help="Of a SESSION: time, tools, files, compactions, who told whom")
 @click.option("--no-agents", is_flag=True, help="Leave out the sub-agents of a SESSION")
 @json_option
@@ -52,8 +44,8 @@ HEADS = ("input", "output", "cache read", "written", "human", "injected", "resul
 def stats_command(
     repo: Repo,
     sessions: tuple[str, ...],
-    since: str,
-    until: str,
+    since: int | None,
+    until: int | None,
     by: str | None,
     project: str,
     details: bool,
@@ -78,7 +70,7 @@ def stats_command(
         harken stats 5b6258c8 --details
         harken stats --json
     """
-    windowed = bool(since or until or by or project)
+    windowed = since is not None or until is not None or bool(by or project)
     if sessions and windowed:
         raise click.UsageError("a SESSION is counted as a whole; name none with --since, --until, --by or --project")
     if details:
@@ -97,8 +89,7 @@ def _tell_details(repo: Repo, sessions: tuple[str, ...], *, as_json: bool) -> No
     if not sessions:
         raise click.UsageError("--details is of a SESSION: name one, or more")
     for word in sessions:
-        is_file = is_there(word) and Path(word).is_file()
-        one = report(repo, ReportRequest(file=word) if is_file else ReportRequest(session=word))
+        one = report(repo, ReportRequest(file=word) if is_file(word) else ReportRequest(session=word))
         if as_json:
             ui.json_line(one)
         else:
@@ -110,7 +101,7 @@ def _count_sessions(repo: Repo, sessions: tuple[str, ...], *, agents: bool, as_j
 
     from .config import prices
 
-    files = tuple(word for word in sessions if is_there(word) and Path(word).is_file())
+    files = tuple(word for word in sessions if is_file(word))
     known = tuple(word for word in sessions if word not in files)
     found: list[StatsAnswer | StatsTotal] = []
     try:
@@ -128,7 +119,9 @@ def _count_sessions(repo: Repo, sessions: tuple[str, ...], *, agents: bool, as_j
         ui.note("no sessions; `harken import` imports some")
 
 
-def _count_window(repo: Repo, since: str, until: str, by: str | None, project: str, *, as_json: bool) -> None:
+def _count_window(
+    repo: Repo, since: int | None, until: int | None, by: str | None, project: str, *, as_json: bool
+) -> None:
     from harken.api.usage import UsageAnswer, UsageRequest, UsageTotal, usage
 
     from .config import prices
@@ -136,12 +129,12 @@ def _count_window(repo: Repo, since: str, until: str, by: str | None, project: s
 
     now = clock.now()
     days = [clock.local_period(now - back * DAY) for back in range(LAST - 1, -1, -1)]
-    start = _when(since, now, "--since") if since or until else _when(days[0], now, "--since")
-    end = _when(until, now, "--until", end=True) if until else None
+    is_named = since is not None or until is not None
+    start = since if is_named else clock.parse_when(days[0], now)
     wanted = (by,) if by else ("day",) if as_json else OVERVIEW
     request = UsageRequest(
         since="" if start is None else clock.format_instant(start),
-        until="" if end is None else clock.format_instant(end + 1),
+        until="" if until is None else clock.format_instant(until + 1),
         by=wanted,
         project=project,
         prices=prices() or "",
@@ -157,18 +150,10 @@ def _count_window(repo: Repo, since: str, until: str, by: str | None, project: s
         if not as_json and by:
             draw_by(by, found, one)
         elif not as_json:
-            draw_overview(found, one, _days(start, end, now) if since or until else days)
+            draw_overview(found, one, _days(start, until, now) if is_named else days)
         if not one.requests and not one.calls and not one.behind:
             ui.note("nothing was used in that time; `--since` looks further back, `harken import` imports sessions")
         tell_what_is_missing(behind=one.behind, problem=one.problem)
-
-
-def _when(text: str, now: int, option: str, *, end: bool = False) -> int | None:
-    if not text:
-        return None
-    if (found := clock.parse_when(text, now, end=end)) is None:
-        raise click.BadParameter(f"{text!r} is no time; `yesterday`, `7d`, `12h` or 2026-01-31 are", param_hint=option)
-    return found
 
 
 def _days(start: int | None, end: int | None, now: int) -> list[str]:

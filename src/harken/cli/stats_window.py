@@ -98,9 +98,9 @@ def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0) -> None:
 
 
 def _line(name: str, room: int, cells: Sequence[str], columns: Sequence[int], inset: str = "") -> str:
-    name = ui.fit(inset + ui.one_line(name), room)
-    pad = " " * (room - ui.columns(name))
-    return name + pad + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, columns, strict=True))
+    return ui.padded(inset + ui.one_line(name), room) + "".join(
+        f"  {cell:>{width}}" for cell, width in zip(cells, columns, strict=True)
+    )
 
 
 def _wide(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> int:

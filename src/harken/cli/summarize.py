@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 import click
 
@@ -62,26 +60,13 @@ def summarize_command(
             ui.flush()
 
 
-@contextmanager
-def _stopping(watch: bool) -> Iterator[StopRequest | None]:
+def _stopping(watch: bool) -> AbstractContextManager[StopRequest | None]:
     """What a signal sets, while one watches; else a signal ends the command as it ends every other."""
     if not watch:
-        yield None
-        return
-    from .watch import StopRequest
+        return nullcontext()
+    from .watch import stop_by_signals
 
-    stop = StopRequest()
-
-    def ask_to_stop(*_: Any) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        stop.close()
+    return stop_by_signals()
 
 
 def _show(one: SummaryAnswer | SummariesReport, *, as_json: bool) -> None:

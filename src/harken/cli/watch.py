@@ -6,6 +6,8 @@ import os
 import select
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,6 +49,23 @@ class StopRequest(threading.Event):
         """Give back what it holds; afterwards nobody may ask any more."""
         os.close(self._reader)
         os.close(self._writer)
+
+
+@contextmanager
+def stop_by_signals() -> Iterator[StopRequest]:
+    """What Ctrl-C and SIGTERM set, instead of ending the command, while it runs."""
+    stop = StopRequest()
+
+    def ask_to_stop(*_: Any) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        stop.close()
 
 
 @click.command("watch")
@@ -105,12 +124,6 @@ def _watch(
     from harken.api.runtimes import ImportReport, WatchRequest, watch
 
     warn_of_plugins()
-    stop = StopRequest()
-
-    def ask_to_stop(*_: Any) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     if not as_json:
         ui.note("watching; Ctrl-C stops")
     request = WatchRequest(
@@ -121,14 +134,10 @@ def _watch(
         poll=poll,
         principal=principal,
     )
-    try:
+    with stop_by_signals() as stop:
         for one in watch(repo, request, stop=stop):
             if isinstance(one, ImportReport):
                 show_report(one, as_json=as_json, verbose=verbose)
             else:
                 show(one, as_json=as_json)
             ui.flush()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        stop.close()
