@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from harken.index import StoreIndex, connecting
 from harken.repo import Repo
 from support.claude_lines import assistant, dump, user
-from support.contexts import chain
+from support.contexts import chain, keep, turn
 
 Run = Any
 
@@ -123,10 +124,31 @@ class TestItFollows:
         assert 1 == len(run("sessions").lines)
 
 
+ASKED = (["search", "question"], ["sql", "SELECT role FROM messages"], ["stats", "--by", "session"])
+
+
+class TestWhereTheStoreIsDamaged:
+    @pytest.mark.parametrize("table", ["changes", "commits", "loose"])
+    @pytest.mark.parametrize("asked", ASKED, ids=lambda words: words[0])
+    def test_what_there_is_comes_before_the_error(
+        self, repo: Repo, run: Run, where: Path, asked: list[str], table: str
+    ) -> None:
+        for number in range(4):
+            keep(repo, turn(number), session_id=f"s{number}")
+        repo.close()
+        with contextlib.closing(sqlite3.connect(where)) as damaged, damaged:
+            what = "data = zeroblob(length(data))" if table == "loose" else "sum = x'00000000'"
+            damaged.execute(f"UPDATE {table} SET {what} WHERE rowid = (SELECT min(rowid) FROM {table})")
+        done, as_json = run(*asked), run(*asked, "--json")
+
+        assert (9, 9) == (done.code, as_json.code)
+        assert ("" != done.out) and ([] != as_json.json)
+        assert "error: " in done.err
+        assert "corrupt" == json.loads(as_json.err.splitlines()[-1])["error"]["code"]
+
+
 class TestWhereThereIsNoRoom:
     """One rule: what is not whole is an error behind what there is."""
-
-    ASKED = (["search", "question"], ["sql", "SELECT role FROM messages"], ["stats", "--by", "session"])
 
     @pytest.fixture
     def no_room(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,6 +183,35 @@ class TestOneThatCannotBeRead:
                 title for (title,) in opened.index.query("SELECT title FROM sessions WHERE title != '' ORDER BY title")
             ]
 
+    @pytest.mark.parametrize("read", [2, 1000])
+    def test_damaged_rows_of_the_feed_stop_nothing_behind_them(
+        self, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: int
+    ) -> None:
+        monkeypatch.setattr(follow, "CHANGES", read)
+        for number in range(8):
+            keep(repo, turn(number), session_id=f"s{number}")
+        repo.close()
+        with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as damaged, damaged:
+            rows = [n for (n,) in damaged.execute("SELECT n FROM changes ORDER BY n")]
+            assert 8 == len(rows)
+            damaged.execute(f"UPDATE changes SET what = x'90' WHERE n IN ({rows[2]}, {rows[3]}, {rows[5]})")
+        with harken.open(tmp_path / "store.db") as opened:
+            progress = opened.index.catch_up()
+
+            assert (0, 2, 2) == (progress.behind, progress.missing, progress.damaged)
+            assert ["m0a", "m1a", "m4a", "m6a", "m7a"] == sorted(r for _, r in found(opened.index, "question"))
+            assert {f"changes {rows[1] + 1} to {rows[3]} of", f"changes {rows[4] + 1} to {rows[5]} of"} == {
+                why.partition(" the store: row")[0] for _, _, why in opened.index.status().problems
+            }
+
+    def test_what_was_evicted_is_not_damaged(self, repo: Repo) -> None:
+        commit = keep(repo, turn(1), session_id="s")
+        with repo.store.write() as writer:
+            writer.evict(commit.artifact)
+        progress = repo.index.catch_up()
+
+        assert (1, 0) == (progress.missing, progress.damaged)
+
     def test_a_format_that_breaks_in_any_way_stops_no_other(self, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(_: bytes) -> list[object]:
             raise ZeroDivisionError("a plug-in's fault")

@@ -75,6 +75,8 @@ class SearchRest(ApiAnswer, frozen=True, kw_only=True):
     """Why the index cannot be brought up to date; empty where it can."""
     missing: int
     """Commits and rows of the store that cannot be read: `harken index` names them, and nothing in them is found."""
+    damaged: int
+    """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
 def search(repo: Repo, request: SearchRequest) -> Iterator[SearchHit | SearchRest]:
@@ -90,6 +92,7 @@ def search(repo: Repo, request: SearchRequest) -> Iterator[SearchHit | SearchRes
             rebuilt=found.rebuilt,
             problem=found.problem,
             missing=found.missing,
+            damaged=found.damaged,
         )
 
 

@@ -41,6 +41,8 @@ class SqlAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Why the index cannot be brought up to date; empty where it can."""
     missing: int
     """Commits and rows of the store that cannot be read, so that they are in no answer."""
+    damaged: int
+    """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
 def sql(repo: Repo, request: SqlRequest) -> SqlAnswer:
@@ -55,6 +57,7 @@ def sql(repo: Repo, request: SqlRequest) -> SqlAnswer:
         stale=found.stale,
         problem=found.problem,
         missing=found.missing,
+        damaged=found.damaged,
     )
 
 

@@ -89,7 +89,9 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
     if rest is not None:
         if not as_json:
             _remark(rest, limit)
-        tell_what_is_missing(behind=rest.behind, missing=rest.missing, problem=rest.problem, quiet=as_json)
+        tell_what_is_missing(
+            behind=rest.behind, missing=rest.missing, damaged=rest.damaged, problem=rest.problem, quiet=as_json
+        )
 
 
 def _as_typed(repo: Repo, word: str) -> str:

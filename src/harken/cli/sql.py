@@ -82,7 +82,9 @@ def _ask(repo: Repo, query: str, as_csv: bool, rows: int, seconds: float, megaby
         _show_table(answer)
     if answer.more:
         ui.note(f"these are the first {rows:,} rows; -n gives more")
-    tell_what_is_missing(behind=answer.behind, stale=answer.stale, missing=answer.missing, problem=answer.problem)
+    tell_what_is_missing(
+        behind=answer.behind, stale=answer.stale, missing=answer.missing, damaged=answer.damaged, problem=answer.problem
+    )
 
 
 def _show_csv(answer: SqlAnswer) -> None:

@@ -75,6 +75,8 @@ class SqlResult(msgspec.Struct, frozen=True, kw_only=True):
     """Why the index cannot be brought up to date, where it cannot."""
     missing: int
     """Commits and rows of the store that cannot be read."""
+    damaged: int
+    """How many of these are damaged."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +130,7 @@ def _ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress) 
             stale=reached.stale,
             problem=reached.problem,
             missing=reached.missing,
+            damaged=reached.damaged,
         )
 
 

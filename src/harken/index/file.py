@@ -44,6 +44,7 @@ COPIED = 256 << 20
 """Bytes of an index that are held in memory where its file cannot be written."""
 STALE = 50
 """Sessions whose numbers are made in one transaction."""
+_LACKING = "SELECT count(*), coalesce(sum(damaged), 0) FROM problems UNION ALL SELECT count(*), 0 FROM stale"
 _TABLES = "SELECT count(*) FROM sqlite_master"
 
 
@@ -164,9 +165,9 @@ class StoreIndex:
                     break
             if taken > MANY:
                 self._give_back_room()
-            ((stale, missing),) = self.query("SELECT (SELECT count(*) FROM stale), (SELECT count(*) FROM problems)")
-            done = IndexProgress(at=at, last=self._store.last_change(), taken=taken, stale=stale, missing=missing)
-            return msgspec.structs.replace(done, rebuilt=self._rebuilt, problem=problem)
+            (missing, damaged), (stale, _) = self.query(_LACKING)
+            done = IndexProgress(at=at, last=self._store.last_change(), taken=taken, stale=stale, problem=problem)
+            return msgspec.structs.replace(done, rebuilt=self._rebuilt, missing=missing, damaged=damaged)
 
     def _move_to_memory(self) -> bool:
         """For a reader, who wants an answer though nothing can be written: go on in memory with what there is. Not

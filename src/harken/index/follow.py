@@ -29,6 +29,10 @@ BATCH = 16 << 20
 """Bytes of deltas that make a transaction: fewer make the text index slower, more take more memory."""
 
 
+DAMAGED = 20_000
+"""How many changes are passed over in search of one that can be read: more than a damaged row is about."""
+
+
 class OutdatedIndex(Exception):
     """The index holds what cannot be gone on with: it has to be built anew."""
 
@@ -57,7 +61,10 @@ class Batch:
         `begun` is the last change there was when the index was begun. Sessions that were renamed
         behind it may have their old names here."""
         total, went_on = 0, True
-        while total < limit and went_on and (changes := self._store.since(at, CHANGES)):
+        while total < limit and went_on:
+            at, changes = self._changes_after(at)
+            if not changes:
+                break
             commits = _by_name(self._store, [change.subject for change in changes if change.kind == "commit"])
             sizes = _sizes(self._store, commits)
             taken = _cut(changes, sizes, limit - total)
@@ -68,18 +75,33 @@ class Batch:
         self._rows.flush()
         return at
 
+    def _changes_after(self, at: int) -> tuple[int, Sequence[Change]]:
+        """The next changes, and the number they follow. What the feed can no longer tell is written down, and what
+        comes behind it goes on."""
+        some = CHANGES
+        while True:
+            try:
+                return at, self._store.since(at, some)
+            except Corrupt as problem:
+                if some > 1:
+                    some //= 2  # those before the damage first
+                    continue
+                behind = _next_readable(self._store, at, problem)
+                self._note("", "", "", f"changes {at + 1} to {behind} of the store: {problem}", damaged=True)
+                at, some = behind, CHANGES
+
     def _take_changes(self, changes: Sequence[Change], commits: dict[str, Commit], *, new: bool) -> None:
         about: dict[str, dict[str, None]] = {}
         for change in changes:
             if change.problem and change.kind in ("commit", "session"):
-                self._note("", "", "", change.problem)
+                self._note("", "", "", change.problem, damaged=True)
             if change.subject and (change.kind != "annotation" or change.detail == rows.SUMMARY):
                 about.setdefault(change.kind, {})[change.subject] = None
         made = about.get("commit", {})
         self._take_back(about.get("artifact", {}), besides=made)
         self._take_commits([commits[name] for name in made if name in commits])
         for name in made.keys() - commits.keys():
-            self._note(name, "", "", "the commit cannot be read")
+            self._note(name, "", "", "the commit cannot be read", damaged=True)
         self._take_sessions(about.get("session", {}), new=new)
         self._take_summaries(list(about.get("annotation", {})))
 
@@ -217,7 +239,7 @@ class Batch:
     def _pass_over(self, commit: Commit, problem: Exception) -> None:
         """Write down why a commit is missing; what comes after it is still called after its place."""
         told = str(problem) if isinstance(problem, HarkenError) else f"{type(problem).__name__}: {problem}"
-        self._note(commit.id, commit.artifact, commit.session_id, told)
+        self._note(commit.id, commit.artifact, commit.session_id, told, damaged=isinstance(problem, Corrupt))
         begin, info = self._end_of(commit.parent), _infos(self._store, [commit.artifact]).get(commit.artifact)
         counted = not (commit.parent and commit.commit_type in RESETS)
         format = find(commit.format)
@@ -225,11 +247,11 @@ class Batch:
         size = info.size if info is not None else 0
         self._add_commit(commit, (begin or 0) + (size if counted else 0) if known else None)
 
-    def _note(self, commit: str, artifact: str, session: str, why: str) -> None:
+    def _note(self, commit: str, artifact: str, session: str, why: str, *, damaged: bool = False) -> None:
         told = (commit, artifact, session, why)
         values = [text.encode("utf-8", "backslashreplace").decode() for text in told]
         self._db.execute('DELETE FROM problems WHERE "commit" = ? AND "commit" != \'\'', values[:1])
-        self._db.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?)", values)
+        self._db.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?, ?)", (*values, damaged))
 
     # -- sessions and summaries --------------------------------------------------------------------------------
 
@@ -242,7 +264,7 @@ class Batch:
             try:
                 row = self._store.find_session(name)
             except HarkenError as problem:
-                self._note("", "", name, str(problem))
+                self._note("", "", name, str(problem), damaged=isinstance(problem, Corrupt))
             else:
                 found += [] if row is None else [row]
         if not new and any(row.version > 1 and not self._rows.knows(row.session) for row in found):
@@ -286,6 +308,17 @@ class Batch:
                 ).fetchone()
                 said = rows.said_row(f"commit {commit.id}", rows.SUMMARY, notes[-1].value, commit.time)
                 self._rows.add([said], session, number[0] if number else None, commit.id)
+
+
+def _next_readable(store: Store, at: int, problem: Corrupt) -> int:
+    """The next number that the feed can be followed from: the last of those that a damaged row was about."""
+    for number in range(at + 1, min(store.last_change(), at + DAMAGED) + 1):
+        try:
+            store.since(number, 1)
+        except Corrupt:
+            continue
+        return number
+    raise problem
 
 
 def _by_name(store: Store, names: Sequence[str]) -> dict[str, Commit]:

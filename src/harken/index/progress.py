@@ -27,6 +27,8 @@ class IndexProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Why it stopped before it was up to date; empty where only time was short."""
     missing: int = 0
     """Commits and rows of the store that cannot be read; `IndexStatus.problems` names them."""
+    damaged: int = 0
+    """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
     @property
     def behind(self) -> int:

@@ -101,12 +101,19 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
     """Why the index cannot be brought up to date, where it cannot."""
     missing: int = 0
     """Commits and rows of the store that cannot be read, so that nothing in them is found."""
+    damaged: int = 0
+    """How many of these are damaged."""
 
     def at(self, reached: IndexProgress, query: Query) -> SearchResult:
         """The same, with how far the index had come."""
         behind = reached.behind + (reached.stale if query.needs_numbers else 0)
         return msgspec.structs.replace(
-            self, behind=behind, rebuilt=reached.rebuilt, problem=reached.problem, missing=reached.missing
+            self,
+            behind=behind,
+            rebuilt=reached.rebuilt,
+            problem=reached.problem,
+            missing=reached.missing,
+            damaged=reached.damaged,
         )
 
 
