@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import zlib
 from fractions import Fraction
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -17,8 +20,10 @@ from harken.clock import parse_instant
 from harken.errors import BadRequest
 from harken.events.records import SessionRecord, by_record
 from harken.formats import get
+from harken.index import schema
 from support.recordings import corpus_files
 
+PRICED_VERSION, PRICED_SUM = 5, 2864234853
 TABLE = """
 [[model]]
 name = "demo"
@@ -133,11 +138,64 @@ def test_every_entry_that_comes_along_has_a_source_a_date_and_the_prices_that_ar
 
     assert len(entries) > 40
     for entry in entries:
-        assert entry.source.startswith("https://"), entry.model
+        assert re.match(r"(LiteLLM \d+\.\d+\.\d+, from )?https://", entry.source), entry.model
         assert len("2026-11-16") == len(entry.date), entry.model
         assert entry.rates.input and entry.rates.output, entry.model
         assert entry.rates.cache_read or "claude-3-sonnet" == entry.model  # it had no cache
         assert entry.model == plain_model(entry.model)
+
+
+def test_what_nobody_checked_is_marked_and_named_where_it_is_used() -> None:
+    unchecked = {entry.model for entry in packaged() if not entry.verified}
+
+    assert {"claude-3-sonnet", "claude-opus-4-0", "claude-sonnet-4-0"} == unchecked
+    assert {"claude-opus-4-0": 1} == price_of([row(model="claude-opus-4-0", input=1)], packaged()).unverified
+    assert {} == price_of([row(model="claude-opus-4-5", input=1)], packaged()).unverified
+
+
+def test_a_changed_price_makes_costs_that_are_kept_out_of_date() -> None:
+    # The index keeps costs: who changes a price raises `VERSION` there, and then writes both down here.
+    table = resources.files("harken.analytics").joinpath("prices.toml").read_bytes()
+
+    assert (PRICED_VERSION, PRICED_SUM) == (schema.VERSION, zlib.crc32(table))
+
+
+def test_a_request_that_was_served_in_another_way_has_another_price() -> None:
+    table = read_prices(TABLE.replace("[[model.tiers]]", "served = { fast = 2, us = 1.1 }\n[[model.tiers]]"), "table")
+
+    def paid(model: str, tokens: int = 100) -> int | None:
+        found = table.cost(row(model=model, input=tokens))
+        return None if found is None else micros(found)
+
+    assert (300, 600, 660) == (paid("demo"), paid("demo (fast)"), paid("demo (fast, us)"))
+    assert 2 * 6 * 2000 == paid("demo (fast)", 2000)
+    assert paid("demo (priority)") is None and paid("demo (fast, batch)") is None  # never guessed
+
+
+def test_a_price_of_ones_own_for_a_model_says_nothing_of_other_ways_to_serve_it() -> None:
+    mine = read_prices('[[model]]\nname = "claude-opus-5-5"\ninput = 1\noutput = 2\n', "mine").over(packaged())
+
+    assert mine.cost(row(model="claude-opus-5-5 (fast)", input=1)) is None
+    assert 8 * MICRO == packaged().cost(row(model="claude-opus-5-5 (fast)", input=1))
+
+
+@pytest.mark.parametrize(
+    ("said", "model"),
+    [
+        ({"service_tier": "standard", "speed": None, "inference_geo": "not_available"}, "claude-opus-5-5"),
+        ({"service_tier": "batch"}, "claude-opus-5-5 (batch)"),
+        ({"speed": "fast", "inference_geo": "us"}, "claude-opus-5-5 (fast, us)"),
+        ({"service_tier": {"hostile": []}, "speed": 3}, "claude-opus-5-5"),
+    ],
+)
+def test_claude_codes_records_say_how_a_request_was_served(said: dict[str, object], model: str) -> None:
+    usage = {"input_tokens": 1, "output_tokens": 1, **said}
+    body = {"id": "m", "model": "claude-opus-5-5", "role": "assistant", "content": [], "usage": usage}
+    line = json.dumps({"type": "assistant", "uuid": "u", "sessionId": "s", "message": body}).encode() + b"\n"
+
+    records = [SessionRecord(events=one) for one in by_record(get("claude-code-v1").read(line))]
+
+    assert [model] == [one.model for one in usage_rows(records)]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +210,8 @@ def test_every_entry_that_comes_along_has_a_source_a_date_and_the_prices_that_ar
         ('[[model]]\nname = "m"\ninput = 0.0000001\noutput = 1\n', "at most six decimals"),
         ('[[model]]\nname = "m"\ninput = 1\noutput = 1\nsince = 3\n', "is a date"),
         ('[[model]]\nname = "m"\ninput = 1\noutput = 1\ninptu = 3\n', "unknown key 'inptu'"),
+        ('[[model]]\nname = "m"\ninput = 1\noutput = 1\nserved = 3\n', "a number for each way"),
+        ('[[model]]\nname = "m"\ninput = 1\noutput = 1\nserved = { fast = -1 }\n', "a number for each way"),
         ('[[model]]\nname = "m"\ninput = 1\noutput = 1\n[[model.tiers]]\ninput = 1\n', "needs a number of tokens"),
     ],
 )

@@ -119,6 +119,13 @@ class TestByOneThing:
         (line,) = run("stats", name(2), "--json").json
         assert (OWN + 110, {}) == (line["price"]["usd_micros"], line["price"]["unpriced"])
 
+        mine.write_text('[[model]]\nname = "nobody-knows"\nverified = false\ninput = 1\noutput = 1\n')
+        *_, total = run("stats", "--by", "model", *ALWAYS, "--json").json
+        (line,) = run("stats", name(2), "--json").json
+        assert {"nobody-knows": 1} == total["unverified"] == line["price"]["unverified"]
+        for words in (ALWAYS, (name(2),)):
+            assert "the price was not checked of nobody-knows" in run("stats", *words).out
+
         mine.write_text("not toml")
         assert 2 == run("stats", *ALWAYS).code
         mine.unlink()

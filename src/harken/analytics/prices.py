@@ -9,7 +9,9 @@ Rule 1: an unknown model has no price. Of a name only what says where or when a 
 Rule 2: of several entries of a model the newest counts that was in force when the request was made; before the first
         one that first one does.
 Rule 3: a request that is larger than a tier's `above` is paid at the tier's prices as a whole.
-Rule 4: a price that is not in the table makes the cost unknown where there are tokens of that kind, and only there.
+Rule 4: a request that was not served in the standard way (`claude-opus-5-5 (fast)`) is paid at as many times the prices
+        as the entry's `served` says; where it says nothing of that way, the price is unknown.
+Rule 5: a price that is not in the table makes the cost unknown where there are tokens of that kind, and only there.
 """
 
 from __future__ import annotations
@@ -49,6 +51,11 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: int | None = None
     """Where reasoning has a price of its own; else it is output."""
 
+    def times(self, factor: Decimal) -> Rates:
+        """As many times these prices."""
+        kinds = {kind: getattr(self, kind) for kind in _KINDS}
+        return Rates(**{kind: None if price is None else round(price * factor) for kind, price in kinds.items()})
+
     def cost(self, row: UsageRow) -> int | None:
         """What the row's tokens cost; None where a price is missing."""
         apart = row.reasoning or 0 if self.reasoning is not None else 0
@@ -73,16 +80,30 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     """Where the price was published."""
     date: str
     """When it was read there."""
+    verified: bool = True
+    """Whether somebody compared it with what was published; one that nobody did is reported where it is used."""
     since: int | None = None
     """From when on it is in force, in microseconds; None for always."""
     rates: Rates
     tiers: tuple[tuple[int, Rates], ...] = ()
     """For requests with more tokens before the model than this, the smallest limit first."""
+    served: dict[str, Decimal] = {}
+    """How many times as much a request costs that was served in another way than the standard one."""
 
     def rates_for(self, row: UsageRow) -> Rates:
         """What a request of this size is paid at."""
         size = 0 if row.several else row.tokens.prompt
         return next((rates for above, rates in reversed(self.tiers) if size > above), self.rates)
+
+    def served_in(self, ways: str) -> Price | None:
+        """The price of requests that were served so, as in `fast, us`; None where it is not known."""
+        factor = Decimal(1)
+        for way in ways.split(", "):
+            if way not in self.served:
+                return None
+            factor *= self.served[way]
+        tiers = tuple((above, rates.times(factor)) for above, rates in self.tiers)
+        return msgspec.structs.replace(self, rates=self.rates.times(factor), tiers=tiers)
 
 
 class PriceList:
@@ -100,11 +121,27 @@ class PriceList:
 
     def find(self, model: str, time: int | None = None) -> Price | None:
         """The price of a model at an instant; None for a model that nobody knows."""
-        entries = self._prices.get(model) or self._prices.get(plain_model(model)) or []
-        if not entries or time is None:
-            return entries[-1] if entries else None
-        in_force = [price for price in entries if price.since is None or price.since <= time]
-        return in_force[-1] if in_force else entries[0]
+        entries, ways = self._entries(model)
+        if not entries:
+            return None
+        in_force = [price for price in entries if time is None or price.since is None or price.since <= time]
+        price = in_force[-1] if in_force else entries[0]
+        return price.served_in(ways) if ways else price
+
+    def names(self, model: str) -> bool:
+        """Whether the list has the model, in whatever way it was served."""
+        return bool(self._entries(model)[0])
+
+    def is_verified(self, model: str) -> bool:
+        """Whether every price of a model was compared with what was published."""
+        return all(price.verified for price in self._entries(model)[0])
+
+    def _entries(self, model: str) -> tuple[list[Price], str]:
+        """The entries of a model, and how it was served where they are those of the standard way."""
+        if (entries := self._prices.get(model) or self._prices.get(plain_model(model))) is not None:
+            return entries, ""
+        name, _, ways = model.partition(" (")
+        return (self._entries(name)[0], ways.removesuffix(")")) if ways else ([], "")
 
     def cost(self, row: UsageRow) -> int | None:
         """What a request cost, in units of which `MICRO` are a micro-dollar; None where that is unknown."""
@@ -170,7 +207,7 @@ def _price(entry: Mapping[str, Any], name: str) -> Price:
     model = entry.get("name")
     if not isinstance(model, str) or not model:
         raise _bad(name, "an entry without a name")
-    rest = entry.keys() - {"name", "source", "date", "since", "tiers", *_KINDS}
+    rest = entry.keys() - {"name", "source", "date", "verified", "since", "tiers", "served", *_KINDS}
     if rest:
         raise _bad(name, f"{model} has an unknown key {min(rest)!r}")
     tiers = entry.get("tiers", [])
@@ -182,10 +219,22 @@ def _price(entry: Mapping[str, Any], name: str) -> Price:
         model=model,
         source=str(entry.get("source", name)),
         date=str(entry.get("date", "")),
+        verified=entry.get("verified") is not False,
         since=_since(entry, name),
         rates=_rates(entry, model, name),
         tiers=tuple(sorted(((tier["above"], _rates(tier, model, name)) for tier in tiers), key=lambda tier: tier[0])),
+        served=_factors(entry.get("served", {}), model, name),
     )
+
+
+def _factors(served: object, model: str, name: str) -> dict[str, Decimal]:
+    found: dict[str, Decimal] = {}
+    for way, factor in served.items() if isinstance(served, dict) else ((str(served), None),):
+        number = Decimal(factor) if isinstance(factor, int | Decimal) and not isinstance(factor, bool) else Decimal(0)
+        if not number.is_finite() or not 0 < number < 1000:
+            raise _bad(name, f"`served` of {model} has a number for each way, as in {{ fast = 2 }}")
+        found[way] = number
+    return found
 
 
 def _is_count(value: object) -> bool:

@@ -17,20 +17,27 @@ class PriceSum(msgspec.Struct, frozen=True, kw_only=True):
     """In millionths of a dollar; None where no price is known, the least it can be where some are not."""
     unpriced: dict[str, int] = {}
     """Requests whose price nobody knows, by model."""
+    unverified: dict[str, int] = {}
+    """Requests that were added up at a price which nobody compared with what was published, by model."""
 
 
 def price_of(rows: Iterable[UsageRow], prices: PriceList) -> PriceSum:
     """What rows of usage cost, each request once."""
     total, known = 0, False
     unpriced: dict[str, int] = {}
+    unverified: dict[str, int] = {}
     for row in distinct(rows):
         cost = prices.cost(row)
         if cost is not None:
             total, known = total + cost, True
+            if cost and not prices.is_verified(row.model):
+                unverified[row.model] = unverified.get(row.model, 0) + 1
         elif any((row.input, row.output, row.cache_read, row.cache_write)):
             unpriced[row.model] = unpriced.get(row.model, 0) + 1
     return PriceSum(
-        usd_micros=None if unpriced and not known else micros(total), unpriced=dict(sorted(unpriced.items()))
+        usd_micros=None if unpriced and not known else micros(total),
+        unpriced=dict(sorted(unpriced.items())),
+        unverified=dict(sorted(unverified.items())),
     )
 
 

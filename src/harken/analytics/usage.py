@@ -38,6 +38,7 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What reports of one message have in common: the API's id of it, or of a thread. Else it is the key."""
     time: int | None = None
     model: str = ""
+    """As `served_model` says it."""
     agent: str = ""
     """The agent whose record tells of it; empty for the session's own."""
     input: int | None = None
@@ -73,6 +74,11 @@ def usage_rows(records: Sequence[SessionRecord]) -> list[UsageRow]:
     keys = {row.key for row in own}
     carried = _Rows(record for record in records if record.carried).rows()
     return [*own, *(msgspec.structs.replace(row, carried=True) for row in carried if row.key not in keys)]
+
+
+def served_model(model: str, served: str) -> str:
+    """A model by the name under which it has its price: `claude-opus-5-5 (fast)`."""
+    return f"{model} ({served})" if served else model
 
 
 def total_tokens(rows: Iterable[UsageRow]) -> Tokens:
@@ -131,7 +137,8 @@ class _Rows:
         if not alone.requests and (alone.unnamed != Tokens() or alone.unnamed_cost is not None):
             key = f"{record.name or LOCAL} #{metric.index or len(self._unnamed)}"
             row = _row(key, alone.unnamed, metric, said_usd=alone.unnamed_cost)
-            self._unnamed.append(msgspec.structs.replace(row, time=self._time, agent=agent, model=metric.model))
+            model = served_model(metric.model, metric.served)
+            self._unnamed.append(msgspec.structs.replace(row, time=self._time, agent=agent, model=model))
 
     def rows(self) -> list[UsageRow]:
         tally = self._tally
@@ -147,13 +154,9 @@ class _Rows:
         for key, usage in self._tally.counted().items():
             told = self._told[key]
             row = _row(key, usage.tokens, told.metric, said_usd=usage.cost_usd)
-            nested = usage.nested
-            yield (
-                msgspec.structs.replace(
-                    row, api=_api(key), time=told.time, agent=told.agent, model=usage.model, nested=nested
-                ),
-                usage,
-            )
+            model = served_model(usage.model, told.metric.served)
+            facts = {"time": told.time, "agent": told.agent, "model": model, "nested": usage.nested}
+            yield msgspec.structs.replace(row, api=_api(key), **facts), usage
 
     def _wholes(self, stands: bool, of_process: bool) -> Iterator[UsageRow]:
         tally = self._tally

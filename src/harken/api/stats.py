@@ -32,6 +32,8 @@ class PriceAnswer(ApiAnswer, frozen=True, kw_only=True):
     """In millionths of a dollar; null where no price is known, the least it can be where some are not."""
     unpriced: dict[str, int]
     """Requests whose price nobody knows, by model."""
+    unverified: dict[str, int]
+    """Requests at a price which nobody compared with what was published, by model; they are in the price."""
 
 
 class StatsAnswer(FiguresAnswer, frozen=True, kw_only=True):
@@ -117,4 +119,4 @@ def _answer(found: SessionFigures) -> StatsAnswer:
 
 
 def _price(found: PriceSum) -> PriceAnswer:
-    return PriceAnswer(usd_micros=found.usd_micros, unpriced=found.unpriced)
+    return PriceAnswer(usd_micros=found.usd_micros, unpriced=found.unpriced, unverified=found.unverified)

@@ -43,6 +43,8 @@ class SpendingAnswer(ApiAnswer, frozen=True, kw_only=True):
     some are not."""
     unpriced: dict[str, int]
     """Requests whose price nobody knows, by model."""
+    unverified: dict[str, int]
+    """Requests at a price which nobody compared with what was published, by model; they are in the price."""
     cost_usd_micros: int | None
     """What runtimes said that they cost; null where nobody did."""
     calls: int
@@ -125,6 +127,7 @@ def _fields(spending: Spending) -> dict[str, Any]:
         "usage": tokens_answer(spending.tokens.possible),
         "price_usd_micros": spending.price_usd_micros,
         "unpriced": dict(sorted(spending.unpriced.items())),
+        "unverified": dict(sorted(spending.unverified.items())),
         "cost_usd_micros": spending.cost_usd_micros,
         "calls": spending.calls,
         "failed": spending.failed,

@@ -73,6 +73,8 @@ def draw_remarks(total: UsageTotal) -> None:
     if total.unpriced:
         names = ", ".join(f"{model or '(no model)'} ({count:,})" for model, count in total.unpriced.items())
         ui.row(f"no price is known for {names}")
+    if total.unverified:
+        ui.row(f"the price was not checked of {', '.join(total.unverified)}")
     if total.cost_usd_micros is not None:
         ui.row(f"runtimes said {money(total.cost_usd_micros)} of what they told the cost of")
 

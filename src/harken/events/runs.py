@@ -42,6 +42,9 @@ class Metric(Event, frozen=True, kw_only=True, gc=False):
     """The model that answered."""
     stop_reason: str = ""
     """Why it stopped, in the provider's words: `stop`, `length`, `content_filter`, …"""
+    served: str = ""
+    """How it was served where that was not the standard way and has another price, in the provider's words: `batch`,
+    `priority`, `fast`, `us`; several with a comma between."""
     request_id: str = ""
     """With `api_id` the key under which usage is counted once."""
 

@@ -1,4 +1,5 @@
-"""The tables of the index file. A change here raises `VERSION`: a file of another version is built again.
+"""The tables of the index file. A change here, or of the prices that its costs come from, raises `VERSION`: a file of
+another version is built again.
 
 Instants are microseconds, sizes bytes, money micro-dollars. `messages.session` and its like are the number of a row in
 `sessions`, `messages."commit"` that of a row in `commits`.

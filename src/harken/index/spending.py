@@ -14,7 +14,7 @@ import msgspec
 
 from harken import clock, ids
 from harken.analytics.activity import Peak, peak
-from harken.analytics.prices import MICRO, PriceList, micros
+from harken.analytics.prices import MICRO, PriceList, micros, packaged
 from harken.analytics.usage import UsageRow
 from harken.context.chains import in_project
 from harken.events import Tokens
@@ -83,6 +83,8 @@ class Spending(msgspec.Struct, kw_only=True):
     """How many requests have a price; None where there are no requests at all."""
     unpriced: dict[str, int] = {}
     """Requests whose price nobody knows, by model."""
+    unverified: dict[str, int] = {}
+    """Requests at a price which nobody compared with what was published, by model."""
     said: list[float] = []
     """What runtimes said that it cost, in dollars."""
     calls: int = 0
@@ -110,6 +112,8 @@ class Spending(msgspec.Struct, kw_only=True):
         self.priced = (self.priced or 0) + part.priced
         if part.unpriced:
             self.unpriced[part.model] = self.unpriced.get(part.model, 0) + part.unpriced
+        if part.unverified:
+            self.unverified[part.model] = self.unverified.get(part.model, 0) + part.unverified
         if part.said is not None:
             self.said.append(part.said)
 
@@ -133,6 +137,7 @@ class _Part(NamedTuple):
     priced: int
     unpriced: int
     said: float | None
+    unverified: int
 
 
 class _Known(NamedTuple):
@@ -221,7 +226,9 @@ class Spent:
                 cost, unpriced, priced = again.get((session, model, agent, slot), (0, 0, 0))
             tokens = Tokens(input=given, output=output, cache_read=read, cache_write=written)
             said = said if told and not self._is_paid_for(session) else None
-            yield _Part(session, model, agent, slot, requests, tokens, cost, priced, unpriced, said)
+            table = prices if prices is not None and model in own else packaged()
+            unverified = priced if cost and not table.is_verified(model) else 0
+            yield _Part(session, model, agent, slot, requests, tokens, cost, priced, unpriced, said, unverified)
 
     def _price(self, models: Sequence[str], prices: PriceList) -> dict[tuple[Any, ...], tuple[int, int, int]]:
         """What the requests of models cost that somebody has prices of his own for."""
@@ -315,7 +322,7 @@ def _usage_row(model: str, time: int | None, tokens: Sequence[int | None], sever
 
 
 def _has(prices: PriceList | None, model: str) -> bool:
-    return prices is not None and prices.find(model) is not None
+    return prices is not None and prices.names(model)
 
 
 def _rank(name: str, spending: Spending) -> tuple[object, ...]:

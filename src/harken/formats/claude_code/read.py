@@ -27,7 +27,7 @@ from harken.events.base import clean, figure
 from harken.events.runs import EMBEDDED, SO_FAR
 from harken.events.tally import SYNTHETIC
 from harken.formats.facts import prompt_name
-from harken.formats.kit.anthropic import assistant_event, blocks_of, user_events
+from harken.formats.kit.anthropic import assistant_event, blocks_of, served_as, user_events
 from harken.formats.kit.jsonl import Record, encode, is_overlong, lines, take_apart
 
 from .attachments import RENDERERS, MessageBlocks, tell
@@ -186,6 +186,7 @@ def _metric(usage: Record, **rest: Any) -> Metric:
         output_tokens=figure(usage.get("output_tokens")),
         cache_read_tokens=figure(usage.get("cache_read_input_tokens")),
         cache_write_tokens=figure(usage.get("cache_creation_input_tokens")),
+        served=served_as(usage),
         **rest,
     )
 

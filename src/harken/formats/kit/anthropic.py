@@ -57,6 +57,7 @@ _SAYS = {
 }
 
 STAND_IN = "No result of this call was recorded."
+_STANDARD = (None, "", "standard", "default", "not_available", "global")
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 128
 
@@ -99,6 +100,12 @@ def says(block: object) -> str:
 
 SAYS: dict[str | None, str] = {block: says(block) for block in BLOCKS}
 """The same as a table, for whoever goes through many known blocks."""
+
+
+def served_as(usage: Block) -> str:
+    """How a request was served that has another price for it, as its `usage` says; empty for the standard way."""
+    told = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
+    return ", ".join(clean(how) for how in told if how not in _STANDARD and isinstance(how, str))
 
 
 def assistant_event(block: Any, model: str) -> Event:
