@@ -14,6 +14,7 @@ import functools
 import itertools
 import random
 import uuid
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import orjson
@@ -33,6 +34,7 @@ CODE = (
     'def {a}({b}, *, {c}=None):\n    if {b} is None:\n        raise ValueError(f"no {a}: {{{c}!r}}")\n'
     "    for {d} in {b}.{a}s():\n        yield {d}.{c}, len({d})\n    return sorted({b}, key=lambda x: x.{d})\n"
 )
+START = datetime(2026, 3, 1)
 
 
 def zipf(count: int) -> list[float]:
@@ -108,107 +110,106 @@ class Writer:
         return f"{self.random.getrandbits(140):035x}"
 
 
-def session(seed: int, size: int) -> bytes:
-    """The lines of one session, at least `size` bytes."""
-    w = Writer(seed)
-    name, parent, second = w.uuid(), None, 0
-    lines: list[bytes] = []
-    total = 0
+class Transcript:
+    """A session of Claude Code, line by line."""
 
-    def add(kind: str, **fields) -> str:
-        nonlocal parent, total, second
-        second += w.random.randint(1, 20)
-        key = w.uuid()
-        stamp = f"2026-03-{1 + second // 86400 % 28:02d}T{second // 3600 % 24:02d}:{second // 60 % 60:02d}:{second % 60:02d}.{w.random.randint(0, 999):03d}Z"
+    def __init__(self, seed: int) -> None:
+        self.writer = Writer(seed)
+        self.session = self.writer.uuid()
+        self.parent: str | None = None
+        self.second = 0
+        self.lines: list[bytes] = []
+        self.size = 0
+
+    def add(self, kind: str, **fields) -> None:
+        """A record behind the last one."""
+        r = self.writer.random
+        self.second += r.randint(1, 20)
+        key = self.writer.uuid()
         record = {
-            "parentUuid": parent,
+            "parentUuid": self.parent,
             "isSidechain": False,
             "userType": "external",
             "cwd": "/home/dev/project",
-            "sessionId": name,
+            "sessionId": self.session,
             "version": "2.1.49",
             "gitBranch": "main",
             "type": kind,
             **fields,
             "uuid": key,
-            "timestamp": stamp,
+            "timestamp": f"{START + timedelta(seconds=self.second):%Y-%m-%dT%H:%M:%S}.{r.randint(0, 999):03d}Z",
         }
-        lines.append(orjson.dumps(record) + b"\n")
-        total += len(lines[-1])
-        parent = key
-        return key
+        self.lines.append(orjson.dumps(record) + b"\n")
+        self.size += len(self.lines[-1])
+        self.parent = key
 
-    while total < size:
-        add("user", message={"role": "user", "content": w.prose(w.random.randint(5, 80))})
+    def turn(self) -> None:
+        """A prompt, steps, and the answer."""
+        w = self.writer
+        self.add("user", message={"role": "user", "content": w.prose(w.random.randint(5, 80))})
         for _ in range(w.random.randint(2, 12)):
-            message, request, call = "msg_" + w.token()[:24], "req_" + w.token()[:24], "toolu_" + w.token()[:24]
-            usage = {
-                "input_tokens": w.random.randint(1, 9),
-                "cache_creation_input_tokens": w.random.randint(100, 4000),
-                "cache_read_input_tokens": w.random.randint(10_000, 150_000),
-                "output_tokens": 2,
-                "service_tier": "standard",
-            }
+            self.step()
+        message, text = w.token(), w.prose(120)
+        self.say({"type": "text", "text": text}, message, w.token(), {"input_tokens": 4, "output_tokens": 300})
 
-            def part(block, usage=usage, message=message, request=request):
-                add(
-                    "assistant",
-                    message={
-                        "model": "claude-opus-4-6",
-                        "id": message,
-                        "type": "message",
-                        "role": "assistant",
-                        "content": [block],
-                        "stop_reason": None,
-                        "usage": usage,
-                    },
-                    requestId=request,
-                )
+    def step(self) -> None:
+        """A message of the model in parts, each with its usage so far, a call, its progress and its result."""
+        w, r = self.writer, self.writer.random
+        message, request, call = w.token(), w.token(), "toolu_" + w.token()[:24]
+        usage = {
+            "input_tokens": r.randint(1, 9),
+            "cache_creation_input_tokens": r.randint(100, 4000),
+            "cache_read_input_tokens": r.randint(10_000, 150_000),
+            "output_tokens": 2,
+            "service_tier": "standard",
+        }
+        if r.random() < 0.5:
+            thinking = {"type": "thinking", "thinking": w.prose(60), "signature": w.token() * 6}
+            self.say(thinking, message, request, usage)
+        self.say({"type": "text", "text": w.prose(30)}, message, request, usage)
+        tool, input = r.choice(["Bash", "Read", "Edit", "Grep"]), {"command": w.prose(8)}
+        use = {"type": "tool_use", "id": call, "name": tool, "input": input}
+        self.say(use, message, request, usage | {"output_tokens": r.randint(50, 900)})
+        for _ in range(r.choice([0, 1, 1, 3])):
+            self.progress(call)
+        body = w.code(r.choice([2, 6, 14, 40])) if r.random() < 0.6 else w.prose(r.randint(50, 1200))
+        result = {"tool_use_id": call, "type": "tool_result", "content": body}
+        self.add(
+            "user",
+            message={"role": "user", "content": [result]},
+            toolUseResult={"stdout": body, "stderr": "", "interrupted": False},
+        )
 
-            if w.random.random() < 0.5:
-                part({"type": "thinking", "thinking": w.prose(60), "signature": w.token() * 6})
-            part({"type": "text", "text": w.prose(30)})
-            part(
-                {
-                    "type": "tool_use",
-                    "id": call,
-                    "name": w.random.choice(["Bash", "Read", "Edit", "Grep"]),
-                    "input": {"command": w.prose(8)},
-                },
-                usage | {"output_tokens": w.random.randint(50, 900)},
-            )
-            for _ in range(w.random.choice([0, 1, 1, 3])):
-                data = {
-                    "type": "bash_progress",
-                    "output": w.prose(140),
-                    "fullOutput": w.prose(140),
-                    "elapsedTimeSeconds": 3,
-                }
-                add("progress", data=data, toolUseID=f"bash-progress-{w.random.randint(0, 99)}", parentToolUseID=call)
-            body = (
-                w.code(w.random.choice([2, 6, 14, 40]))
-                if w.random.random() < 0.6
-                else w.prose(w.random.randint(50, 1200))
-            )
-            add(
-                "user",
-                message={"role": "user", "content": [{"tool_use_id": call, "type": "tool_result", "content": body}]},
-                toolUseResult={"stdout": body, "stderr": "", "interrupted": False},
-            )
-        add(
+    def say(self, block: dict[str, object], message: str, request: str, usage: dict[str, object]) -> None:
+        """A part of a message of the model."""
+        self.add(
             "assistant",
             message={
                 "model": "claude-opus-4-6",
-                "id": "msg_" + w.token()[:24],
+                "id": "msg_" + message[:24],
                 "type": "message",
                 "role": "assistant",
-                "content": [{"type": "text", "text": w.prose(120)}],
+                "content": [block],
                 "stop_reason": None,
-                "usage": {"input_tokens": 4, "output_tokens": 300},
+                "usage": usage,
             },
-            requestId="req_" + w.token()[:24],
+            requestId="req_" + request[:24],
         )
-    return b"".join(lines)
+
+    def progress(self, call: str) -> None:
+        """What a running command has printed so far."""
+        w = self.writer
+        output, whole = w.prose(140), w.prose(140)
+        data = {"type": "bash_progress", "output": output, "fullOutput": whole, "elapsedTimeSeconds": 3}
+        self.add("progress", data=data, toolUseID=f"bash-progress-{w.random.randint(0, 99)}", parentToolUseID=call)
+
+
+def session(seed: int, size: int) -> bytes:
+    """The lines of one session, at least `size` bytes."""
+    made = Transcript(seed)
+    while made.size < size:
+        made.turn()
+    return b"".join(made.lines)
 
 
 def make(root: Path, files: int = 800, total: int = 400_000_000) -> int:
@@ -219,14 +220,9 @@ def make(root: Path, files: int = 800, total: int = 400_000_000) -> int:
     written = 0
     for number, size in enumerate(sizes):
         data = session(number, int(size * scale))
-        path = (
-            root
-            / f"-home-dev-project{number % 12}"
-            / f"{uuid.UUID(int=random.Random(number).getrandbits(128), version=4)}.jsonl"
-        )
         # The file is called as the session is: the first line names it.
         name = orjson.loads(data[: data.index(b"\n")])["sessionId"]
-        path = path.with_name(f"{name}.jsonl")
+        path = root / f"-home-dev-project{number % 12}" / f"{name}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         written += len(data)

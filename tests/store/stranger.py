@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 import blake3
 import zstandard
 
+SECONDS = "%Y-%m-%dT%H:%M:%SZ"
+
 
 def keyed(name, data):
     return blake3.blake3(data, key=name.encode().ljust(32, b"\0")).digest()
@@ -171,71 +173,56 @@ class Reader:
         id, seal, twin = self.db.execute("SELECT id, seal, twin FROM commits WHERE n = ?", (n,)).fetchone()
         return (id + seal if twin else id).hex()
 
+    def row(self, query, *values):
+        """A row as a mapping."""
+        cursor = self.db.execute(query, values)
+        return dict(zip((column[0] for column in cursor.description), map(words, cursor.fetchone()), strict=True))
+
     def commits(self):
-        found = {}
-        query = "SELECT c.*, a.id FROM commits c JOIN artifacts a ON a.n = c.artifact"
-        for row in self.db.execute(query).fetchall():
-            (
-                n,
-                id,
-                seal,
-                twin,
-                digits,
-                parent,
-                _,
-                time,
-                origin,
-                principal,
-                messages,
-                tokens,
-                approximate,
-                links,
-                total,
-                art,
-            ) = row
-            session, format, kind, checkpoint, template, ticket, thread = map(
-                words,
-                self.db.execute(
-                    "SELECT session_id, format, commit_type, checkpoint, template, ticket_id, thread_id FROM origins "
-                    "WHERE n = ?",
-                    (origin,),
-                ).fetchone(),
-            )
-            who, where = map(
-                words, self.db.execute("SELECT principal, machine FROM principals WHERE n = ?", (principal,)).fetchone()
-            )
-            created = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time // 1_000_000)).strftime(
-                "%Y-%m-%dT%H:%M:%SZ"
-            )
-            above = self.parent(n, parent)
-            above_name = self.name(above)
-            named = "\0".join(
-                ("ctx-" + above_name[:8] if above_name else "", "art-" + art.hex()[:12], created, template)
-            )
-            assert hashlib.sha256(named.encode()).digest() == id
-            above_seal = self.value("SELECT seal FROM commits WHERE n = ?", above).hex() if above is not None else ""
-            sealed = ("1", art.hex(), above_seal, created, template, format, kind, checkpoint, session, ticket, thread)
-            assert keyed("harken.commit.seal", listed(*sealed)) == seal
-            summed = (n, id, seal, twin, digits, parent, art, time, origin, principal)
-            self.sum_is("commits", *summed, messages, tokens, approximate, links, total)
-            found[self.name(n)] = {
-                "parent": above_name,
-                "artifact": art.hex(),
-                "format": format,
-                "commit_type": kind,
-                "checkpoint": checkpoint,
-                "created_at": created,
-                "time": time,
-                "template": template,
-                "principal": who,
-                "machine": where,
-                "session_id": session,
-                "message_count": messages,
-                "token_count": tokens,
-                "spawned_from": json.loads(links or "{}").get("spawned_from"),
-                "forked_from": json.loads(links or "{}").get("forked_from", ""),
-            }
-        return found
+        numbers = self.db.execute("SELECT n FROM commits").fetchall()
+        return {self.name(n): self.commit(n) for (n,) in numbers}
+
+    def commit(self, n):
+        """What a commit says, checked against its name, its seal and its sum."""
+        row = self.db.execute("SELECT * FROM commits WHERE n = ?", (n,)).fetchone()
+        _, id, seal, _, _, parent, artifact, time, origin, principal, messages, tokens, _, links, _ = row
+        art = self.value("SELECT id FROM artifacts WHERE n = ?", artifact)
+        self.sum_is("commits", *row[:6], art, *row[7:])
+        created = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time // 1_000_000)).strftime(SECONDS)
+        said = self.row(
+            "SELECT session_id, format, commit_type, checkpoint, template, ticket_id, thread_id FROM origins "
+            "WHERE n = ?",
+            origin,
+        )
+        who = self.row("SELECT principal, machine FROM principals WHERE n = ?", principal)
+        above = self.parent(n, parent)
+        self.check_names(id, seal, above, art, created, said)
+        return {
+            "parent": self.name(above),
+            "artifact": art.hex(),
+            "format": said["format"],
+            "commit_type": said["commit_type"],
+            "checkpoint": said["checkpoint"],
+            "created_at": created,
+            "time": time,
+            "template": said["template"],
+            **who,
+            "session_id": said["session_id"],
+            "message_count": messages,
+            "token_count": tokens,
+            "spawned_from": json.loads(links or "{}").get("spawned_from"),
+            "forked_from": json.loads(links or "{}").get("forked_from", ""),
+        }
+
+    def check_names(self, id, seal, above, art, created, said):
+        """The name of a commit is made from little of it, its seal from everything that never changes."""
+        above_name = self.name(above)
+        named = (f"ctx-{above_name[:8]}" if above_name else "", f"art-{art.hex()[:12]}", created, said["template"])
+        assert hashlib.sha256("\0".join(named).encode()).digest() == id
+        above_seal = self.value("SELECT seal FROM commits WHERE n = ?", above).hex() if above is not None else ""
+        told = [said[name] for name in ("template", "format", "commit_type", "checkpoint")]
+        told += [said[name] for name in ("session_id", "ticket_id", "thread_id")]
+        assert keyed("harken.commit.seal", listed("1", art.hex(), above_seal, created, *told)) == seal
 
     def chain(self, name):
         n = self.value("SELECT n FROM commits WHERE id = ? AND twin = 0", bytes.fromhex(name))
