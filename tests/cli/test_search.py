@@ -193,7 +193,7 @@ class TestNothing:
 
 def test_an_index_that_is_behind_says_so(run: Run, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here because another process is writing to it."""
-    monkeypatch.setattr("harken.repo.finding.CATCH_UP_SECONDS", 0.05)
+    monkeypatch.setattr("harken.repo.finding.SEARCH_SECONDS", 0.05)
     assert 0 == run("search", "otter").code
     keep(repo, [Prompt(content="a late otter", message_id="late")], session_id="late")
     writing = sqlite3.connect(str(repo.index.path), isolation_level=None)

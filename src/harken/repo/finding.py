@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from .tables import TableExport
 
 MOST_HITS = 1000
-CATCH_UP_SECONDS = 2.0
-"""How long a reader lets the index catch up with its store before it answers from what there is."""
+SEARCH_SECONDS, COUNT_SECONDS, LIST_SECONDS = 2.0, 20.0, 1.0
+"""How long the index may catch up with its store before it is asked for words or rows, for all numbers, or for the
+costs in a list; then the answer comes from what there is."""
 
 
 class Indexed:
@@ -74,7 +75,7 @@ class Indexed:
             hint = "filters make them fewer: since:7d, role:human"
             raise BadRequest(f"a search gives 1 to {MOST_HITS} hits", hint=hint)
         asked = parse(query)
-        reached = self._follow(CATCH_UP_SECONDS, numbers=asked.needs_numbers)
+        reached = self._follow(SEARCH_SECONDS, numbers=asked.needs_numbers)
         found = search(self.index, self.store, asked, limit=limit, present=self.clock(), snippets=snippets)
         return found.at(reached, asked)
 
@@ -94,7 +95,7 @@ class Indexed:
         """Whether a filter of a query may have this value: something in the store has it, or a name that it fits."""
         from harken.index.filters import has_value
 
-        self.index.catch_up(seconds=CATCH_UP_SECONDS, numbers=False)
+        self.index.catch_up(seconds=SEARCH_SECONDS, numbers=False)
         return has_value(self.index, name, value)
 
     def sql(self, query: str, *, seconds: float = 10.0, rows: int = 1000, megabytes: int = 256) -> SqlResult:
@@ -102,7 +103,7 @@ class Indexed:
         longer or more memory than it may."""
         from harken.index.asking import Budget, ask
 
-        reached = self._follow(CATCH_UP_SECONDS)
+        reached = self._follow(SEARCH_SECONDS)
         return ask(self.index, query, Budget(seconds=seconds, rows=rows, megabytes=megabytes), reached)
 
     def export_parquet(

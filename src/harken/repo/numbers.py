@@ -10,7 +10,7 @@ from harken import clock as clocks
 from harken.errors import BadRequest, NotFound
 
 from .arguments import SessionOrFile
-from .finding import Indexed
+from .finding import COUNT_SECONDS, LIST_SECONDS, Indexed
 
 if TYPE_CHECKING:
     from harken.analytics.prices import PriceList
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from harken.index.spending import Spending, Spent
 
     from .counting import SessionFigures, TotalFigures
-
-PATIENCE, BRIEFLY = 20.0, 1.0
-"""Seconds in which the index is brought up to date before it is asked for numbers, and where they are not all."""
 
 
 class Counted(Indexed):
@@ -56,7 +53,7 @@ class Counted(Indexed):
         from harken.index.spending import Spent, UsageWindow
 
         own = read_price_file(prices)
-        progress = self._follow(PATIENCE)
+        progress = self._follow(COUNT_SECONDS)
         return Spent(self.index, UsageWindow(since=since, until=until, project=project), own), progress
 
     def session_costs(
@@ -67,7 +64,7 @@ class Counted(Indexed):
         from harken.index.spending import Spent, UsageWindow
 
         own = read_price_file(prices)
-        progress = self.index.catch_up(seconds=BRIEFLY)
+        progress = self.index.catch_up(seconds=LIST_SECONDS)
         if reached is not None:
             reached(progress)
         return {group.key: group.spending for group in Spent(self.index, UsageWindow(), own).groups("session")}
