@@ -81,6 +81,25 @@ class TestForget:
 
 
 class TestSecrets:
+    @pytest.mark.parametrize("table", ["artifacts", "commits", "frames", "sessions", "annotations"])
+    def test_damage_hides_nothing_else_and_is_told_behind_it(self, run, repo, location, table):
+        first = repo.history(FIRST)[-1]
+        for word in ("one", "two"):
+            repo.annotate(first, f"{SECRET[:-3]}{word}")
+        repo.put(f"{SECRET} in a frame of its own".encode())
+        whole = len(list(repo.find_secrets()))
+        repo.close()
+        with contextlib.closing(sqlite3.connect(location)) as damaged, damaged:
+            what = "data = zeroblob(length(data))" if table == "frames" else "sum = x'00000000'"
+            damaged.execute(f"UPDATE {table} SET {what} WHERE rowid = (SELECT min(rowid) FROM {table})")
+        done, as_json = run("secrets"), run("secrets", "--json")
+        *found, last = map(json.loads, as_json.out.splitlines())
+
+        assert (9, 9) == (done.code, as_json.code)
+        assert 0 < len(found) == last["report"]["candidates"] == len(done.out.splitlines()) <= whole
+        assert "not looked through: " in done.err
+        assert {"message", "title"} <= {one["where"] for one in found}
+
     def test_lists_candidates_and_no_secret(self, run, stored):
         done = run("secrets")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from harken.errors import Corrupt
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest
@@ -62,7 +63,7 @@ class SecretsReport(ApiAnswer, frozen=True, kw_only=True):
 def secrets(
     repo: Repo, request: SecretsRequest, *, moved: Callable[[int], None] | None = None
 ) -> Iterator[SecretAnswer | SecretsReport]:
-    """What looks like a key or a password."""
+    """What looks like a key or a password. What is damaged is told at the end, as an error."""
     found, read = Counter[str](), 0
 
     def count(size: int) -> None:
@@ -73,11 +74,17 @@ def secrets(
 
     own = request.own_rules
     rules = rules_named(request.rules, own) if request.rules else all_rules(own)
-    for one in repo.find_secrets(request.refs, rules=rules, moved=count):
-        found[one.rule] += 1
-        yield SecretAnswer(**msgspec.structs.asdict(one))
+    damage: Corrupt | None = None
+    try:
+        for one in repo.find_secrets(request.refs, rules=rules, moved=count):
+            found[one.rule] += 1
+            yield SecretAnswer(**msgspec.structs.asdict(one))
+    except Corrupt as problem:
+        damage = problem
     counts = SecretsCounts(candidates=found.total(), rules=dict(found.most_common()), bytes=read)
     yield SecretsReport(report=counts)
+    if damage is not None:
+        raise damage
 
 
 class ForgetRequest(ApiRequest, frozen=True, kw_only=True):

@@ -8,17 +8,19 @@ import msgspec
 
 from harken import formats, ids, secrets
 from harken.context import forgetting, walk
-from harken.context.chains import readable_sessions
 from harken.context.refs import Ref, get_commit
-from harken.errors import HarkenError
+from harken.errors import Corrupt, HarkenError, PartlyCorrupt
 from harken.secrets import FoundSecret, Rule
-from harken.store import Commit, SessionRow, Store
+from harken.store import Annotation, Commit, SessionRow, Store
 from harken.store.tombstones import blanked
 
 OVERLAP = 72 << 10
 """How much of a part is looked at again with the next one: the longest secret is a private key."""
 AROUND = 40
 """How many bytes are shown on either side."""
+SIXTEEN = "0123456789abcdef"
+TOLD = 5
+"""Of how many damaged parts it is said what they are."""
 SMALL = 4 << 20
 """Of a larger artifact it is not said which message holds a secret."""
 
@@ -40,37 +42,62 @@ class SecretCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def search(
-    store: Store, rules: Sequence[Rule], moved: Callable[[int], None], only: frozenset[str] | None = None
+    store: Store,
+    rules: Sequence[Rule],
+    moved: Callable[[int], None],
+    only: frozenset[str] | None = None,
+    damage: list[Corrupt] | None = None,
 ) -> Iterator[tuple[str, FoundSecret, bytes]]:
-    """The artifact, the span and the bytes of everything in the store that a rule finds."""
-    for artifact, parts in store.contents():
-        if only is not None and artifact not in only:
-            continue
-        begin, tail, seen = 0, b"", 0
-        held: list[tuple[FoundSecret, bytes]] = []
-        for part in parts:
-            window, at = tail + part, begin - len(tail)
-            # What touches the end may go on in the next part, and is found there again.
-            held = [one for one in held if one[0].end <= at]
-            yield from ((artifact, *one) for one in held)
-            seen = max([seen, *(one.end for one, _ in held)])
-            found = [FoundSecret(at + f.start, at + f.end, f.rule) for f in secrets.find(window, rules)]
-            held = [(f, window[f.start - at : f.end - at]) for f in found if f.start >= seen]
-            begin, tail = begin + len(part), window[-OVERLAP:]
-            moved(len(part))
-        yield from ((artifact, *one) for one in held)
+    """The artifact, the span and the bytes of everything in the store that a rule finds. What is damaged is `Corrupt`,
+    or added to `damage`, and the others go on."""
+    try:
+        for artifact, parts in store.contents():
+            if only is not None and artifact not in only:
+                continue
+            try:
+                yield from ((artifact, *one) for one in _found(parts, rules, moved))
+            except Corrupt as problem:
+                if damage is None:
+                    raise
+                damage.append(problem)
+    except Corrupt as problem:
+        if damage is None:
+            raise
+        damage.append(problem)
+
+
+def _found(
+    parts: Iterable[bytes], rules: Sequence[Rule], moved: Callable[[int], None]
+) -> Iterator[tuple[FoundSecret, bytes]]:
+    """The span and the bytes of everything in an artifact that a rule finds."""
+    begin, tail, seen = 0, b"", 0
+    held: list[tuple[FoundSecret, bytes]] = []
+    for part in parts:
+        window, at = tail + part, begin - len(tail)
+        # What touches the end may go on in the next part, and is found there again.
+        held = [one for one in held if one[0].end <= at]
+        yield from held
+        seen = max([seen, *(one.end for one, _ in held)])
+        found = [FoundSecret(at + f.start, at + f.end, f.rule) for f in secrets.find(window, rules)]
+        held = [(f, window[f.start - at : f.end - at]) for f in found if f.start >= seen]
+        begin, tail = begin + len(part), window[-OVERLAP:]
+        moved(len(part))
+    yield from held
 
 
 def candidates(
     store: Store, refs: Sequence[Ref], rules: Sequence[Rule], moved: Callable[[int], None]
 ) -> Iterator[SecretCandidate]:
-    """Everything that looks like a secret, in these sessions or conversations, or in all of the store."""
-    rows, only = _scope(store, refs)
+    """Everything that looks like a secret, in these sessions or conversations, or in all of the store. What is damaged
+    is told behind the rest."""
+    damage: list[Corrupt] = []
+    rows, only = _scope(store, refs, damage)
     held: dict[str, Commit] = {}
-    for commit in reversed(store.commits()):
+    commits = _commits(store, damage)
+    for commit in commits:
         held.setdefault(commit.artifact, commit)
     found: dict[str, list[FoundSecret]] = {}
-    for artifact, one, _ in search(store, rules, moved, only):
+    for artifact, one, _ in search(store, rules, moved, only, damage):
         found.setdefault(artifact, []).append(one)
         if len(found) > 1:  # all of one artifact come together
             artifact_before = next(iter(found))
@@ -79,13 +106,32 @@ def candidates(
         yield from _told(store, artifact, spans, held.get(artifact))
     yield from _said(store, rows, rules)
     if not refs:
-        yield from _remarks(store, list(held.values()), rules)
+        yield from _remarks(store, commits, rules, damage)
+    if told := list(dict.fromkeys(map(str, damage))):
+        more = f"; and {len(told) - TOLD:,} more" if len(told) > TOLD else ""
+        raise Corrupt(f"not looked through: {'; '.join(told[:TOLD])}{more}", hint="`harken fsck` says what is lost")
 
 
-def _scope(store: Store, refs: Sequence[Ref]) -> tuple[list[SessionRow], frozenset[str] | None]:
+def _commits(store: Store, damage: list[Corrupt], prefix: str = "") -> list[Commit]:
+    """The commits, the oldest first. Where one is damaged, those whose names begin otherwise."""
+    try:
+        return store.commits(prefix)[::-1]
+    except Corrupt as problem:
+        if len(prefix) == 3:
+            damage.append(problem)
+            return []
+    found = [commit for digit in SIXTEEN for commit in _commits(store, damage, prefix + digit)]
+    return sorted(found, key=lambda commit: commit.time)
+
+
+def _scope(store: Store, refs: Sequence[Ref], damage: list[Corrupt]) -> tuple[list[SessionRow], frozenset[str] | None]:
     """The sessions whose titles are looked at, and the artifacts; None for all of them."""
     if not refs:
-        return readable_sessions(store), None
+        try:
+            return store.sessions(), None
+        except PartlyCorrupt as problem:
+            damage.append(problem)
+            return problem.rest, None
     rows, artifacts = list[SessionRow](), set[str]()
     for ref in refs:
         what = forgetting.find_forgettable(store, ref)
@@ -99,8 +145,10 @@ def _scope(store: Store, refs: Sequence[Ref]) -> tuple[list[SessionRow], frozens
 
 
 def _told(store: Store, artifact: str, spans: list[FoundSecret], commit: Commit | None) -> Iterator[SecretCandidate]:
-    size = store.info(artifact).size
-    data = store.get(artifact) if size <= SMALL else b""
+    try:
+        data = store.get(artifact) if store.info(artifact).size <= SMALL else b""
+    except Corrupt:  # told where it was found; what is damaged comes behind this
+        data = b""
     for one in spans:
         yield SecretCandidate(
             rule=one.rule,
@@ -141,13 +189,27 @@ def _said(store: Store, rows: Iterable[SessionRow], rules: Sequence[Rule]) -> It
         yield from _in_text(row.title, rules, session=row.session, ref=row.session, where="title")
 
 
-def _remarks(store: Store, commits: Sequence[Commit], rules: Sequence[Rule]) -> Iterator[SecretCandidate]:
+def _remarks(
+    store: Store, commits: Sequence[Commit], rules: Sequence[Rule], damage: list[Corrupt]
+) -> Iterator[SecretCandidate]:
     for at in range(0, len(commits), 400):
         some = {commit.id: commit for commit in commits[at : at + 400]}
-        for id, notes in store.annotations_of(list(some)).items():
+        for id, notes in _annotations(store, list(some), damage).items():
             for note in notes:
                 commit = some[id]
                 yield from _in_text(note.value, rules, session=commit.session_id, ref=commit.short, where="remark")
+
+
+def _annotations(store: Store, commits: Sequence[str], damage: list[Corrupt]) -> dict[str, list[Annotation]]:
+    """What was remarked about commits; where a row is damaged, about the others."""
+    try:
+        return store.annotations_of(commits)
+    except Corrupt as problem:
+        if len(commits) == 1:
+            damage.append(problem)
+            return {}
+    half = len(commits) // 2
+    return _annotations(store, commits[:half], damage) | _annotations(store, commits[half:], damage)
 
 
 def _in_text(text: str, rules: Sequence[Rule], *, session: str, ref: str, where: str) -> Iterator[SecretCandidate]:

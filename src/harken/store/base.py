@@ -107,7 +107,8 @@ class BlobReader(Protocol):
         ...
 
     def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Every artifact that has bytes, with its parts, in the order that is quickest to read."""
+        """Every artifact that has bytes, with its parts, in the order that is quickest to read. `Corrupt` comes last,
+        where there are some that damage hides."""
         ...
 
     def tombstones(self, artifacts: Sequence[str]) -> dict[str, Tombstone]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harken import clock, ids
-from harken.errors import Conflict, Evicted, Forgotten, Locked, NotFound
+from harken.errors import Conflict, Corrupt, Evicted, Forgotten, Locked, NotFound
 
 from . import sql
 from .blob_writer import add_frame, place_artifact
@@ -111,11 +111,18 @@ def forgotten(artifact: str, found: Tombstone) -> Forgotten:
 
 
 def contents(store: SqliteStore) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Every artifact that has bytes, in the order in which they lie."""
-    rows = [checked("artifacts", row) for row in store.db.all(f"{sql.ARTIFACTS} ORDER BY frame, start")]
-    for number, id, frame, *_ in rows:
+    """Every artifact that has bytes, in the order in which they lie; damaged rows are told behind the others."""
+    damage: Corrupt | None = None
+    for row in store.db.all(f"{sql.ARTIFACTS} ORDER BY frame, start"):
+        try:
+            number, id, frame, *_ = checked("artifacts", row)
+        except Corrupt as problem:
+            damage = damage or problem
+            continue
         if frame is not None or store.db.one(sql.PARTS, (number,)) is not None:
             yield id.hex(), store.iter_parts(id.hex())
+    if damage is not None:
+        raise damage
 
 
 def _all(store: SqliteBlobs, table: str, statement: str, values: Sequence[Any] = ()) -> list[Row]:
