@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """C0 and C1 controls except tab and newline, and the characters that reorder text."""
@@ -33,6 +34,40 @@ def safe(text: str) -> str:
 def one_line(text: str) -> str:
     """The text with every control character and every line break made visible."""
     return text if text.isprintable() else _BREAK.sub(lambda found: _BREAKS[found[0]], safe(text))
+
+
+def fold(line: str, columns: int) -> Iterator[tuple[int, int]]:
+    """Where the pieces of a line begin and end that have at most so many columns each. It is cut at spaces, which are
+    in no piece; a word that is longer than a piece is cut anywhere."""
+    at = 0
+    while (end := end_of(line, at, columns)) < len(line):
+        space = line.rfind(" ", at, end + 1)
+        is_between = space > at and bool(line[at:space].strip())
+        if is_between and (space == end or _fits(line, space + 1, columns)):
+            yield at, space
+            at = space + 1
+        else:
+            yield at, end
+            at = end
+    yield at, len(line)
+
+
+def _fits(line: str, at: int, columns: int) -> bool:
+    """Whether the word that begins there has at most so many columns."""
+    end = end_of(line, at, columns)
+    return end == len(line) or " " in line[at : end + 1]
+
+
+def end_of(line: str, at: int, columns: int) -> int:
+    """Where the piece ends that begins there and has so many columns; it has at least one character."""
+    if line[at : at + columns + 1].isascii():
+        return min(len(line), at + columns)
+    used = 0
+    for place in range(at, len(line)):
+        used += width_of(line[place])
+        if used > columns:
+            return max(place, at + 1)
+    return len(line)
 
 
 def width_of(character: str) -> int:

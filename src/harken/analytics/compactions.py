@@ -67,7 +67,7 @@ def of(events: Iterable[Event]) -> Compactions:
                 size[event.agent_id] = tokens
                 if (place := waiting.pop(event.agent_id, None)) is not None and found[place].after is None:
                     found[place] = msgspec.structs.replace(found[place], after=tokens)
-        elif _is_compaction(event):
+        elif is_compaction(event):
             told = _told(event)
             before = told.before if told.before is not None else size.get(event.agent_id)
             start = begun.get(event.agent_id)
@@ -87,7 +87,8 @@ def _is_request(metric: Metric) -> bool:
     return not others and metric.model != SYNTHETIC
 
 
-def _is_compaction(event: Event) -> bool:
+def is_compaction(event: Event) -> bool:
+    """Whether it says that a conversation was compacted."""
     if isinstance(event, TranscriptEdit):
         return event.action == "compact"
     return isinstance(event, System) and event.subtype == BOUNDARY

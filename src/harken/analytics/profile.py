@@ -15,8 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from harken.clock import SECOND
-from harken.events import Event, Prompt, Response, System, Thinking, ToolCall, ToolResult, TranscriptEdit
-from harken.events.tally import BOUNDARY
+from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
+
+from .compactions import is_compaction
 
 IDLE = 300 * SECOND
 """A pause before a person's words that is longer than this is no thinking about them."""
@@ -128,11 +129,7 @@ def _kind(event: Event) -> str:
             return "call"
         case ToolResult():
             return "result"
-        case System(subtype=subtype) if subtype == BOUNDARY:
-            return "compaction"
-        case TranscriptEdit(action="compact"):
-            return "compaction"
-    return ""
+    return "compaction" if is_compaction(event) else ""
 
 
 _STATES = {"response": "response", "call": "response", "result": "tool", "thinking": "thinking"}

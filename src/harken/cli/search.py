@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
+
+from harken.text import fold
 
 from . import completing, ui
 from .commits import age
@@ -168,26 +170,10 @@ def _lines(hit: SearchHit) -> list[list[ui.Words]]:
 
 def _places(text: str, wide: int) -> list[tuple[int, int]]:
     """Where each line begins and ends; the last has all the rest."""
-    places: list[tuple[int, int]] = []
-    at = 0
-    while at < len(text):
-        end = len(text) if wide <= 0 or len(places) == LINES - 1 else at + _taken(text[at:], wide)
-        places.append((at, end))
-        at = end + (text[end : end + 1] == " ")
-    return places
-
-
-def _taken(text: str, wide: int) -> int:
-    """How many characters go into a line of so many columns, whole words where that can be."""
-    if ui.columns(text) <= wide:
-        return len(text)
-    most = 0
-    for at in range(len(text)):
-        if ui.columns(text[: at + 1]) > wide:
-            break
-        most = at + 1
-    words = text.rfind(" ", 0, most + 1)
-    return words if words > 0 else max(1, most)
+    if wide <= 0 or not text:
+        return [(0, len(text))][: len(text)]
+    *places, (start, _) = islice(fold(text, wide), LINES)
+    return [*places, (start, len(text))]
 
 
 def _made_safe(hit: SearchHit) -> tuple[str, list[bool]]:

@@ -23,7 +23,7 @@ import msgspec
 import orjson
 
 from harken.errors import HarkenError
-from harken.text import CONTROL, width_of
+from harken.text import CONTROL, end_of, fold, width_of
 from harken.text import one_line as one_line
 from harken.text import safe as safe
 
@@ -171,23 +171,8 @@ def fact(name: str, value: str, label: int = 12) -> None:
     wide, text = width(), one_line(value)
     head = f"{name:<{label}}"
     sys.stdout.write(_paint(head, "dim") if has_colours() else head)
-    lines = fold(text, max(label, wide - label)) if wide else [text]
+    lines = [text[start:end] for start, end in fold(text, max(label, wide - label))] if wide else [text]
     sys.stdout.write(("\n" + " " * label).join(lines) + "\n")
-
-
-def fold(text: str, most: int) -> list[str]:
-    """A line as lines of at most so many columns, between words where that can be."""
-    lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and columns(lines[-1]) + 1 + columns(word) > most:
-            lines.append("")
-        line = f"{lines[-1]} {word}" if lines[-1] else word
-        while columns(line) > most:
-            taken = next(n for n in range(len(line), 0, -1) if columns(line[:n]) <= most or n == 1)
-            lines[-1:] = [line[:taken], ""]
-            line = line[taken:]
-        lines[-1] = line
-    return lines
 
 
 def block(text: str, indent: str = "", *, stderr: bool = False) -> None:
@@ -208,12 +193,8 @@ def fit(text: str, columns: int) -> str:
     """As much of the text as the columns hold; an ellipsis tells where something is missing."""
     if len(text) <= columns and text.isascii():
         return text
-    used = 0
-    for at, character in enumerate(text):
-        used += width_of(character)
-        if used > columns:
-            return _cut(text[:at], columns)
-    return text
+    end = end_of(text, 0, columns)
+    return text if end == len(text) else _cut(text[:end], columns)
 
 
 def columns(text: str) -> int:

@@ -110,17 +110,23 @@ REQUEST = 200_000
 
 def request(events: Sequence[Event]) -> str:
     """What a model is asked when it is to write the summary."""
-    said = "\n".join(spoken(event) for event in events if spoken(event))
-    if len(said) > REQUEST:
-        said = f"{said[: REQUEST // 2]}\n[… {len(said) - REQUEST} characters left out …]\n{said[-REQUEST // 2 :]}"
     return (
         "Below is a conversation between a user and an assistant that uses tools. Write the summary that will stand "
         "in its place when the assistant goes on: the task, what was decided and why, what was found out (files, "
-        "names, numbers), what failed, and what is still to do. Write only the summary.\n\n" + said
+        "names, numbers), what failed, and what is still to do. Write only the summary.\n\n"
+        + conversation(events, REQUEST)
     )
 
 
-def spoken(event: Event) -> str:
+def conversation(events: Sequence[Event], most: int) -> str:
+    """A conversation as a model is shown it: of a longer one so many characters, from its beginning and its end."""
+    said = "\n".join(text for event in events if (text := _spoken(event)))
+    if len(said) <= most:
+        return said
+    return f"{said[: most // 2]}\n[… {len(said) - most} characters left out …]\n{said[-most // 2 :]}"
+
+
+def _spoken(event: Event) -> str:
     """An event as a model is shown it; empty for what is no conversation."""
     match event:
         case Prompt():

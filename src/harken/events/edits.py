@@ -22,6 +22,8 @@ from .tools import ToolCall, ToolResult
 
 SUMMARY = "compaction"
 """The `origin` of the prompt that stands where a compaction folded something away."""
+SUMMARIES = frozenset({SUMMARY, "compact_summary"})
+"""The same of every runtime."""
 INSTRUCTIONS = "instructions"
 """The `subtype` of the `system` event that a model sees; any other is a notice of the runtime."""
 

@@ -56,8 +56,13 @@ _arguments = msgspec.json.Decoder(msgspec.defstruct("_Arguments", [(n, Any, None
 def doing(call: ToolCall, folder: str = "") -> str:
     """What a call does, on one line: `Bash: pytest -q`, `Edit: src/a.py`. A path stands as from the folder that was
     worked in, where it is below that; the tool's name alone where no argument tells."""
-    name, what = clean(call.name) or "?", excerpt(clean(_what(call.input, folder)), MOST)
+    name, what = tool_and_deed(call, folder)
     return f"{name}: {what}" if what else name
+
+
+def tool_and_deed(call: ToolCall, folder: str = "") -> tuple[str, str]:
+    """The tool's name and what it is to do, which is empty where no argument tells."""
+    return clean(call.name) or "?", excerpt(clean(_what(call.input, folder)), MOST)
 
 
 def _what(input: bytes, folder: str) -> str:

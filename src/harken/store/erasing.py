@@ -39,6 +39,7 @@ from .tombstones import (
     merged,
     spans_of,
     spans_text,
+    windows,
     without,
 )
 from .values import text, untext
@@ -161,13 +162,9 @@ def keep_out(store: SqliteCommits, number: int, data: bytes) -> bytes:
 def keep_out_of_parts(store: SqliteCommits, artifact: str, draw: Callable[[str], int]) -> None:
     """The same for one that was put in parts."""
     words = watched(store)
-    longest, begin, tail = max((word.size for word in words), default=0), 0, b""
     found: list[tuple[ByteSpan, int]] = []
-    for part in store.iter_parts(artifact) if longest else ():
-        window = tail + part
-        at = begin - len(tail)
+    for at, window in windows(store.iter_parts(artifact), max(word.size for word in words)) if words else ():
         found += [((at + start, at + end), by) for (start, end), by in find_watched(window, words)]
-        begin, tail = begin + len(part), window[-longest:]
     row = store.find_artifact(artifact) if found else None
     if row is not None:
         _blank_parts(store, row, merged(span for span, _ in found), found[0][1], draw)

@@ -143,6 +143,16 @@ def in_titles(found: bytes) -> Iterator[bytes]:
             return
 
 
+def windows(parts: Iterable[bytes], overlap: int) -> Iterator[tuple[int, bytes]]:
+    """The parts of a whole, each behind so many bytes of what comes before it, and where that begins: what is no longer
+    than those is in one of them, wherever the parts are cut."""
+    begin, tail = 0, b""
+    for part in parts:
+        window = tail + part
+        yield begin - len(tail), window
+        begin, tail = begin + len(part), window[-overlap:]
+
+
 def find_words(data: bytes, words: Iterable[bytes]) -> Iterator[ByteSpan]:
     """Where these bytes hold one of the words; at their ends, also the part of one that was cut off there."""
     for word in words:

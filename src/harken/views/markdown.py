@@ -57,7 +57,7 @@ class MarkdownWriter(DocumentWriter):
         yield "</details>\n\n"
 
     def step(self, step: Step) -> Iterator[str | PictureFile]:
-        outcome = "" if step.answered and not step.failed else " (failed)" if step.failed else " (no result)"
+        outcome = f" ({step.outcome})" if step.outcome else ""
         what = f" <code>{_html(step.what)}</code>" if step.what else ""
         yield f"<details><summary><b>{_html(step.tool)}</b>{what}{outcome}</summary>\n\n"
         short, long = listed(step.arguments)

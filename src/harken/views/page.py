@@ -60,6 +60,9 @@ STYLE_HASH = "sha256-MHiXPGyvtpZxDfvUwOMrv2kF5SLmUwPfFAIO5gkjJQ4="
 POLICY = f"default-src 'none'; style-src '{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
+_OUTCOMES = {"failed": ' <b class="alert">failed</b>', "no result": ' <span class="dim">no result</span>'}
+
+
 class PageWriter(DocumentWriter):
     """Writes HTML; pictures are part of it."""
 
@@ -95,8 +98,7 @@ class PageWriter(DocumentWriter):
         yield "</details>\n"
 
     def step(self, step: Step) -> Iterator[str | PictureFile]:
-        outcome = ' <b class="alert">failed</b>' if step.failed else ""
-        outcome = outcome if step.answered else ' <span class="dim">no result</span>'
+        outcome = _OUTCOMES.get(step.outcome, "")
         what = f" <code>{_text(step.what)}</code>" if step.what else ""
         yield f"<details><summary><b>{_text(step.tool)}</b>{what}{outcome}</summary>\n"
         short, long = listed(step.arguments)

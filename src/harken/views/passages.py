@@ -39,6 +39,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[str | Image, ...]
     """The result."""
 
+    @property
+    def outcome(self) -> str:
+        """What is said beside the call: nothing where it went well."""
+        return "no result" if not self.answered else "failed" if self.failed else ""
+
 
 class Remark(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened, on one line."""

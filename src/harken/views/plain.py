@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harken.events import Image
-from harken.text import one_line, safe, width_of
+from harken.text import fold, one_line, safe
 
 from .documents import (
     COMPACTION,
@@ -48,7 +48,7 @@ class PlainWriter(DocumentWriter):
         yield from self._parts(aside.parts, 4)
 
     def step(self, step: Step) -> Iterator[str | PictureFile]:
-        outcome = "" if step.answered and not step.failed else " (failed)" if step.failed else " (no result)"
+        outcome = f" ({step.outcome})" if step.outcome else ""
         yield self._block(one_line(f"[{step.tool}]{outcome}"), 2)
         short, long = listed(step.arguments)
         for line in short:
@@ -90,23 +90,4 @@ class PlainWriter(DocumentWriter):
 def wrapped(line: str, columns: int) -> Iterator[str]:
     """The line in pieces of so many columns, cut between words where there are any."""
     line = line.expandtabs(TAB).replace("\u2028", " ").replace("\u2029", " ")
-    at = 0
-    while (end := _end(line, at, columns)) < len(line):
-        # A space that is far back would leave a line nearly empty; such a word is cut instead.
-        space = line.rfind(" ", at + columns // 3, end + 1)
-        cut = space if space > 0 and line[at:space].strip() else end
-        yield line[at:cut]
-        at = cut + 1 if cut == space else cut
-    yield line[at:]
-
-
-def _end(line: str, at: int, columns: int) -> int:
-    """Where the piece that begins there ends."""
-    if line[at : at + columns + 1].isascii():
-        return min(len(line), at + columns)
-    used = 0
-    for place in range(at, len(line)):
-        used += width_of(line[place])
-        if used > columns:
-            return max(place, at + 1)
-    return len(line)
+    return (line[start:end] for start, end in fold(line, columns))

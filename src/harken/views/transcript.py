@@ -27,9 +27,9 @@ from harken.events import (
     ToolResult,
     TranscriptEdit,
 )
-from harken.events.base import clean, excerpt, split_parts
-from harken.events.edits import INSTRUCTIONS
-from harken.events.tools import doing
+from harken.events.base import excerpt, split_parts
+from harken.events.edits import INSTRUCTIONS, SUMMARIES
+from harken.events.tools import tool_and_deed
 
 from .calls import SHORT, arguments
 from .passages import AgentBegins, AgentEnds, Aside, Passage, Remark, Speech, Step, SummedUp
@@ -38,7 +38,6 @@ USER, ASSISTANT, TASK = "User", "Assistant", "Task"
 NAME = 80
 """Characters that are told of a name; whoever wrote the file may have made one as long as he liked."""
 _RESERVED = frozenset({"user", "assistant", "task"})
-_SUMMARIES = frozenset({"compact_summary", "compaction"})
 _COMPACTIONS = frozenset({"compact_boundary", "microcompact_boundary", "context_truncated", "compact_summary"})
 
 
@@ -109,7 +108,7 @@ class Transcript:
         parts = tuple(split_parts(event.content, event.images))
         if not any(not isinstance(part, str) or part.strip() for part in parts):
             return
-        if event.origin in _SUMMARIES:
+        if event.origin in SUMMARIES:
             yield SummedUp(text=event.content, time=event.time)
         elif self._is_told(event):
             yield Remark(text=f"{who} heard it", time=event.time)
@@ -133,12 +132,12 @@ class Transcript:
         result = waiting.popleft() if waiting else None
         if result is not None:
             self._joined.add(id(result))
-        tool = clean(event.name) or "?"
+        tool, what = tool_and_deed(event)
         return Step(
             who=who,
             time=event.time,
             tool=excerpt(tool, NAME),
-            what=doing(event).removeprefix(tool).removeprefix(": "),
+            what=what,
             arguments=arguments(event.input),
             answered=result is not None,
             failed=result is not None and result.is_error,
