@@ -1,7 +1,7 @@
 """What is counted twice: small homes whose true cost is known, counted by Harken and by ccusage, in one run.
 
-The homes are those of the tests (`tests/support/double_counting.py`). With HARKEN_CORPUS both count the corpus as well,
-and the time each takes is printed. ccusage comes from npm, into a folder that this script makes; where it cannot be had,
+The homes are those of the tests (`tests/support/double_counting.py`). Then both count 2,000 generated sessions, and with
+HARKEN_CORPUS the corpus as well, and the time each takes is printed. ccusage comes from npm, into a folder that this script makes; where it cannot be had,
 its columns are empty. It is asked without the network, so that its prices are those it was built with.
 """
 
@@ -14,11 +14,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
+
+import archive
 
 import harken
 
 VERSION = "20.0.24"
+SESSIONS, BYTES, ROUNDS = 2000, 440_000_000, 5
+LIMIT = 0.25
 TESTS = Path(__file__).parent.parent / "tests"
 
 
@@ -77,8 +83,44 @@ def main(out) -> None:
             peer = theirs(program, home, empty) if program else None
             told = "| | |" if peer is None else f"| {peer:,.0f} | {error(peer, true)} |"
             out(f"| {case.name} | {true:,} | {mine:,} | {error(mine, true)} {told}")
+        count_many(out, program, Path(folder) / "many", empty)
         if corpus := os.environ.get("HARKEN_CORPUS"):
             count_corpus(out, program, Path(corpus), Path(folder) / "corpus", empty)
+
+
+def count_many(out, program: str | None, home: Path, empty: Path) -> None:
+    """How long it takes to count many sessions that Harken has in its store, its index up to date; medians of processes
+    that take turns."""
+    size = archive.make(home / "claude" / "projects", SESSIONS, BYTES)
+    with harken.open(home / "store.db") as repo:
+        list(repo.import_sessions([home / "claude"]))
+        repo.index.catch_up()
+    commands: dict[str, Callable[[], object]] = {
+        name: lambda words=words: subprocess.run(
+            [sys.executable, "-m", "harken", "--store", home / "store.db", *words], check=True, capture_output=True
+        )
+        for name, words in {
+            "`harken stats --since 1990-01-01`": ["stats", "--since", "1990-01-01"],
+            "`harken stats`, nothing in its 30 days": ["stats"],
+            "`harken sessions`": ["sessions"],
+            "`harken --version`": ["--version"],
+        }.items()
+    }
+    if program:
+        commands["ccusage daily"] = lambda: theirs(program, home, empty)
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(ROUNDS):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            command()
+            times[name].append(time.perf_counter() - start)
+    peer = median(times["ccusage daily"]) if program else None
+    out("")
+    out(f"| {SESSIONS:,} sessions of {size / 1e6:.0f} MB, load {os.getloadavg()[0]:.1f} | ms | × ccusage | limit |")
+    out("|---|---|---|---|")
+    for name, taken in times.items():
+        ratio = f"{median(taken) / peer:.2f}" if peer else ""
+        out(f"| {name} | {median(taken) * 1e3:.0f} | {ratio} | {LIMIT if 'stats' in name else '–'} |")
 
 
 def count_corpus(out, program: str | None, corpus: Path, home: Path, empty: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -263,3 +265,19 @@ def test_bars_say_which_days_cost_most() -> None:
 def test_figures_are_short_and_unknown_is_not_zero() -> None:
     assert ["?", "0", "999", "1.0k", "2.5M"] == [*map(short, (None, 0, 999, 1000, 2_500_000))]
     assert ["?", "$0.00", "$0.0001", "$1,234.50"] == [*map(money, (None, 0, 100, 1_234_500_000))]
+
+
+def test_what_brings_the_index_up_to_date_is_not_loaded_where_it_is(repo: Repo, kept: None) -> None:
+    repo.index.catch_up()
+    script = (
+        "import sys, harken.cli\n"
+        "sys.exit = lambda code: print(code, *sys.modules, file=sys.stderr)\n"
+        "harken.cli.main(sys.argv[1:])"
+    )
+
+    words = ["--store", repo.store.location, "stats", *ALWAYS]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=60)
+
+    code, *loaded = done.stderr.split()
+    assert "0" == code
+    assert set() == {"harken.index.follow", "harken.index.figures", "importlib.metadata", "logging"} & set(loaded)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import wraps
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import msgspec
@@ -12,6 +14,21 @@ from harken.errors import BadRecord, HarkenError
 from harken.events import Event, Output
 
 from .base import Format, concatenate, identity, weigh, whole
+
+
+def load_format(point: EntryPoint) -> Format | str:
+    """The format behind an entry point, or why there is none, which is logged."""
+    try:
+        found = point.load()
+    except (Exception, SystemExit) as problem:  # noqa: BLE001  a plug-in may break in any way
+        why = f"{type(problem).__name__}: {problem}"
+    else:
+        if isinstance(found, Format) and found.name == point.name:
+            return guarded(found)
+        why = f"{point.value} is no harken.formats.Format of that name"
+    package = point.dist.name if point.dist else "(unknown)"
+    logging.getLogger("harken").warning("the format %r of the package %s cannot be used: %s", point.name, package, why)
+    return why
 
 
 def guarded(found: Format) -> Format:

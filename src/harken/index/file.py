@@ -25,10 +25,10 @@ from harken.store.base import Store
 from harken.store.explaining import explain
 from harken.store.opening import is_writable
 
-from . import figures, schema, words
+from . import schema, words
 from .connecting import HOW, alone, in_memory, is_damage, read_only
-from .follow import Batch, OutdatedIndex
-from .progress import IndexProgress, IndexStatus, OnProgress
+from .progress import IndexProgress, IndexStatus, OnProgress, OutdatedIndex
+from .step import place_of, take
 
 SUFFIX = "-index"
 PARTS = ("", "-wal", "-shm", "-journal")
@@ -42,8 +42,6 @@ MANY = 5000
 """Changes that were taken in, after which it is looked for empty room."""
 COPIED = 256 << 20
 """Bytes of an index that are held in memory where its file cannot be written."""
-STALE = 50
-"""Sessions whose numbers are made in one transaction."""
 _LACKING = "SELECT count(*), coalesce(sum(damaged), 0) FROM problems UNION ALL SELECT count(*), 0 FROM stale"
 _TABLES = "SELECT count(*) FROM sqlite_master"
 
@@ -112,7 +110,7 @@ class StoreIndex:
             problems = self.query('SELECT "commit", session, why FROM problems ORDER BY session, "commit"')
             return IndexStatus(
                 path=str(self.path or ""),
-                at=self._at(self._reader()),
+                at=place_of(self._reader()),
                 last=self._store.last_change(),
                 sessions=sessions,
                 messages=messages,
@@ -157,7 +155,7 @@ class StoreIndex:
                     problem = problem or str(error)
                     if not isinstance(error, Corrupt) and self._move_to_memory():
                         continue
-                    at = self._at(self._reader())  # of the store's damage memory knows no more
+                    at = place_of(self._reader())  # of the store's damage memory knows no more
                     break
                 taken += max(0, at - before)
                 moved(at, max(at, self._store.last_change()))
@@ -205,12 +203,12 @@ class StoreIndex:
         for last_try in (False, True):
             try:
                 with self._transaction(deadline) as connection:
-                    return self._take(connection, numbers=numbers)
+                    return take(connection, self._store, numbers=numbers)
             except (OutdatedIndex, sqlite3.DatabaseError) as error:
                 if isinstance(error, sqlite3.Error) and not is_damage(error, also=sqlite3.SQLITE_ERROR):
                     if not isinstance(explained := explain(error, str(self.path)), Locked):
                         raise explained from error
-                    at = self._at(self._reader())  # somebody else is at it
+                    at = place_of(self._reader())  # somebody else is at it
                     return at, at, False
                 if last_try:
                     raise HarkenError(
@@ -219,24 +217,6 @@ class StoreIndex:
                     ) from error
                 self._begin_anew(str(error) if isinstance(error, OutdatedIndex) else f"it was damaged: {error}")
         raise AssertionError
-
-    def _take(self, connection: sqlite3.Connection, *, numbers: bool) -> tuple[int, int, bool]:
-        at = self._at(connection)
-        (begun,) = connection.execute("SELECT value FROM state WHERE key = 'begun'").fetchone()
-        batch = Batch(connection, self._store)
-        now = batch.take(at, begun)
-        if now != at:
-            for name in batch.formats:
-                connection.execute("INSERT OR IGNORE INTO state VALUES (?, ?)", (f"revision {name}", revision(name)))
-            connection.execute("UPDATE state SET value = ? WHERE key = 'at'", (now,))
-            return at, now, True
-        made = figures.refresh(connection, self._store, limit=STALE) if numbers else 0
-        return at, now, made > 0
-
-    @staticmethod
-    def _at(connection: sqlite3.Connection) -> int:
-        (at,) = connection.execute("SELECT value FROM state WHERE key = 'at'").fetchone()
-        return int(at)
 
     # -- the file ----------------------------------------------------------------------------------------------
 

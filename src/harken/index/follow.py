@@ -21,6 +21,7 @@ from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 
 from . import rows
 from .carried import Continuations
+from .progress import OutdatedIndex
 from .writing import RowWriter
 
 CHANGES = 1000
@@ -28,14 +29,8 @@ CHANGES = 1000
 BATCH = 16 << 20
 """Bytes of deltas that make a transaction: fewer make the text index slower, more take more memory."""
 
-
 DAMAGED = 20_000
 """How many changes are passed over in search of one that can be read: more than a damaged row is about."""
-
-
-class OutdatedIndex(Exception):
-    """The index holds what cannot be gone on with: it has to be built anew."""
-
 
 _NO_TEXT = "the session's id is no UTF-8, and SQLite takes no such text"
 

@@ -10,6 +10,10 @@ OnProgress = Callable[[int, int], None]
 """Is told how far it is: the number that was reached, and the last one there is."""
 
 
+class OutdatedIndex(Exception):
+    """The index holds what cannot be gone on with: it has to be built anew."""
+
+
 class IndexProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far the index has come."""
 

@@ -15,7 +15,6 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -365,8 +364,9 @@ _FAILED: dict[str, PluginProblem] = {}
 
 def note_failure(runtime: Runtime, reason: str) -> PluginProblem:
     """A runtime did what none may: that is told once, by its name, and the others go on."""
-    package = next((package_of(point) for point in entry_points(group=GROUP, name=runtime.name)), "(unknown)")
-    return note_problem(PluginProblem(name=runtime.name, package=package, reason=reason))
+    from .plugins import package_with  # few have one, and looking for them takes longer than most commands
+
+    return note_problem(PluginProblem(name=runtime.name, package=package_with(runtime.name), reason=reason))
 
 
 def note_problem(problem: PluginProblem) -> PluginProblem:
@@ -390,11 +390,6 @@ def claim_of(runtime: Runtime, head: bytes, path: Path) -> Claim:
 @cache
 def _plugins() -> Plugins:
     """All plug-ins, loaded once: what cannot be loaded now cannot be loaded a moment later either."""
-    from .plugins import load_plugins  # few have one
+    from .plugins import installed, load_plugins
 
-    return load_plugins(entry_points(group=GROUP))
-
-
-def package_of(point: EntryPoint) -> str:
-    """The distribution an entry point comes from."""
-    return point.dist.name if point.dist else "(unknown)"
+    return load_plugins(installed())

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 
 import msgspec
 
 from harken import formats
 from harken.ids import is_safe_name
 
-from .base import OURS, PluginProblem, Runtime, package_of
+from .base import GROUP, OURS, PluginProblem, Runtime
 
 
 class Plugins(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +18,11 @@ class Plugins(msgspec.Struct, frozen=True, kw_only=True):
 
     runtimes: dict[str, Runtime]
     problems: tuple[PluginProblem, ...]
+
+
+def installed() -> Iterable[EntryPoint]:
+    """What other packages say that they bring."""
+    return entry_points(group=GROUP)
 
 
 def load_plugins(found: Iterable[EntryPoint]) -> Plugins:
@@ -32,8 +37,17 @@ def load_plugins(found: Iterable[EntryPoint]) -> Plugins:
         if isinstance(loaded, Runtime):
             runtimes[name] = loaded
         else:
-            problems += [PluginProblem(name=name, package=package_of(point), reason=loaded) for point in points]
+            problems += [PluginProblem(name=name, package=_package_of(point), reason=loaded) for point in points]
     return Plugins(runtimes=runtimes, problems=tuple(problems))
+
+
+def package_with(runtime: str) -> str:
+    """The distribution that brings a runtime."""
+    return next(map(_package_of, entry_points(group=GROUP, name=runtime)), "(unknown)")
+
+
+def _package_of(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "(unknown)"
 
 
 def _load(points: list[EntryPoint]) -> Runtime | str:
@@ -43,7 +57,7 @@ def _load(points: list[EntryPoint]) -> Runtime | str:
         return "Harken has a runtime of that name itself"
     if len(points) > 1:
         # Which of them came first would be chance, and the sessions of one would be taken for the other's.
-        return "several packages have one of that name: " + ", ".join(sorted(map(package_of, points)))
+        return "several packages have one of that name: " + ", ".join(sorted(map(_package_of, points)))
     if not is_safe_name(name):
         return "a name has letters, digits, dots, dashes and underscores"
     try:

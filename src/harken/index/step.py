@@ -1,0 +1,48 @@
+"""What is done in one transaction of the index: the next changes of the store, else the numbers of some sessions.
+
+Most readers find nothing to do, so what does it is loaded only where there is something.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from harken.formats.base import revision
+from harken.store.base import Store
+
+STALE = 50
+"""Sessions whose numbers are made in one transaction."""
+
+
+def take(connection: sqlite3.Connection, store: Store, *, numbers: bool) -> tuple[int, int, bool]:
+    """Inside a transaction: where the index stood, where it stands now, and whether there is more to do."""
+    at = place_of(connection)
+    if store.last_change() > at and (now := _follow(connection, store, at)) != at:
+        return at, now, True
+    return at, at, numbers and _count(connection, store) > 0
+
+
+def place_of(connection: sqlite3.Connection) -> int:
+    """The number of the last change that was taken in."""
+    (at,) = connection.execute("SELECT value FROM state WHERE key = 'at'").fetchone()
+    return int(at)
+
+
+def _follow(connection: sqlite3.Connection, store: Store, at: int) -> int:
+    from .follow import Batch
+
+    (begun,) = connection.execute("SELECT value FROM state WHERE key = 'begun'").fetchone()
+    batch = Batch(connection, store)
+    now = batch.take(at, begun)
+    for name in batch.formats:
+        connection.execute("INSERT OR IGNORE INTO state VALUES (?, ?)", (f"revision {name}", revision(name)))
+    connection.execute("UPDATE state SET value = ? WHERE key = 'at'", (now,))
+    return now
+
+
+def _count(connection: sqlite3.Connection, store: Store) -> int:
+    if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is None:
+        return 0
+    from .figures import refresh
+
+    return refresh(connection, store, limit=STALE)
