@@ -40,6 +40,26 @@ class TestASecretThatIsForgotten:
         repo.close()
         assert [] == leaks(location)
 
+    def test_goes_where_a_program_escapes_what_need_not_be(self, repo, location, files):
+        secret = "nobody&s-password<1>"
+        written = secret.replace("&", r"\u0026").replace("<", r"\u003C").replace("y", r"\u0079")
+        text = write_session(files[0].with_name("c.jsonl"), "33333333-aaaa-bbbb-cccc-000000000003", secret=secret)
+        text.write_text(text.read_text().replace(secret, written))
+        list(repo.import_sessions([text]))
+        name_beside(location, SPOOL, "1").write_text(f'{{"said": "{written}"}}\n')
+        assert written.encode() in everything(repo, "3333")
+
+        report = repo.forget(secret=[secret])
+
+        assert 3 == len(report.places) + report.rows
+        assert written.encode() not in everything(repo, "3333")
+        assert "password" not in str(repo.sessions("3333"))
+        assert f'{{"said": "{"*" * len(written)}"}}\n' == name_beside(location, SPOOL, "1").read_text()
+        grown = write_session(text, "33333333-aaaa-bbbb-cccc-000000000003", f"again {secret}", secret=secret)
+        grown.write_text(grown.read_text().replace(secret, written))
+        list(repo.import_sessions([grown]))
+        assert b"password" not in everything(repo, "3333")
+
     def test_is_told_by_whoever_reads_what_is_left(self, repo):
         repo.forget(secret=[SECRET], who="me", why="leaked")
 

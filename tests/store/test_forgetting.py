@@ -9,10 +9,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harken.errors import HarkenError
 from harken.store import Draft, PackedFrame, SessionRow, SqliteStore, open_store, sql
-from harken.store.tombstones import BEGUN, find_words, forms, merged, without
+from harken.store.tombstones import BEGUN, EscapedForms, blanked, find_words, forms, merged, without
 from harken.testing.store.forgetting import BLANK, LINE, SECRET, forget, order
 
 NOISE = [bytes(os.urandom(3000)).hex().encode() + b"\n" for _ in range(40)]
@@ -217,6 +219,32 @@ class TestTheFormsOfASecret:
             json.dumps({"a": secret}).replace("/", r"\/").encode(),
         ):
             assert merged(find_words(data, forms(secret))), data
+
+    @given(
+        secret=st.text(st.characters(codec="utf-8"), min_size=1, max_size=12),
+        escaped=st.lists(st.booleans(), min_size=12, max_size=12),
+        upper=st.booleans(),
+        levels=st.integers(0, 2),
+    )
+    def test_needless_escapes_are_found_and_nothing_beside_them(self, secret, escaped, upper, levels):
+        import json
+
+        def escape(letter):
+            raw = letter.encode("utf-16-be").hex()
+            units = [raw[at : at + 4] for at in range(0, len(raw), 4)]
+            return "".join(rf"\u{unit.upper() if upper else unit}" for unit in units)
+
+        written = "".join(
+            escape(letter) if alone else json.dumps(letter, ensure_ascii=False)[1:-1]
+            for letter, alone in zip(secret, [True, *escaped[1:]], strict=False)
+        )
+        for _ in range(levels):
+            written = json.dumps(written, ensure_ascii=False)[1:-1]
+        data = f'{{"before": "x", "said": "{written}", "behind": "y"}}'.encode()
+
+        found = blanked(data, merged(EscapedForms(secret).find(data)))
+
+        assert data.replace(written.encode(), b"*" * len(written.encode())) == found
 
     def test_too_short_a_secret_is_refused(self):
         with pytest.raises(HarkenError, match="at least 8"):

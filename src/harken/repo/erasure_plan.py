@@ -15,7 +15,7 @@ from harken.errors import Conflict, NotFound
 from harken.files import SPOOL, UNREAD, find_beside
 from harken.secrets import Rule
 from harken.store import Commit, ErasureOrder, SessionRow, Store
-from harken.store.tombstones import SHORTEST, ByteSpan, find_words, forms, in_titles, merged
+from harken.store.tombstones import SHORTEST, ByteSpan, EscapedForms, find_words, forms, in_titles, merged
 
 from .candidates import search
 
@@ -87,16 +87,18 @@ class ForgetPlan:
         if rules:
             self._told["rules"] = sorted({rule.name for rule in rules})
         words = dict.fromkeys(form for one in secret for form in forms(one))
+        escaped = list(map(EscapedForms, secret))
         spans: dict[str, list[ByteSpan]] = {}
         for artifact, one, value in search(self._store, rules, moved) if rules else ():
             found.add(value.decode("utf-8", "replace"))
             spans.setdefault(artifact, []).append((one.start, one.end))
             if len(value) >= SHORTEST:  # a shorter one goes where a rule finds it, and nowhere else
                 words |= dict.fromkeys((value, *in_titles(value)))
-        self._words = tuple(words)
         self._told["secrets"] = len(found)
-        for artifact, places in _places(self._store, self._words, moved) if words else ():
+        for artifact, places, forms_there in _places(self._store, tuple(words), escaped, moved) if words else ():
             spans.setdefault(artifact, []).extend(places)
+            words |= dict.fromkeys(forms_there)
+        self._words = tuple(words)
         self._spans = {artifact: merged(found_at) for artifact, found_at in spans.items()}
         if not words:
             return
@@ -106,7 +108,7 @@ class ForgetPlan:
             path.name: places
             for kind in (SPOOL, UNREAD)
             for path in find_beside(Path(self._store.location), kind)
-            if path.is_file() and (places := merged(find_words(path.read_bytes(), self._words)))
+            if path.is_file() and (places := _in_spool(path.read_bytes(), self._words, escaped))
         }
         self._rows = len(self._sessions) + _remarks(self._store, self._words)
 
@@ -181,18 +183,27 @@ class ForgetPlan:
             )
 
 
-def _places(store: Store, words: Sequence[bytes], moved: OnBytes) -> Iterator[tuple[str, tuple[ByteSpan, ...]]]:
-    """The artifacts that hold one of the words, and where."""
-    longest = max(map(len, words))
+def _places(
+    store: Store, words: Sequence[bytes], escaped: Sequence[EscapedForms], moved: OnBytes
+) -> Iterator[tuple[str, tuple[ByteSpan, ...], set[bytes]]]:
+    """The artifacts that hold one of the words, where, and in which other forms."""
+    longest = max([*map(len, words), *(one.longest for one in escaped)])
     for artifact, parts in store.contents():
-        found, begin, tail = list[ByteSpan](), 0, b""
+        found, begin, tail, other = list[ByteSpan](), 0, b"", set[bytes]()
         for part in parts:
             window, at = tail + part, begin - len(tail)
             found += [(at + start, at + end) for start, end in find_words(window, words)]
+            for start, end in (span for one in escaped for span in one.find(window)):
+                found.append((at + start, at + end))
+                other.add(window[start:end])
             begin, tail = begin + len(part), window[-longest:]
             moved(len(part))
         if found:
-            yield artifact, merged(found)
+            yield artifact, merged(found), other
+
+
+def _in_spool(data: bytes, words: Sequence[bytes], escaped: Sequence[EscapedForms]) -> tuple[ByteSpan, ...]:
+    return merged([*find_words(data, words), *(span for one in escaped for span in one.find(data))])
 
 
 def _remarks(store: Store, words: Sequence[bytes]) -> int:

@@ -11,6 +11,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -125,6 +126,48 @@ def forms(secret: str) -> tuple[bytes, ...]:
                 upper = re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
                 found |= dict.fromkeys((escaped, upper, escaped.replace("/", r"\/")))
     return tuple(sorted({text.encode("utf-8", "surrogatepass") for text in found}, key=len, reverse=True))
+
+
+class EscapedForms:
+    r"""A secret in which any letter may be escaped, needlessly too (`\u0061`; `\u0026` as Go writes `&`), and JSON may
+    stand in JSON."""
+
+    _SHORT: ClassVar[dict[str, bytes]] = {
+        '"': b'"',
+        "\\": b"\\\\",
+        "/": b"/",
+        "\n": b"n",
+        "\r": b"r",
+        "\t": b"t",
+        "\b": b"b",
+        "\f": b"f",
+    }
+
+    def __init__(self, secret: str) -> None:
+        units = {unit for letter in secret for unit in self._units(letter)}
+        self._hint = re.compile(rb"\\u(?i:" + b"|".join(sorted(units)) + rb")")
+        self._whole = re.compile(b"".join(map(self._pattern, secret)))
+        self.longest = 24 * len(secret.encode("utf-16-be", "surrogatepass")) // 2
+        """In how many bytes it may stand."""
+
+    @staticmethod
+    def _units(letter: str) -> list[bytes]:
+        """The hex digits that an escape has; two for what is beyond 16 bits."""
+        digits = letter.encode("utf-16-be", "surrogatepass").hex()
+        return [digits[at : at + 4].encode() for at in range(0, len(digits), 4)]
+
+    def _pattern(self, letter: str) -> bytes:
+        """All of the backslashes before a letter: half of an escape would be left otherwise."""
+        ways = [re.escape(letter.encode("utf-8", "surrogatepass"))]
+        ways.append(b"".join(rb"\\+u(?i:" + unit + b")" for unit in self._units(letter)))
+        ways += [rb"\\+" + self._SHORT[letter]] if letter in self._SHORT else []
+        return b"(?:" + b"|".join(ways) + b")"
+
+    def find(self, data: bytes) -> Iterator[ByteSpan]:
+        """Where it stands with an escape in it: only around one of its letters' escapes is it looked for."""
+        around = ((hint.start() - self.longest, hint.end() + self.longest) for hint in self._hint.finditer(data))
+        for start, end in merged(around):
+            yield from (found.span() for found in self._whole.finditer(data, max(start, 0), min(end, len(data))))
 
 
 def _in_one_line(text: str) -> str:
