@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 from hypothesis import settings
 
@@ -18,6 +19,10 @@ settings.load_profile("new" if os.environ.get("HARKEN_EXPLORE") else "same")
 
 # Whoever runs the tests may have a configuration of their own.
 os.environ["XDG_CONFIG_HOME"] = os.devnull
+
+# And live anywhere: times are shown in the local time zone.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 # A job in the background of a shell has SIGINT ignored, and so would every program that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

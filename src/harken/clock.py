@@ -176,6 +176,22 @@ def local_zone(instant: int) -> str:
         return ""
 
 
+def local_text(text: str) -> str:
+    """An instant that is told as `format_instant` does, for people: 2026-01-31 14:05:09 CET, in the local time zone."""
+    minute, zone = _local_minute(text[:16], time.timezone)
+    return f"{minute}{text[16:19]} {zone}"
+
+
+@lru_cache(maxsize=1024)
+def _local_minute(minute: str, _zone: int) -> tuple[str, str]:
+    """A minute in the local time zone, and what that is called; kept, since lists are long and minutes are shared."""
+    try:
+        moment = datetime.fromisoformat(f"{minute}:00+00:00").astimezone()
+    except (ValueError, OverflowError, OSError):  # it has no date there
+        return minute.replace("T", " "), "UTC"
+    return str(moment)[:16], moment.tzname() or ""
+
+
 class Timestamps:
     """Instants as text; those of one minute share the work, so that formatting many costs a third."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,3 +74,17 @@ def run(where: Path, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
         return Done(int(ended.value.code or 0), printed.out, printed.err.decode())
 
     return call
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets the local time zone for a test."""
+
+    def to(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    to("UTC")
+    yield to
+    monkeypatch.undo()
+    time.tzset()

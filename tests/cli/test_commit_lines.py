@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +73,11 @@ ctx-NAME    1h  Bash: pytest -q
 ctx-NAME    1h  Fix the parser
 """,
     120: """\
-ctx-NAME  YYYY-MM-DD hh:mm:ss  (review)  All is well: - the parser - \\x1b[2Jthe tests
-ctx-NAME  YYYY-MM-DD hh:mm:ss  And now? Tell me all about it, please, in as many…
-ctx-NAME  YYYY-MM-DD hh:mm:ss  Edit: src/a.py
-ctx-NAME  YYYY-MM-DD hh:mm:ss  Bash: pytest -q
-ctx-NAME  YYYY-MM-DD hh:mm:ss  Fix the parser
+ctx-NAME  YYYY-MM-DD hh:mm:ss UTC  (review)  All is well: - the parser - \\x1b[2Jthe tests
+ctx-NAME  YYYY-MM-DD hh:mm:ss UTC  And now? Tell me all about it, please, in as many…
+ctx-NAME  YYYY-MM-DD hh:mm:ss UTC  Edit: src/a.py
+ctx-NAME  YYYY-MM-DD hh:mm:ss UTC  Bash: pytest -q
+ctx-NAME  YYYY-MM-DD hh:mm:ss UTC  Fix the parser
 """,
 }
 LOG[0] = LOG[120]
@@ -171,6 +172,29 @@ class TestShow:
         begin = lines.index("")
         heads = [line[:9].strip() for line in lines[begin + 1 :] if not line.startswith(" " * 11)]
         assert ["assistant", "usage"] == heads
+
+
+@pytest.mark.parametrize(
+    "words", [["log", "s-aaaa"], ["log", "--graph", "s-aaaa"], ["show", "s-aaaa"], ["view", "timeline", "s-aaaa"]]
+)
+def test_times_are_those_of_the_local_zone_which_is_named(talked: Repo, run: Run, zone: Any, words: list[str]) -> None:
+    instant = datetime.fromisoformat(run("log", "s-aaaa", "-n", "1", "--json").json[0]["time"])
+
+    zone("NPT-5:45")
+
+    assert f"{instant + timedelta(hours=5, minutes=45):%Y-%m-%d %H:%M:%S} NPT" in run(*words).out
+
+
+class TestTimeline:
+    def test_a_call_is_told_in_a_few_words(self, talked: Repo, run: Run) -> None:
+        assert {"    Bash: pytest -q", f"    Edit: {FOLDER}/src/a.py"} <= set(run("view", "timeline", "s-aaaa").lines)
+
+    def test_all_of_it_where_that_is_asked_for(self, talked: Repo, run: Run) -> None:
+        whole = 'Bash {"command":"pytest -q","description":"tests"}'
+        (action,) = [one for one in run("view", "timeline", "s-aaaa", "--json").json if one["doing"].startswith("Bash")]
+
+        assert ("Bash: pytest -q", whole) == (action["doing"], action["content"])
+        assert f"    {whole}" in run("view", "timeline", "s-aaaa", "--full").lines
 
 
 class TestFolding:

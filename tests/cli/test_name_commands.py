@@ -63,7 +63,7 @@ class TestNames:
         printed = [
             run("undo", "b").lines[0].split()[0],
             run("branch").lines[0].split()[0],
-            run("moves", "b").lines[0].split()[7].strip(":"),
+            run("moves", "b").lines[0].split()[8].strip(":"),
             next(one["tip"] for one in run("sessions", "--json").json if one["session"] == "two"),
             next(line for line in run("show", child.short).lines if line.startswith("parent")).split()[1],
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +21,6 @@ from .conftest import Run
 
 OPUS, SONNET = "claude-opus-4-6", "claude-sonnet-4-5-20250929"
 ALWAYS = ("--since", "2020-01-01")
-
-
-@pytest.fixture
-def zone(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Sets the local time zone for a test."""
-
-    def to(name: str) -> None:
-        monkeypatch.setenv("TZ", name)
-        time.tzset()
-
-    to("UTC")
-    yield to
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture

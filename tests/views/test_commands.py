@@ -384,7 +384,7 @@ class TestTrace:
     def test_marks_the_message_itself(self, harken, log):
         _, out, _ = harken("trace", log, "m24")
 
-        assert "** 2026-01-01 00:00:23 m24 Jack heard\n    [Jill]: *smiles*\n" in out
+        assert "** 2026-01-01 00:00:23 UTC m24 Jack heard\n    [Jill]: *smiles*\n" in out
 
     def test_without_a_session_is_a_question_of_usage(self, harken):
         assert 2 == harken("trace", "m24")[0]

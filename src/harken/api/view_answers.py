@@ -119,7 +119,9 @@ class TimelineAnswer(ApiAnswer, frozen=True, kw_only=True):
     """`said`, `heard`, `action`, `received`, `system`, `thought`, `text`, `created`, `terminated`, `edited`, or the
     event's own type."""
     content: str
-    """What it says."""
+    """What it says; of an action all that the tool was called with."""
+    doing: str
+    """Of an action: the same in a few words, as `Bash: pytest -q`; empty for others."""
     links: list[str]
     """The messages it repeats, was triggered by or answers."""
 

@@ -26,8 +26,8 @@ def me() -> str:
 
 
 def when(time: str | None) -> str:
-    """A time for people: UTC, to the second."""
-    return (time or "")[:19].replace("T", " ")
+    """A time for people: in the local time zone, which is named, to the second; empty where nobody knows it."""
+    return clock.local_text(time) if time else ""
 
 
 SPEAKERS = {

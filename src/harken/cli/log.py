@@ -33,10 +33,10 @@ def log_command(repo: Repo, ref: str | None, limit: int | None, graph: bool, eve
     """Show the chain of commits behind a commit
 
     Newest first, to the root, past every compaction; of a fork, or a session that went back, on into what it goes on
-    from. Without a REF, every commit of the store. A line has the commit, when it was made (UTC; in a narrow window how
-    long ago) and a summary: the one somebody wrote, else what was asked, what was done (`Bash: pytest -q`) and what was
-    answered. With --graph, the commits that branch off the chain are shown as well. For example, the last ten commits
-    of a session:
+    from. Without a REF, every commit of the store. A line has the commit, when it was made (local time; in a narrow
+    window how long ago) and a summary: the one somebody wrote, else what was asked, what was done (`Bash: pytest -q`)
+    and what was answered. With --graph, the commits that branch off the chain are shown as well. For example, the last
+    ten commits of a session:
 
         harken log -n 10 3f2a91bc
 

@@ -84,7 +84,7 @@ def _facts(shown: ShowAnswer) -> None:
         ("parent", shown.parent_short or "(root)"),
         ("children", ", ".join(shown.children_short)),
         ("type", f"{shown.commit_type}, at {shown.checkpoint}"),
-        ("time", f"{when(shown.time)} UTC, {age(shown.time)} ago" if shown.time else ""),
+        ("time", f"{when(shown.time)}, {age(shown.time)} ago" if shown.time else ""),
         ("content", f"{shown.artifact_ref}  {shown.format}"),
         ("size", _size(shown)),
         *((name.removesuffix("_id"), getattr(shown, name)) for name in _FACTS),

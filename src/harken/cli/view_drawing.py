@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from . import ui
+from .commits import when
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -83,7 +84,7 @@ class Painter:
 
     def when(self, time: str | None) -> Text:
         """A time to the second."""
-        return self.faint((time or "")[:19].replace("T", " "))
+        return self.faint(when(time))
 
     def row(self, *parts: Any, indent: int = 0) -> Iterator[Text]:
         """Parts on one line; where the window ends it goes on further in."""
@@ -172,7 +173,7 @@ class Painter:
             mark, *head, self.faint(f"{one.kind} {self.one_line(one.content)}" if is_other else one.kind)
         )
         if one.content and one.kind != "created" and not is_other:
-            yield from self.words(one.content, 4)
+            yield from self.words(one.content if self.full else one.doing or one.content, 4)
 
     def trace(self, steps: Iterable[TraceAnswer]) -> Iterator[Text]:
         marks = {"before": "<-", "this": "**", "after": "->"}
@@ -273,7 +274,7 @@ class Painter:
             remark = "some records cannot be read, and nothing else says so"
         if found.knows:
             reached = _REACHED.get(found.how or "", f"{found.how} it")
-            remark = f"{reached} in {found.message_id} {found.time or ''}"
+            remark = f"{reached} in {found.message_id} {when(found.time)}"
         changed = ui.text("in other words", "bold red") if found.changed else None
         since = ui.text("and has forgotten it since", "bold red") if found.forgotten else None
         yield from self.row(self.who(found.agent_id), ui.text(answer, "bold"), self.faint(remark), changed, since)

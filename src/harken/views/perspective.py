@@ -9,6 +9,7 @@ from typing import TypedDict
 from harken.events import Output, Response, Thinking, ToolCall
 
 from .base import ACTION, HEARD, RECEIVED, SAID, SYSTEM, THOUGHT, RecordEvents
+from .event_lines import parts
 from .index import Index
 
 LABELS = {
@@ -86,6 +87,12 @@ def actions(record: RecordEvents) -> list[str]:
         elif isinstance(event, Output):
             lines.append(UNREADABLE)
     return lines
+
+
+def deeds(record: RecordEvents) -> list[str]:
+    """`actions` for people: a call in a few words, as `Bash: pytest -q`."""
+    told = (parts(event)[1] if isinstance(event, ToolCall) and event.name else "" for event in record)
+    return [line for event, few in zip(record, told, strict=True) for line in ([few] if few else actions((event,)))]
 
 
 def perspective_text(index: Index, agent_ids: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from .base import ACTION, CREATED, OTHER
 from .flow import contents
 from .hearing import compilations, hearings, is_changed, source_of
 from .index import Index
-from .perspective import actions
+from .perspective import actions, deeds
 
 
 class Happening(TypedDict):
@@ -27,6 +27,8 @@ class Happening(TypedDict):
     """`said`, `heard`, `action`, `received`, `system`, `thought`, `text`, `created`, `terminated`, `edited`, or the
     event's own type."""
     content: str
+    doing: str
+    """Of an action: the same in a few words, as `Bash: pytest -q`; empty for others."""
     links: list[str]
 
 
@@ -57,9 +59,9 @@ def timeline(index: Index, agent_ids: Collection[str] | None = None) -> list[Hap
 
 def happening(index: Index, at: int) -> Happening:
     """One event as a line of the timeline."""
-    kind, content = index.kinds[at], index.texts[at]
+    kind, content, doing = index.kinds[at], index.texts[at], ""
     if kind == ACTION:
-        content = "\n".join(actions(index.records[at]))
+        content, doing = ("\n".join(told(index.records[at])) for told in (actions, deeds))
     elif kind == CREATED:
         content = index.name(index.holders[at])
     elif kind == OTHER and not is_entry(first := index.records[at][0]):
@@ -71,6 +73,7 @@ def happening(index: Index, at: int) -> Happening:
         "agent_id": index.holders[at],
         "kind": kind,
         "content": content,
+        "doing": doing,
         "links": list(index.parent_ids(at)),
     }
 
