@@ -1,12 +1,9 @@
-"""The folds: each number from events that were made for it, and from real files against a count of the plain JSON."""
+"""The folds: each number from events that were made for it; `test_plain_report` has real sessions."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -25,6 +22,7 @@ from harken.analytics import (
     report,
     tools,
 )
+from harken.analytics.steps import steps
 from harken.clock import SECOND, parse_instant
 from harken.events import (
     Event,
@@ -40,11 +38,10 @@ from harken.events import (
 )
 from harken.events.runs import EMBEDDED
 from harken.events.tally import SYNTHETIC
-from harken.formats import get
 from support.events import events as any_event
-from support.recordings import corpus_files
 
 MINUTE = 60 * SECOND
+STATES = ("prompt", "response", "tool", "thinking", "compaction", "idle")
 
 
 def at(seconds: float, event: Event, agent: str = "") -> Event:
@@ -80,6 +77,35 @@ class TestProfile:
         )
         assert expected == whole
 
+    def test_what_says_nothing_takes_no_time_away(self) -> None:
+        told = [*TALK[:4], at(17, System(subtype="hook")), at(17.5, Response(model=SYNTHETIC)), *TALK[5:]]
+
+        # The records between two steps are the harness's: the time is still that of what ended it.
+        assert profile.of([*TALK[:4], *TALK[5:]]).whole == profile.of(told).whole
+
+    def test_what_a_compaction_repeats_was_said_before(self) -> None:
+        again = [at(30, System(subtype="compact_boundary")), at(30, Prompt(content="hello", index=1))]
+
+        found = report.of([*TALK[:7], *again, *TALK[7:]])
+
+        assert {"prompt": 3, "compaction": 1}.items() <= found.profile.whole.events.items()
+        assert (3, 14) == (found.amplification.prompts, found.amplification.characters_in)
+        assert len(TALK) + 1 == sum(map(sum, found.activity.hours))
+
+    def test_words_beside_results_and_attachments_are_no_prompts(self) -> None:
+        mixed = [
+            ToolResult(id="c"),
+            Prompt(content="beside", index=1),
+            Prompt(source="injected", origin="attachment:file"),
+        ]
+
+        assert {"result": 1} == profile.of(mixed).whole.events
+
+    def test_very_many_windows_become_windows_of_several_times_the_length(self) -> None:
+        long = [at(0, Prompt()), at(50_000, Response())]
+
+        assert {0} == {window.start % (6 * SECOND) for window in profile.of(long, SECOND).windows}
+
     def test_agents_have_times_of_their_own(self) -> None:
         both = [at(0, Prompt(content="a")), at(1, Prompt(content="b"), "x"), at(5, Response(), "x"), at(9, Response())]
 
@@ -100,13 +126,18 @@ class TestProfile:
         assert {"prompt": 1, "thinking": 1, "call": 1} == windows[0].spent.events
 
     @given(st.lists(any_event(), max_size=20), st.integers(1, 10**9))
-    def test_the_windows_add_up_to_the_whole(self, told: list[Event], size: int) -> None:
+    def test_windows_add_up_to_the_whole_and_an_agents_times_to_all_of_its_time(
+        self, told: list[Event], size: int
+    ) -> None:
         found = profile.of(told, size)
 
-        for name in ("prompt", "response", "tool", "thinking", "compaction", "idle"):
+        for name in STATES:
             whole = getattr(found.whole, name)
             assert whole == sum(getattr(window.spent, name) for window in found.windows)
             assert whole == sum(getattr(spent, name) for spent in found.agents.values())
+        for agent, spent in found.agents.items():
+            times = [event.time for _, event in steps(told) if event.agent_id == agent and event.time is not None]
+            assert (max(times) - times[0] if times else 0) == sum(getattr(spent, name) for name in STATES)
 
 
 class TestAmplification:
@@ -272,52 +303,3 @@ class TestFiles:
 @given(st.lists(any_event(), max_size=15))
 def test_any_events_can_be_reported_and_the_report_is_json(told: list[Event]) -> None:
     assert json.loads(msgspec.json.encode(report.of(told, window=SECOND)))
-
-
-# -- real files --------------------------------------------------------------------------------------------------------
-
-
-def plain(path: Path) -> dict[str, Any]:
-    """Calls, failures, compactions and edited files, straight from the lines."""
-    calls: dict[str, tuple[str, Any]] = {}
-    failed: dict[str, bool] = {}
-    boundaries: set[str] = set()
-    for line in path.read_text("utf-8", "replace").splitlines():
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if not isinstance(record, dict):
-            continue
-        if record.get("type") == "system" and record.get("subtype") == "compact_boundary":
-            boundaries.add(record["uuid"])
-        message = record.get("message") if record.get("type") in ("user", "assistant") else None
-        content = message.get("content") if isinstance(message, dict) else None
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("type") == "tool_use":
-                calls.setdefault(block.get("id") or f"#{len(calls)}", (block["name"], block.get("input")))
-            elif isinstance(block, dict) and block.get("type") == "tool_result":
-                failed.setdefault(block.get("tool_use_id", ""), block.get("is_error") is True)
-    edits = Counter(given["file_path"] for tool, given in calls.values() if tool in ("Edit", "MultiEdit") and given)
-    return {
-        "calls": Counter(tool for tool, _ in calls.values()),
-        "failed": Counter(calls[name][0] for name, bad in failed.items() if bad and name in calls),
-        "unanswered": sum(name not in failed for name in calls),
-        "compactions": len(boundaries),
-        "edits": edits,
-    }
-
-
-def test_on_the_corpus_every_figure_is_that_of_the_plain_lines() -> None:
-    # Files in which one agent speaks: those of others have ids of their own.
-    for path in sorted(corpus_files("claude_code/**/*.jsonl"), key=lambda path: path.stat().st_size)[:45]:
-        expected = plain(path)
-        told = [event.replace(agent_id="") for event in get("claude-code-v1").read(path.read_bytes())]
-
-        found = tools.of(told)
-
-        assert expected["calls"] == {name: use.calls for name, use in found.items()}, path
-        assert expected["failed"] == {name: use.failed for name, use in found.items() if use.failed}, path
-        assert expected["unanswered"] == sum(use.unanswered for use in found.values()), path
-        assert expected["compactions"] == len(compactions.of(told).compactions), path
-        assert expected["edits"] == {name: use.edit for name, use in files.of(told).items() if use.edit}, path

@@ -9,14 +9,16 @@ import msgspec
 from harken.clock import local_hour
 from harken.events import Event
 
+from .steps import steps
+
 
 class Activity(msgspec.Struct, kw_only=True, frozen=True):
-    """Events by weekday and hour."""
+    """What happened (`steps`) by weekday and hour."""
 
     hours: tuple[tuple[int, ...], ...]
     """Seven rows, Monday first, of 24 hours."""
     unknown: int = 0
-    """Events that nobody wrote the time of."""
+    """Steps that nobody wrote the time of."""
 
     def __add__(self, other: Activity) -> Activity:
         """Two sessions together."""
@@ -36,10 +38,10 @@ class Peak(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def of(events: Iterable[Event], hour: Callable[[int], tuple[int, int] | None] = local_hour) -> Activity:
-    """Events by the weekday and hour that `hour` gives for an instant: those of the local time zone."""
+    """Steps by the weekday and hour that `hour` gives for an instant: those of the local time zone."""
     counts = [[0] * 24 for _ in range(7)]
     unknown = 0
-    for event in events:
+    for _, event in steps(events):
         place = None if event.time is None else hour(event.time)
         if place is None:
             unknown += 1

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from harken.events import Event, Prompt, Response
-from harken.events.tally import SYNTHETIC, Tally
+from harken.events.tally import Tally
+
+from .steps import is_answer, is_human, said_once
 
 
 class Amplification(msgspec.Struct, kw_only=True, frozen=True):
@@ -40,14 +42,12 @@ class Amplification(msgspec.Struct, kw_only=True, frozen=True):
 
 def of(events: Iterable[Event]) -> Amplification:
     """Prompts, responses and calls as `Tally` counts them, and the characters of what was said."""
-    held = list(events)
+    held = [event for record in said_once(events) for event in record]
     tally = Tally.of(held)
-    human = (e for e in held if isinstance(e, Prompt) and e.source != "injected" and e.substance is None)
-    said = (e for e in held if isinstance(e, Response) and e.model != SYNTHETIC and e.substance is None)
     return Amplification(
         prompts=tally.prompts.human,
         responses=tally.responses,
         calls=sum(tally.tools.values()),
-        characters_in=sum(len(event.content) for event in human),
-        characters_out=sum(len(event.content) for event in said),
+        characters_in=sum(len(e.content) for e in held if isinstance(e, Prompt) and is_human(e)),
+        characters_out=sum(len(e.content) for e in held if isinstance(e, Response) and is_answer(e)),
     )

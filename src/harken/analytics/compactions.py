@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
-from harken.events import Event, Metric, System, TranscriptEdit
+from harken.events import Event, Metric, System
 from harken.events.base import clean, figure
 from harken.events.runs import AGENT, AGENTS, EMBEDDED, TOTAL
-from harken.events.tally import BOUNDARY, SYNTHETIC
+from harken.events.tally import SYNTHETIC
+
+from .steps import is_compaction
 
 
 class Compaction(msgspec.Struct, kw_only=True, frozen=True):
@@ -85,13 +87,6 @@ def of(events: Iterable[Event]) -> Compactions:
 def _is_request(metric: Metric) -> bool:
     others = metric.of_process or metric.scope in (EMBEDDED, AGENT, AGENTS, TOTAL)
     return not others and metric.model != SYNTHETIC
-
-
-def is_compaction(event: Event) -> bool:
-    """Whether it says that a conversation was compacted."""
-    if isinstance(event, TranscriptEdit):
-        return event.action == "compact"
-    return isinstance(event, System) and event.subtype == BOUNDARY
 
 
 def _told(event: Event) -> Compaction:

@@ -1,10 +1,10 @@
 """Where a session's time went: to people, to models, to tools, to compaction, or to nobody; as a whole, per agent, and
 in windows of time.
 
-The time between two events of an agent belongs to what ended it: until a result comes a tool is at work, until a person
-says something it is the person's turn. A person who takes longer than `IDLE` is away: that time is idle, and so is the
-time until something comes in that nobody asked for. Agents work side by side, so their times add up to more than a
-clock shows.
+The time between two steps of an agent (`steps`) belongs to what ended it: until a result comes a tool is at work,
+until a person says something it is the person's turn. A person who takes longer than `IDLE` is away: that time is idle,
+and so is the time until something comes in that nobody asked for. So an agent's times add up to the time from its first
+step to its latest. Agents work side by side: theirs together are more than a clock shows.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import NamedTuple
 import msgspec
 
 from harken.clock import SECOND
-from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.events import Event
 
-from .compactions import is_compaction
+from .steps import COMPACTION, PROMPT, steps
 
 IDLE = 300 * SECOND
 """A pause before a person's words that is longer than this is no thinking about them."""
 _MOST_WINDOWS = 10_000
-"""A session that says it took longer than so many windows is told in larger ones."""
+"""A session that says it took longer than so many windows is told in windows of several times the length."""
 
 
 class TimeSpent(msgspec.Struct, kw_only=True, frozen=True):
-    """Microseconds by what they were spent on, and how many events there are of each kind."""
+    """Microseconds by what they were spent on, and how many steps there are of each kind."""
 
     prompt: int = 0
     """A person's turn."""
@@ -59,7 +59,7 @@ class Profile(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class _Stretch(NamedTuple):
-    """From one event of an agent to the next."""
+    """From one step of an agent to the next."""
 
     agent: str
     kind: str
@@ -105,47 +105,30 @@ class _Sum:
 
 def _stretches(events: Iterable[Event]) -> Iterator[_Stretch]:
     last: dict[str, int] = {}
-    for event in events:
-        kind = _kind(event)
+    for kind, event in steps(events):
         agent, now = event.agent_id, event.time
-        if kind:
-            before = last.get(agent)
-            # Records may be written down out of order: time does not go backwards for that.
-            start = None if before is None or now is None else min(before, now)
-            yield _Stretch(agent, kind, _state(kind, 0 if start is None or now is None else now - start), start, now)
+        before = last.get(agent)
+        # Records may be written down out of order: time does not go backwards for that.
+        start = None if before is None or now is None else min(before, now)
+        yield _Stretch(agent, kind, _state(kind, 0 if start is None or now is None else now - start), start, now)
         if now is not None:
             last[agent] = max(now, last.get(agent, now))
-
-
-def _kind(event: Event) -> str:
-    match event:
-        case Prompt():
-            return "injected" if event.source == "injected" or event.substance is not None else "prompt"
-        case Response():
-            return "response"
-        case Thinking():
-            return "thinking"
-        case ToolCall():
-            return "call"
-        case ToolResult():
-            return "result"
-    return "compaction" if is_compaction(event) else ""
 
 
 _STATES = {"response": "response", "call": "response", "result": "tool", "thinking": "thinking"}
 
 
 def _state(kind: str, took: int) -> str:
-    if kind == "prompt":
+    if kind == PROMPT:
         return "idle" if took > IDLE else "prompt"
-    return "compaction" if kind == "compaction" else _STATES.get(kind, "idle")
+    return "compaction" if kind == COMPACTION else _STATES.get(kind, "idle")
 
 
 def _windows(stretches: list[_Stretch], size: int) -> tuple[ProfileWindow, ...]:
     ends = [stretch.end for stretch in stretches if stretch.end is not None]
     if not ends:
         return ()
-    size = max(size, (max(ends) - min(ends)) // _MOST_WINDOWS + 1)
+    size *= (max(ends) - min(ends)) // (size * _MOST_WINDOWS) + 1
     found: dict[int, _Sum] = {}
     for stretch in stretches:
         if stretch.end is None:

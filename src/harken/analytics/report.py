@@ -9,6 +9,7 @@ import msgspec
 from harken.events import Event
 
 from . import activity, amplification, compactions, delegation, files, flow, lifecycle, profile, tools
+from .steps import steps
 
 
 class SessionReport(msgspec.Struct, kw_only=True, frozen=True):
@@ -27,9 +28,10 @@ class SessionReport(msgspec.Struct, kw_only=True, frozen=True):
 
 def of(events: Iterable[Event], *, window: int = 0) -> SessionReport:
     """All folds over one stream of events; `window` is that of the profile, in microseconds. The session's own agent
-    is the one that comes first, and whoever has no name."""
+    is the one that says or hears something first, and whoever has no name."""
     held = list(events)
-    own = ("", held[0].agent_id if held else "")
+    first = next(steps(held), None)
+    own = ("", first.event.agent_id if first is not None else "")
     return SessionReport(
         lifecycle=lifecycle.of(held),
         profile=profile.of(held, window),
