@@ -11,6 +11,7 @@ from harken.store.base import Commit, SessionRow, Store
 from harken.store.tombstones import without
 
 from .chains import SUPERSEDED_BY, SourceMemory, Sources, is_superseded, readable_sessions, recall, remember
+from .lineage import below
 from .names import LIVE_BRANCH, REMEMBERED
 from .refs import Ref, _by_prefix, get_commit, session_named
 
@@ -114,11 +115,10 @@ def said_of(store: Store, commits: Sequence[str]) -> tuple[tuple[str, str], ...]
 
 def _with_agents(row: SessionRow, rows: Sequence[SessionRow]) -> list[SessionRow]:
     """The session and those of its agents, and theirs."""
-    gone, names = [row], {row.session}
-    while more := [one for one in rows if one.session not in names and one.parent in names]:
-        gone += more
-        names |= {one.session for one in more}
-    return gone
+    children: dict[str, list[SessionRow]] = {}
+    for one in rows:
+        children.setdefault(one.parent, []).append(one)
+    return [row, *below(row, lambda session: children.get(session, []))]
 
 
 def _tips(store: Store, row: SessionRow) -> list[str]:

@@ -12,7 +12,7 @@ from harken.context.refs import Ref, get_commit
 from harken.errors import Corrupt, HarkenError, PartlyCorrupt
 from harken.secrets import FoundSecret, Rule
 from harken.store import Annotation, Commit, SessionRow, Store
-from harken.store.tombstones import blanked
+from harken.store.tombstones import blanked, windows
 
 OVERLAP = 72 << 10
 """How much of a part is looked at again with the next one: the longest secret is a private key."""
@@ -70,19 +70,31 @@ def _found(
     parts: Iterable[bytes], rules: Sequence[Rule], moved: Callable[[int], None]
 ) -> Iterator[tuple[FoundSecret, bytes]]:
     """The span and the bytes of everything in an artifact that a rule finds."""
-    begin, tail, seen = 0, b"", 0
+    seen = 0
     held: list[tuple[FoundSecret, bytes]] = []
-    for part in parts:
-        window, at = tail + part, begin - len(tail)
+    for at, window in windows(counted(parts, moved), OVERLAP):
         # What touches the end may go on in the next part, and is found there again.
         held = [one for one in held if one[0].end <= at]
         yield from held
         seen = max([seen, *(one.end for one, _ in held)])
         found = [FoundSecret(at + f.start, at + f.end, f.rule) for f in secrets.find(window, rules)]
         held = [(f, window[f.start - at : f.end - at]) for f in found if f.start >= seen]
-        begin, tail = begin + len(part), window[-OVERLAP:]
-        moved(len(part))
     yield from held
+
+
+def counted(parts: Iterable[bytes], moved: Callable[[int], None]) -> Iterator[bytes]:
+    """The parts, and somebody is told how many bytes they have."""
+    for part in parts:
+        moved(len(part))
+        yield part
+
+
+def first_holders(commits: Iterable[Commit]) -> dict[str, Commit]:
+    """Artifact to the first of the commits that holds it."""
+    held: dict[str, Commit] = {}
+    for commit in commits:
+        held.setdefault(commit.artifact, commit)
+    return held
 
 
 def candidates(
@@ -92,10 +104,8 @@ def candidates(
     is told behind the rest."""
     damage: list[Corrupt] = []
     rows, only = _scope(store, refs, damage)
-    held: dict[str, Commit] = {}
     commits = _commits(store, damage)
-    for commit in commits:
-        held.setdefault(commit.artifact, commit)
+    held = first_holders(commits)
     found: dict[str, list[FoundSecret]] = {}
     for artifact, one, _ in search(store, rules, moved, only, damage):
         found.setdefault(artifact, []).append(one)

@@ -15,9 +15,10 @@ from harken.errors import Conflict, NotFound
 from harken.files import SPOOL, UNREAD, find_beside
 from harken.secrets import Rule
 from harken.store import Commit, ErasureOrder, SessionRow, Store
-from harken.store.tombstones import SHORTEST, ByteSpan, EscapedForms, find_words, forms, in_titles, merged
+from harken.store.repair import BEFORE
+from harken.store.tombstones import SHORTEST, ByteSpan, EscapedForms, find_words, forms, in_titles, merged, windows
 
-from .candidates import search
+from .candidates import counted, first_holders, search
 
 OnBytes = Callable[[int], None]
 """Told how many bytes more were looked through."""
@@ -106,9 +107,8 @@ class ForgetPlan:
         self._sessions = tuple(new for old, new in rows if new != old)
         self._spools = {
             path.name: places
-            for kind in (SPOOL, UNREAD)
-            for path in find_beside(Path(self._store.location), kind)
-            if path.is_file() and (places := _in_spool(path.read_bytes(), self._words, escaped))
+            for path in _spools(self._store)
+            if (places := _in_spool(path.read_bytes(), self._words, escaped))
         }
         self._rows = len(self._sessions) + _remarks(self._store, self._words)
 
@@ -123,13 +123,12 @@ class ForgetPlan:
         self._going = forgetting.going_with_session(self._store, what)
         self._sessions = tuple(map(forgetting.emptied, self._going.sessions))
         self._told["sessions"] = [row.session for row in self._sessions]
-        for kind in (SPOOL, UNREAD):
-            for path in find_beside(Path(self._store.location), kind):
-                if path.is_file() and what.session.encode() in path.read_bytes():
-                    raise Conflict(
-                        f"{path} holds what a run of {what.session} said, and is not stored",
-                        hint="let the run end; `harken sessions` says what waits",
-                    )
+        for path in _spools(self._store):
+            if what.session.encode() in path.read_bytes():
+                raise Conflict(
+                    f"{path} holds what a run of {what.session} said, and is not stored",
+                    hint="let the run end; `harken sessions` says what waits",
+                )
 
     @property
     def is_empty(self) -> bool:
@@ -163,14 +162,12 @@ class ForgetPlan:
             kept=len(self._going.kept),
             kept_for=self._going.kept_for,
             copies=self._going.copies,
-            left=tuple(str(path) for path in files_beside(self._store, ".before-repair-")),
+            left=tuple(str(path) for path in _before_repairs(self._store)),
         )
 
     def _placed(self) -> Iterator[ForgetPlace]:
-        held: dict[str, Commit] = {}
         going = {**dict.fromkeys(self._going.artifacts, ()), **self._spans}
-        for commit in reversed(self._store.commits()) if going else ():
-            held.setdefault(commit.artifact, commit)
+        held = first_holders(reversed(self._store.commits())) if going else {}
         infos = self._store.infos(list(going))
         for artifact, spans in going.items():
             by = held.get(artifact)
@@ -183,21 +180,24 @@ class ForgetPlan:
             )
 
 
+def _spools(store: Store) -> list[Path]:
+    """The files beside the store that hold what runs said and is not stored."""
+    place = Path(store.location)
+    return [path for kind in (SPOOL, UNREAD) for path in find_beside(place, kind) if path.is_file()]
+
+
 def _places(
     store: Store, words: Sequence[bytes], escaped: Sequence[EscapedForms], moved: OnBytes
 ) -> Iterator[tuple[str, tuple[ByteSpan, ...], set[bytes]]]:
     """The artifacts that hold one of the words, where, and in which other forms."""
     longest = max([*map(len, words), *(one.longest for one in escaped)])
     for artifact, parts in store.contents():
-        found, begin, tail, other = list[ByteSpan](), 0, b"", set[bytes]()
-        for part in parts:
-            window, at = tail + part, begin - len(tail)
+        found, other = list[ByteSpan](), set[bytes]()
+        for at, window in windows(counted(parts, moved), longest):
             found += [(at + start, at + end) for start, end in find_words(window, words)]
             for start, end in (span for one in escaped for span in one.find(window)):
                 found.append((at + start, at + end))
                 other.add(window[start:end])
-            begin, tail = begin + len(part), window[-longest:]
-            moved(len(part))
         if found:
             yield artifact, merged(found), other
 
@@ -216,11 +216,10 @@ def _remarks(store: Store, words: Sequence[bytes]) -> int:
     return sum(1 for text in texts if any(find_words(text.encode("utf-8", "surrogatepass"), words)))
 
 
-def files_beside(store: Store, suffix: str) -> list[Path]:
-    """The files whose names are the store's with this behind it, and perhaps more."""
+def _before_repairs(store: Store) -> list[Path]:
+    """The copies that repairs made of the store before they changed it."""
     place = Path(store.location)
     if not place.is_file():
         return []
-    return sorted(
-        path for path in place.parent.iterdir() if path.name.startswith(place.name + suffix) and path.is_file()
-    )
+    begins = place.name + BEFORE
+    return sorted(path for path in place.parent.iterdir() if path.name.startswith(begins) and path.is_file())

@@ -33,6 +33,8 @@ from .settling import Settler
 if TYPE_CHECKING:
     from .sqlite import SqliteStore
 
+BEFORE = ".before-repair-"
+"""What follows the store's name in that of a copy from before a repair; a number stands behind it."""
 _BESIDE = ("", "-wal", "-shm", "-journal", "-lock", "-cache")
 
 
@@ -92,7 +94,7 @@ class Repairer:
         """The pages as SQLite sees them, with what is still in its log; where it refuses the file, the file and its log
         byte by byte. The log then has the name that SQLite looks for beside the copy."""
         number = 1
-        while (path := Path(f"{self._path}.before-repair-{number}")).exists():
+        while (path := Path(f"{self._path}{BEFORE}{number}")).exists():
             number += 1
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         if self._store.problem is not None or not self._backed_up(path):
