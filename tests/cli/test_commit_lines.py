@@ -195,18 +195,3 @@ class TestTimeline:
 
         assert ("Bash: pytest -q", whole) == (action["doing"], action["content"])
         assert f"    {whole}" in run("view", "timeline", "s-aaaa", "--full").lines
-
-
-class TestFolding:
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        [
-            ("", [""]),
-            ("one two three", ["one two", "three"]),
-            ("abcdefghijklm", ["abcdefgh", "ijklm"]),
-            ("a abcdefghijklm b", ["a", "abcdefgh", "ijklm b"]),
-            ("漢字漢字漢", ["漢字漢字", "漢"]),
-        ],
-    )
-    def test_lines_end_between_words_where_that_can_be(self, text: str, expected: list[str]) -> None:
-        assert expected == ui.fold(text, 8)

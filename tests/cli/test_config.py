@@ -56,6 +56,14 @@ class TestTheFile:
 
         assert [str(tmp_path / ".config" / "harken" / "config.toml")] == run("config", "path").lines
 
+    def test_that_cannot_be_read_is_told_with_a_hint(self, run: Run, file: Path) -> None:
+        file.mkdir()
+
+        done = run("config", "show")
+
+        assert (2, "") == (done.code, done.out)
+        assert f"error: {file} cannot be read: Is a directory\nhint: " in done.err
+
     def test_need_not_be_there(self, run: Run, tmp_path: Path) -> None:
         rows = run("config", "show", "--json").json
 

@@ -51,11 +51,15 @@ class TestTheCommand:
         assert ("", "asked for") == (first["rebuilt"], second["rebuilt"])
         assert first["messages"] == second["messages"]
 
-    def test_fits_a_narrow_window(self, repo: Repo, run: Run) -> None:
+    def test_fits_a_narrow_window(self, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         chain(repo, [1])
 
+        monkeypatch.setenv("COLUMNS", "60")
         lines = run("index", "--status").lines
 
+        assert 60 >= max(map(len, lines))
+        assert str(repo.index.path) == "".join(line[10:] for line in lines[:-4])
+        lines = [line for line in lines if not line.startswith(" ")]
         assert ["file", "size", "sessions", "messages", "changes"] == [line.split()[0] for line in lines]
         assert "changes   0 of 2 (2 behind)" == lines[-1]
 

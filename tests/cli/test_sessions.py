@@ -163,6 +163,17 @@ def test_the_columns_stand_below_each_other_where_ids_are_of_several_lengths(
     assert {int(width)} == {ui.columns(line) for line in lines}
 
 
+def test_in_a_pipe_a_long_name_is_whole_and_sets_no_other_apart(repo: Repo, run: Run, tmp_path: Path) -> None:
+    long = "a-folder-with-a-very-long-name-indeed"
+    list(repo.import_sessions([lay(tmp_path / "home", NAMES[0], f"/work/{long}", "One", 90)]))
+    list(repo.import_sessions([lay(tmp_path / "home", NAMES[1], "/work/b", "Two", 100)]))
+
+    first, second = run("sessions").lines
+
+    assert f"  {long}  One  " in first
+    assert f"  b{' ' * 19}  Two  " in second
+
+
 def test_whoever_watches_is_told_what_the_columns_are(two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ui, "is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
@@ -241,6 +252,19 @@ class TestWhichAreListed:
         monkeypatch.setenv("COLUMNS", width)
 
         assert f"(→ {done.session[:8]})" in run("sessions").out
+
+    def test_sessions_of_an_earlier_harken_get_their_project_by_looking_again(
+        self, two: Repo, run: Run, tmp_path: Path
+    ) -> None:
+        assert "--verify" not in run("sessions").err + run("sessions", "--project", "nowhere").err
+        with two.store.write() as writer:
+            for row in two.sessions():
+                writer.save_session(msgspec.structs.replace(row, state=b""))
+
+        assert "`harken import --verify`" in run("sessions").err
+        assert "`harken import --verify`" in run("sessions", "--project", "api").err
+        assert 0 == run("import", "--verify", str(tmp_path / "home")).code
+        assert 2 == len(run("sessions", "--project", "api").lines)
 
     def test_nothing_found_is_said(self, two: Repo, run: Run) -> None:
         assert "no such sessions" in run("sessions", "--project", "elsewhere").err

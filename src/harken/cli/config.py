@@ -128,6 +128,9 @@ def load() -> Config:
         data = path.read_bytes()
     except (NotFound, FileNotFoundError, NotADirectoryError):  # the user may have no home folder either
         return Config(path=Path())
+    except OSError as problem:
+        hint = "let it be a file that you can read, or name another folder: XDG_CONFIG_HOME=FOLDER"
+        raise BadRequest(f"{path} cannot be read: {problem.strerror or problem}", hint=hint) from None
     return parse(path, data)
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from harken.api.index import IndexAnswer
     from harken.repo import Repo
 
+LABEL = 10
+"""Columns of the name of a fact."""
+
 
 @click.command("index")
 @click.option("--status", "look", is_flag=True, help="Only say how far it is")
@@ -45,11 +48,15 @@ def index_command(repo: Repo, look: bool, rebuild: bool, as_json: bool) -> None:
 
 def _print(answer: IndexAnswer) -> None:
     behind = f" ({answer.behind:,} behind)" if answer.behind else ""
-    ui.line(f"file      {answer.path or 'none: nothing can be written beside the store, so it is held in memory'}")
-    ui.line(f"size      {answer.bytes / 1e6:.1f} MB")
-    ui.line(f"sessions  {answer.sessions:,}")
-    ui.line(f"messages  {answer.messages:,}")
-    ui.line(f"changes   {answer.at:,} of {answer.last:,}{behind}")
+    facts = {
+        "file": answer.path or "none: nothing can be written beside the store, so it is held in memory",
+        "size": f"{answer.bytes / 1e6:.1f} MB",
+        "sessions": f"{answer.sessions:,}",
+        "messages": f"{answer.messages:,}",
+        "changes": f"{answer.at:,} of {answer.last:,}{behind}",
+    }
+    for name, value in facts.items():
+        ui.fact(name, value, LABEL)
     if answer.rebuilt:
         ui.note(f"built anew: {answer.rebuilt}")
     for problem in answer.problems:

@@ -17,6 +17,8 @@ SHORT_ID = 8
 IDS = 0.3
 """The part of a window that ids may take, so that the columns behind them stand below each other. One that is longer
 still is not cut: its own title makes way."""
+ID = 36
+"""Columns of an id in a pipe, where it is whole."""
 TITLE = 60
 """Characters of a title in a pipe."""
 LEAST_TITLE = 8
@@ -54,9 +56,9 @@ def table(rows: Sequence[SessionAnswer], wide: int, *, head: bool = False) -> li
     names = project_names([row.project or "" for row in rows])
     lines = [_line(row, names[row.project or ""], wide) for row in rows]
     widths = _widths([HEAD, *lines] if head else lines, wide)
-    shown = [_fitted(line, widths) for line in lines]
+    shown = [_fitted(line, widths, wide) for line in lines]
     if head and lines:
-        shown.insert(0, [ui.Styled(_text(cell), "dim") for cell in _fitted(HEAD, widths)])
+        shown.insert(0, [ui.Styled(_text(cell), "dim") for cell in _fitted(HEAD, widths, wide)])
     return shown
 
 
@@ -109,20 +111,24 @@ def _widths(lines: Sequence[SessionLine], wide: int) -> dict[str, int]:
         found["project"] = min(found["project"], PROJECT[(wide >= NARROW) + (wide >= WIDE)])
         rest = sum(found.values()) - found["title"] + len(gap(wide)) * (len(found) - 1)
         found["title"] = max(LEAST_TITLE, wide - rest)
-    else:
+    else:  # nothing is cut, and one long name does not set the others apart
         found["title"] = max((ui.columns(line.title + line.origin) for line in lines), default=0)
+        found["project"] = min(found["project"], PROJECT[-1])
+        found["session"] = min(found["session"], ID)
     return found
 
 
-def _fitted(line: SessionLine, widths: dict[str, int]) -> list[ui.Words]:
+def _fitted(line: SessionLine, widths: dict[str, int], wide: int) -> list[ui.Words]:
     cells: list[ui.Words] = []
     longer = max(0, ui.columns(line.session) - widths["session"])
     for name, most in widths.items():
         text = getattr(line, name)
         if name == "session":
             most += longer
-        elif name == "project" and ui.columns(text) > most:
+        elif name == "project" and ui.columns(text) > most and wide:
             text = ui.fit(text.rpartition("/")[2], most)
+        elif name == "title" and not wide:
+            text += line.origin
         elif name == "title":
             most -= longer
             text = ui.fit(text, max(1, most - ui.columns(line.origin))) + line.origin

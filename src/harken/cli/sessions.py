@@ -80,13 +80,18 @@ def sessions_command(
         for one in found:
             ui.json_line(one)
     elif runtime or since is not None or match or project:
-        _show(found, none="no such sessions; `harken sessions` lists all")
+        shown = _show(found, none="no such sessions; `harken sessions` lists all")
+        if project and not shown and any(row.source and not row.project for row in sessions(repo, SessionsRequest())):
+            ui.note(NO_PROJECT)
     else:
         _show(found, none="no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` imports some"))
 
 
-def _show(found: Iterable[SessionAnswer], *, none: str) -> None:
-    """The table, or what is said where it has no lines; what cannot be read is told behind it."""
+NO_PROJECT = "sessions that an earlier Harken imported have no project until `harken import --verify` reads them again"
+
+
+def _show(found: Iterable[SessionAnswer], *, none: str) -> bool:
+    """Show the table, or say that it has no lines; what cannot be read is told behind it."""
     rows, problem = list["SessionAnswer"](), None
     try:
         rows.extend(found)
@@ -96,5 +101,8 @@ def _show(found: Iterable[SessionAnswer], *, none: str) -> None:
     ui.rows(table(rows, wide, head=ui.is_terminal()), gap=gap(wide))
     if not rows:
         ui.note(none)
+    elif any(row.source for row in rows) and not any(row.project for row in rows):
+        ui.note(NO_PROJECT)
     if problem is not None:
         raise problem
+    return bool(rows)

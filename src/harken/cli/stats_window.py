@@ -94,15 +94,14 @@ def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0) -> None:
     columns = [max(len(head), *(len(row[at]) for row in cells)) for at, head in enumerate(heads)]
     ui.line(_line(f"{by}s", room, heads, columns))
     for one, row in zip(found, cells, strict=True):
-        ui.line(_line(_name(by, one, room - 2), room, row, columns, inset="  "))
+        ui.line(_line(f"  {_name(by, one, room - 2)}", room, row, columns))
     if left > 0:
         ui.line(f"  and {left:,} more")
 
 
-def _line(name: str, room: int, cells: Sequence[str], columns: Sequence[int], inset: str = "") -> str:
-    return ui.padded(inset + ui.one_line(name), room) + "".join(
-        f"  {cell:>{width}}" for cell, width in zip(cells, columns, strict=True)
-    )
+def _line(name: str, room: int, cells: Sequence[str], columns: Sequence[int]) -> str:
+    pad = " " * (room - ui.columns(name))
+    return name + pad + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, columns, strict=True))
 
 
 def _wide(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
@@ -110,11 +109,14 @@ def _wide(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
 
 
 def _name(by: str, one: UsageAnswer, room: int) -> str:
-    name = one.key or _NOBODY.get(by, "(unknown)")
-    if by == "session":
-        return f"{name[:8]} {ui.one_line(one.title)}" if one.title else name
-    # Of a path the end tells most.
-    return name if by != "project" or ui.columns(name) <= room else "…" + name[-(room - 1) :]
+    name = ui.one_line(one.key) or _NOBODY.get(by, "(unknown)")
+    if by == "project" and (not ui.width() or ui.columns(name) <= room):
+        return name  # whole in a pipe: behind a long one its own figures stand further to the right
+    if by == "project":
+        name = "…" + name[-(room - 1) :]  # of a path the end tells most
+    elif by == "session" and one.title:
+        name = f"{name[:8]} {ui.one_line(one.title)}"
+    return ui.fit(name, room)
 
 
 def _cells(one: UsageAnswer) -> list[str]:
