@@ -312,6 +312,63 @@ class TestTheStoreIsAnother:
         assert [("human", "m1a")] == found(repo.index, "question")
         assert before == (tmp_path / "store.db-index").read_bytes()
 
+    @pytest.mark.parametrize("mine", [b"my notes", b"\xff\xfe\x00" * 3000])
+    def test_what_never_was_an_index_stays(self, repo: Repo, tmp_path: Path, mine: bytes) -> None:
+        chain(repo, [1])
+        (tmp_path / "store.db-index").write_bytes(mine)
+        with pytest.raises(Conflict, match="is no index of Harken's"):
+            repo.index.rebuild()
+        progress = repo.index.catch_up(seconds=1)
+
+        assert "is no index of Harken's" in progress.problem
+        assert [("human", "m1a")] == found(repo.index, "question")
+        repo.forget(secret=["question 1"])
+        assert mine == (tmp_path / "store.db-index").read_bytes()
+
+    @pytest.mark.parametrize("lost", [100, 4096])
+    def test_an_index_whose_beginning_is_lost_is_built_anew(self, repo: Repo, tmp_path: Path, lost: int) -> None:
+        chain(repo, [1])
+        repo.index.catch_up()
+        repo.close()
+        with (tmp_path / "store.db-index").open("r+b") as file:
+            file.write(b"?" * lost)
+        with harken.open(tmp_path / "store.db") as opened:
+            assert "damaged" in opened.index.catch_up().rebuilt
+            assert [("human", "m1a")] == found(opened.index, "question")
+
+    def test_where_nothing_can_be_written_the_file_that_is_there_is_gone_on_with(
+        self, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chain(repo, [1])
+        repo.index.catch_up()
+        chain(repo, [2])
+        last = repo.last_change()
+        repo.close()
+        before = (tmp_path / "store.db-index").read_bytes()
+        monkeypatch.setattr("harken.index.file.is_writable", lambda path: False)
+        with harken.open(tmp_path / "store.db") as looking:
+            progress = looking.index.catch_up()
+
+            assert (last, 0, "") == (2 * progress.taken, progress.behind, progress.rebuilt)
+            assert 2 == len(found(looking.index, "question"))
+            assert fresh(looking) == digest(looking.index)
+        assert ["store.db-index"] == [path.name for path in tmp_path.glob("store.db-index*")]
+        assert before == (tmp_path / "store.db-index").read_bytes()
+
+    def test_or_begun_anew_where_it_is_of_another_store(
+        self, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chain(repo, [1])
+        with harken.open(tmp_path / "other.db") as other:
+            chain(other, [2])
+            other.index.catch_up()
+        (tmp_path / "other.db-index").rename(tmp_path / "store.db-index")
+        repo.close()
+        monkeypatch.setattr("harken.index.file.is_writable", lambda path: False)
+        with harken.open(tmp_path / "store.db") as looking:
+            assert "replaced" in looking.index.catch_up().rebuilt
+            assert [("human", "m1a")] == found(looking.index, "question")
+
     def test_a_closed_one_says_so_and_leaves_nothing_open(self, repo: Repo, tmp_path: Path) -> None:
         chain(repo, [1])
         repo.index.catch_up()

@@ -85,7 +85,7 @@ class TestItIsTheSameHoweverItCameToBe:
 
 
 class TestEveryFileCanBeBuiltAnew:
-    @pytest.mark.parametrize("damage", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
+    @pytest.mark.parametrize("damage", [b"", b"\0" * 5000, b"SQLite format 3\0" + b"\xff" * 5000])
     def test_a_damaged_file(self, repo: Repo, tmp_path: Path, damage: bytes) -> None:
         chain(repo, [1, 2])
         (tmp_path / "store.db-index").write_bytes(damage)

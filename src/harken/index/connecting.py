@@ -28,6 +28,23 @@ def read_only(path: Path) -> sqlite3.Connection:
     return made
 
 
+def copied(path: Path) -> sqlite3.Connection | None:
+    """What a file holds that can only be read, in memory: as it lies there where nobody is writing to it. None where it
+    cannot be had."""
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        before, written = path.stat(), log.exists()
+        how = "mode=ro" if written else "mode=ro&immutable=1"
+        copy = in_memory()
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, **HOW)) as there:
+            there.backup(copy)
+        after = path.stat()
+    except (OSError, sqlite3.Error):
+        return None
+    same = (before.st_ino, before.st_size, before.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns)
+    return copy if written or (same and not log.exists()) else None
+
+
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """While a file is made or removed, no other process does the same."""

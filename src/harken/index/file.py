@@ -2,7 +2,8 @@
 
 Everything in it can be made again, so whatever is wrong with it (damage, another version, another epoch of the store)
 is no error: the file is removed and built anew, and that is said. A store that lies in no file, or where nothing can
-be written, has its index in memory; for a reader so does one whose file cannot be written any more.
+be written, has its index in memory, beginning with what its file holds; for a reader so does one whose file cannot be
+written any more. What never was an index is somebody else's, and stays.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from harken.store.explaining import explain
 from harken.store.opening import is_writable
 
 from . import schema, words
-from .connecting import HOW, alone, in_memory, is_damage, read_only
+from .connecting import HOW, alone, copied, in_memory, is_damage, read_only
 from .progress import IndexProgress, IndexStatus, OnProgress, OutdatedIndex
 from .step import place_of, take
 
@@ -58,8 +59,9 @@ def _ignore(_at: int, _last: int) -> None:
 class StoreIndex:
     """Words, rows and numbers of a store."""
 
-    def __init__(self, store: Store, path: Path | None) -> None:
+    def __init__(self, store: Store, path: Path | None, readable: Path | None = None) -> None:
         self._store = store
+        self._readable = readable  # a file that cannot be written: what it holds is gone on with in memory
         self.path = path
         """Its file; None where it is held in memory."""
         self._lock = threading.RLock()
@@ -76,8 +78,10 @@ class StoreIndex:
     def open(cls, store: Store) -> StoreIndex:
         """The index of a store; it is made, or made anew, when it is first used."""
         path = Path(store.location)
-        if not path.is_file() or not is_writable(path):
+        if not path.is_file():
             return cls(store, None)
+        if not is_writable(path):
+            return cls(store, None, readable=index_files(path)[0])
         return cls(store, index_files(path)[0])
 
     @property
@@ -259,7 +263,8 @@ class StoreIndex:
 
     def _connect(self) -> sqlite3.Connection:
         if self.path is None:
-            held = in_memory()
+            found = copied(self._readable) if self._readable is not None else None
+            held = found if found is not None and schema.has_tables(found) else in_memory()
             self._prepare(held)
             return held
         with alone(self.path.parent):
@@ -326,6 +331,7 @@ class StoreIndex:
 
     def _begin_anew(self, why: str) -> None:
         self._rebuilt = self._rebuilt or why
+        self._readable = None
         self._shut()
         if self.path is not None:
             with alone(self.path.parent):

@@ -26,6 +26,12 @@ USED_TOKENS = (
 """Whether a row of `usage` tells of tokens: one that only says what a process cost does not."""
 
 
+_MAGIC = b"SQLite format 3\0"
+_TELLS = b"CREATE VIRTUAL TABLE words USING fts5("
+_LOOKED_AT = 1 << 20
+"""Bytes at the beginning of a file: its tables were made first."""
+
+
 def exact_sum(what: str) -> str:
     """The sum of token counts: NULL where all are. SQLite's own fails beyond 63 bits, and so for every session where
     one claims to have used that much; up to 53 bits this is exact, and more than that cannot be."""
@@ -142,11 +148,21 @@ CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61');
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a database of somebody else's lies in the place of an index: whole, and without the tables that every
-    index has. What is damaged, or no database at all, may have been an index."""
+    """Whether something of somebody else's lies in the place of an index: a whole database without the tables that
+    every index has, or what never was one. A damaged file was an index if it begins as a database does, or still says
+    somewhere at its beginning how our tables are made."""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    except sqlite3.Error:
-        return False
-    return bool(names) and not {"state", "words"} <= names
+            (count,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return count > 0 and not has_tables(connection)
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_NOTADB:
+            return False
+        with path.open("rb") as file:  # nobody can have a lock on it that this would drop
+            begin = file.read(_LOOKED_AT)
+        return not begin.startswith(_MAGIC) and _TELLS not in begin and bool(begin.strip(b"\0"))
+
+
+def has_tables(connection: sqlite3.Connection) -> bool:
+    """Whether a database has the tables that every index has."""
+    return {"state", "words"} <= {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
