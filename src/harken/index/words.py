@@ -41,8 +41,8 @@ _WORD_BEFORE = re.compile(r"[^\W_]*\Z")
 _WORD_AFTER = re.compile(r"[^\W_]*")
 
 _PART = re.compile(f"[{_CAPITALS}]+[0-9]*(?![{_SMALL}0-9])|[{_CAPITALS}]?[^\\W_{_CAPITALS}]+|[{_CAPITALS}]|[\\W_]+")
-_DIGIT = re.compile("[0-9]")
-_DIGITS = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+_DIGIT = re.compile(r"\d")
+_LETTERS_OR_DIGITS = re.compile(r"\d+|[^\W\d_]+")
 _LONGEST = 200
 """A longer word is no name; its parts are not looked for."""
 _LONG, _SHORT_PARTS = 20, 4
@@ -60,6 +60,10 @@ _CJK = (
 )
 _RUN = re.compile(f"[{_CJK}]+")
 
+_ASCII = bytes(range(0x80))
+_ACCENTS = (b"\xcc", b"\xcd")
+"""How the bytes of accents begin that become one with an ASCII letter before them. No others do."""
+
 # SQLite takes what Unicode 6.1 had not named yet for letters: newer signs and emoji would hide the words beside them.
 _SIGN = re.compile("[\u20a0-\u20cf\u23e9-\u23ff\U0001f000-\U0001faff]+")
 _SIGNS = (b"\xf0", b"\xe2\x82", b"\xe2\x8f")
@@ -72,41 +76,43 @@ _BEHIND_BREAK = re.compile(r"\\[nrt]([^\W_]+)")
 
 def without_colours(text: str) -> str:
     """The text without what tells a terminal how to show it."""
-    return _COLOUR.sub("", text) if "\x1b[" in text else text
+    # One character is looked for at the speed of memory, and few texts have it; two are not.
+    return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def prepare(text: str) -> str:
     """The text as it goes into the index."""
     text = without_colours(text)
     words: dict[bytes, None] = {}
-    if text.isascii():
-        data = text.encode()
-    else:
-        text, data = _one_spelling(text)
-        if data.translate(None, _NO_LEADS):
-            text = _RUN.sub(_pairs, text)
-            data = text.encode()
-        if data.translate(None, _NO_ALPHABETS):
-            words = _words_of_other_alphabets(text)
+    data = text.encode("utf-8", "replace")
+    if not text.isascii():
+        text, data, words = _of_other_alphabets(text, data)
     _add_camel_words(data, words)
     parts = [*filter(None, map(_spoken, words))]
-    if "\\n" in text or "\\t" in text:
+    if "\\" in text:
         parts += dict.fromkeys(_BEHIND_BREAK.findall(text))
     return f"{text}\n{' '.join(parts)}" if parts else text
 
 
-def _one_spelling(text: str) -> tuple[str, bytes]:
+def _of_other_alphabets(text: str, data: bytes) -> tuple[str, bytes, dict[bytes, None]]:
+    """A text that is not all ASCII and its bytes, as they go into the index, and the words with foreign capitals."""
+    foreign = data.translate(None, _ASCII)  # everything is looked for here: it is little, mostly
+    text, data = _one_spelling(text, data, foreign)
+    if foreign.translate(None, _NO_LEADS):
+        text = _RUN.sub(_pairs, text)
+        data = text.encode()
+    return text, data, _words_of_other_alphabets(text) if foreign.translate(None, _NO_ALPHABETS) else {}
+
+
+def _one_spelling(text: str, data: bytes, foreign: bytes) -> tuple[str, bytes]:
     """What can be written in several ways, in one (some systems take file names apart); newer signs as spaces. The text
     and its bytes."""
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:  # a lone surrogate; SQLite takes none
-        data = text.encode("utf-8", "replace")
-        text = data.decode()
-    spelled = unicodedata.normalize("NFC", text)
-    if any(map(data.__contains__, _SIGNS)):
+    spelled = data.decode()  # without lone surrogates; SQLite takes none
+    if any(map(foreign.__contains__, _ACCENTS)) or not unicodedata.is_normalized("NFC", foreign.decode()):
+        spelled = unicodedata.normalize("NFC", spelled)
+    if any(map(foreign.__contains__, _SIGNS)):
         spelled = _SIGN.sub(" ", spelled)
-    return (text, data) if spelled is text else (spelled, spelled.encode())
+    return (text, data) if spelled == text else (spelled, spelled.encode())
 
 
 def _pairs(run: re.Match[str]) -> str:
@@ -142,7 +148,7 @@ def _words_of_other_alphabets(text: str) -> dict[bytes, None]:
     return found
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=65_536)
 def _spoken(word: bytes) -> str:
     """The parts of a word as the index takes them; once more by digits where it has some. Names come again and again,
     and this is most of the work on one."""
@@ -150,15 +156,21 @@ def _spoken(word: bytes) -> str:
         return ""
     text = word.decode("utf-8", "replace")
     parts = parts_of(text)
-    if len(parts) < 2 or (len(text) > _LONG and len(text) < _SHORT_PARTS * len(parts) and _DIGIT.search(text)):
+    if len(parts) < 2:
         return ""
-    finer = [piece for part in parts for piece in _DIGITS.split(part)]
-    return " ".join(parts if len(finer) == len(parts) else [*parts, *finer])
+    spoken = " ".join(parts)
+    if _DIGIT.search(text) is None:
+        return spoken
+    if len(text) > _LONG and len(text) < _SHORT_PARTS * len(parts):
+        return ""
+    finer = _LETTERS_OR_DIGITS.findall(spoken)
+    return spoken if len(finer) == len(parts) else f"{spoken} {' '.join(finer)}"
 
 
 def parts_of(word: str) -> list[str]:
     """`findHTTPSession2` is `find`, `HTTP` and `Session2`."""
-    return [part for part in _PART.findall(word) if part.isalnum()]
+    parts = _PART.findall(word)
+    return parts if word.isalnum() else [part for part in parts if part.isalnum()]
 
 
 # -- what is looked for ------------------------------------------------------------------------------------------------
@@ -173,7 +185,8 @@ def expression(text: str, *, prefix: bool = False) -> str:
     """What finds a word or a phrase in prepared text, in the language of FTS5; empty where nothing in it is a word.
 
     It consists of quoted strings alone: nothing in the text is taken for syntax."""
-    text, _ = _one_spelling(text)
+    data = text.encode("utf-8", "replace")
+    text, _ = _one_spelling(text, data, data.translate(None, _ASCII))
     if not any(map(str.isalnum, text)):
         return ""
     spellings = [_phrase(text, prefix=prefix)]
