@@ -22,7 +22,7 @@ from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 from . import rows
 from .carried import Continuations
 from .progress import OutdatedIndex
-from .writing import RowWriter
+from .writing import CommitNumbers, RowWriter
 
 CHANGES = 1000
 """How many changes are looked at together."""
@@ -44,6 +44,7 @@ class Batch:
         self._rows = RowWriter(connection)
         self._last: tuple[str, bytes] = ("", b"")
         self._ends: dict[str, int | None] = {}
+        self._numbers = CommitNumbers(connection)
         self._called: dict[tuple[str, str], str] = {}
         self._readers: dict[str, Format] = {}
         self._continuations = Continuations(store, connection)
@@ -67,7 +68,7 @@ class Batch:
             total += sum(sizes.get(change.subject, 0) for change in taken if change.kind == "commit")
             self._take_changes(taken, commits, new=at < begun)
             at = taken[-1].number
-        self._rows.flush()
+        self._rows.write()
         return at
 
     def _changes_after(self, at: int) -> tuple[int, Sequence[Change]]:
@@ -111,6 +112,7 @@ class Batch:
     # -- commits -----------------------------------------------------------------------------------------------
 
     def _take_commits(self, commits: Sequence[Commit]) -> None:
+        self._numbers.look_up([commit.id for commit in commits])
         for commit, data in _contents(self._store, commits):
             if not rows.is_storable(commit.session_id):
                 self._note(commit.id, commit.artifact, commit.session_id, _NO_TEXT)
@@ -123,6 +125,7 @@ class Batch:
                 if isinstance(problem, sqlite3.Error | OutdatedIndex):
                     raise
                 self._pass_over(commit, problem)
+        self._numbers.write()
 
     def _take_commit(self, commit: Commit, data: bytes) -> None:
         format = self._format(commit)
@@ -201,13 +204,8 @@ class Batch:
     def _add_commit(self, commit: Commit, end: int | None) -> tuple[int, int | None]:
         """The numbers of the commit and of its session."""
         session = self._rows.session(name) if (name := self._session_of(commit)) else None
-        added = self._db.execute(
-            'INSERT INTO commits ("commit", session, "end") VALUES (?, ?, ?)'
-            ' ON CONFLICT DO UPDATE SET "end" = excluded."end" RETURNING n',
-            (bytes.fromhex(commit.id), session, end),
-        ).fetchone()
         self._ends[commit.id] = end
-        return added[0], session
+        return self._numbers.add(commit.id, session, end), session
 
     def _session_of(self, commit: Commit) -> str:
         """The session of a commit. One that another runtime's session made way for is called after its runtime now,

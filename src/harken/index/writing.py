@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from . import rows
 from .carried import CarriedTexts
@@ -18,10 +18,15 @@ _COPY = (
     "INSERT OR IGNORE INTO copies VALUES (?, ?, ?, ?)"
     ' ON CONFLICT DO UPDATE SET "commit" = excluded."commit" WHERE record IS excluded.record'
 )
-_RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE session IS ? AND call_id = ?"
+_OPEN = "SELECT call_id, tool FROM calls WHERE session IS ? AND failed IS NULL ORDER BY message"
+_RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE session IS ? AND call_id = ? AND failed IS NULL"
 _SPOKEN = (rows.HUMAN, rows.ASSISTANT, rows.CALL, rows.RESULT)
 BELOW = ("copies", "calls", "touched", "flow", "compactions")
 """The tables whose rows belong to a message."""
+
+
+_Call = tuple[int | None, str]
+"""A call by its session and its id."""
 
 
 class _HeldRow(NamedTuple):
@@ -52,7 +57,8 @@ class RowWriter:
         self._next = max(last or 0, kept or 0) + 1  # a number whose words are there is never given again
         self._held: list[_HeldRow] = []
         self._size = 0
-        self._results: list[tuple[Any, ...]] = []
+        self._results: dict[_Call, rows.ResultRow] = {}
+        self._words: list[tuple[int, str]] = []
         self._sessions: dict[str, int] = {}
         self._families: dict[int, str] = {}
         self._own: set[int | None] = set()
@@ -111,8 +117,9 @@ class RowWriter:
         return own
 
     def add_results(self, results: Iterable[rows.ResultRow], session: int | None) -> None:
-        """Take what calls came to."""
-        self._results += [(result.failed, result.time, session, result.call_id) for result in results]
+        """Take what calls came to; of several results of a call the first counts."""
+        for result in results:
+            self._results.setdefault((session, result.call_id), result)
 
     def add_agents(self, names: Iterable[tuple[str, str]], session: int | None) -> None:
         """Take what agents are called; the name that was given last stands."""
@@ -121,36 +128,29 @@ class RowWriter:
             self._db.executemany("INSERT OR REPLACE INTO agents VALUES (?, ?, ?)", rows)
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write the rows that are held."""
         held, self._held, self._size = self._held, [], 0
         first = self._next
         self._next += len(held)
         numbered = list(enumerate(held, first))
         self._db.executemany(_INSERT, [_values(n, one, one.row.key) for n, one in numbered if not one.row.alike])
         new = {n for (n,) in self._db.execute("SELECT n FROM messages WHERE n >= ?", (first,))}
-        self._add_words([(n, one) for n, one in numbered if n in new or self._is_new(n, one, one.row.key)])
-        results, self._results = self._results, []
-        self._db.executemany(f"{_RESULT} AND failed IS NULL", results)
+        self._add_below([(n, one) for n, one in numbered if n in new or self._is_new(n, one, one.row.key)])
 
-    def _add_words(self, added: list[tuple[int, _HeldRow]]) -> None:
+    def write(self) -> None:
+        """Write everything that is held, the words last: before a statement that can be taken back by itself SQLite has
+        the full-text index write what it has collected, as a segment of its own, which then has to be merged."""
+        self.flush()
+        words, self._words = self._words, []
+        prepared = ((n, prepare(text)) for n, text in words)
+        self._db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", prepared)
+
+    def _add_below(self, added: list[tuple[int, _HeldRow]]) -> None:
         """What belongs to messages that were not there."""
         do = self._db.executemany
-        do("INSERT INTO words (rowid, text) VALUES (?, ?)", [(n, prepare(o.row.text)) for n, o in added if o.row.text])
+        self._words += [(n, one.row.text) for n, one in added if one.row.text]
         calls = [(n, one, more) for n, one in added if isinstance(more := one.row.more, rows.CallRow)]
-        do(
-            "INSERT INTO calls (message, session, tool, call_id, time, what) VALUES (?, ?, ?, ?, ?, ?)",
-            [(n, one.session, more.tool, more.call_id, one.row.time, more.what) for n, one, more in calls],
-        )
-        # A result seldom says which tool it is of, but its call does.
-        do(
-            "UPDATE messages SET tool = (SELECT tool FROM calls WHERE session IS ? AND call_id = ? AND failed IS NULL)"
-            " WHERE n = ?",
-            [
-                (one.session, more.call_id, n)
-                for n, one in added
-                if isinstance(more := one.row.more, rows.ResultRow) and one.row.tool is None
-            ],
-        )
+        self._add_calls(calls, [(n, one, m) for n, one in added if isinstance(m := one.row.more, rows.ResultRow)])
         do(
             "INSERT OR IGNORE INTO touched (message, session, path, op) VALUES (?, ?, ?, ?)",
             [(n, one.session, path, op) for n, one, more in calls for path, op in more.touched],
@@ -165,6 +165,39 @@ class RowWriter:
                 (n, one.session, one.row.time, *more)
                 for n, one in added
                 if isinstance(more := one.row.more, rows.CompactionRow)
+            ],
+        )
+
+    def _add_calls(
+        self, calls: list[tuple[int, _HeldRow, rows.CallRow]], answers: list[tuple[int, _HeldRow, rows.ResultRow]]
+    ) -> None:
+        """Calls, each with its result where that is there as well, and results of calls that were written before. Most
+        calls find their results here, and to change a row afterwards costs more than to write it."""
+        results, self._results = self._results, {}
+        open_calls: dict[_Call, str] = {}
+        for session in {session for session, _ in results}:
+            open_calls |= {
+                (session, call): tool for call, tool in reversed(self._db.execute(_OPEN, (session,)).fetchall())
+            }
+        waiting = [(result.failed, result.time, *call) for call, result in results.items() if call in open_calls]
+        for _, one, more in calls:
+            open_calls.setdefault((one.session, more.call_id), more.tool)
+        # A result seldom says which tool it is of, but its call does.
+        self._db.executemany(
+            "UPDATE messages SET tool = ? WHERE n = ?",
+            [
+                (tool, n)
+                for n, one, more in answers
+                if one.row.tool is None and (tool := open_calls.get((one.session, more.call_id)))
+            ],
+        )
+        self._db.executemany(_RESULT, waiting)
+        self._db.executemany(
+            "INSERT INTO calls (message, session, tool, call_id, time, what, failed, took)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (n, one.session, more.tool, more.call_id, one.row.time, more.what, *_outcome(one, more, results))
+                for n, one, more in calls
             ],
         )
 
@@ -235,6 +268,58 @@ class RowWriter:
         self._db.execute("DELETE FROM messages WHERE n = ?", (number,))
         for table in BELOW:
             self._db.execute(f"DELETE FROM {table} WHERE message = ?", (number,))
+
+
+class CommitNumbers:
+    """Gives commits their numbers, and writes their rows together."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+        (last,) = connection.execute("SELECT max(n) FROM commits").fetchone()
+        self._next = (last or 0) + 1
+        self._known: dict[str, int] = {}
+        self._held: dict[int, tuple[bytes, int | None, int | None]] = {}
+
+    def look_up(self, names: Sequence[str]) -> None:
+        """Find out which of these have a number already."""
+        for first in range(0, len(names), _AT_ONCE):
+            asked = [bytes.fromhex(name) for name in names[first : first + _AT_ONCE]]
+            marks = ", ".join("?" * len(asked))
+            found = self._db.execute(f'SELECT "commit", n FROM commits WHERE "commit" IN ({marks})', asked)
+            self._known |= {name.hex(): n for name, n in found}
+
+    def add(self, name: str, session: int | None, end: int | None) -> int:
+        """The number of a commit that was looked up, whose delta ends at this place of its chain."""
+        number = self._known.get(name)
+        if number is None:
+            number = self._known[name] = self._next
+            self._next += 1
+        self._held[number] = bytes.fromhex(name), session, end
+        return number
+
+    def write(self) -> None:
+        """Write what was added; of a commit that was there, where it ends."""
+        held, self._held = self._held, {}
+        self._db.executemany(
+            'INSERT INTO commits (n, "commit", session, "end") VALUES (?, ?, ?, ?)'
+            ' ON CONFLICT DO UPDATE SET "end" = excluded."end"',
+            [(number, *row) for number, row in held.items()],
+        )
+
+
+_AT_ONCE = 500
+"""How many names stand in one question."""
+
+
+def _outcome(
+    one: _HeldRow, call: rows.CallRow, results: Mapping[_Call, rows.ResultRow]
+) -> tuple[bool | None, int | None]:
+    """Whether a call failed and how long it took; nothing is known of one that has no result."""
+    result = results.get((one.session, call.call_id))
+    if result is None:
+        return None, None
+    begun, ended = one.row.time, result.time
+    return result.failed, None if begun is None or ended is None else max(0, ended - begun)
 
 
 def _values(number: int, one: _HeldRow, key: int) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -68,21 +69,25 @@ def told_of(db: Database, kind: str) -> set[int]:
 
 
 def unpacked(rows: list[Row], after: int | None = None) -> Iterator[tuple[int, str, Any, Any]]:
-    """Number, kind, subject and detail of every change in these rows, as they were written; a gap is no answer."""
+    """Number, kind, subject and detail of every change in these rows, as they were written, or of those after a number;
+    a gap is no answer."""
     for last, count, what in rows:
-        if after is not None and last - count > after:
-            raise ValueError(f"the changes from {after + 1} to {last - count} are missing")
-        after = last
+        before = last - count
+        if after is not None and before > after:
+            raise ValueError(f"the changes from {after + 1} to {before} are missing")
         changes = msgspec.msgpack.decode(what)
         if len(changes) != count:
             raise ValueError(f"{len(changes)} changes where {count} were written")
-        for number, (kind, subject, *detail) in enumerate(changes, last - count + 1):
+        # A row may hold thousands, and be asked for again and again by one who takes them piece by piece.
+        known = 0 if after is None else max(0, after - before)
+        for number, (kind, subject, *detail) in enumerate(changes[known:], before + known + 1):
             yield number, CHANGES[kind], subject, detail[0] if detail else ""
+        after = last
 
 
 def changes_of(store: SqliteStore, rows: list[Row], number: int, limit: int) -> list[Change]:
     """The changes after a number, with full names; one whose row is damaged says so."""
-    wanted = [change for change in unpacked(rows, max(number, 0)) if change[0] > number][:limit]
+    wanted = list(islice(unpacked(rows, max(number, 0)), limit))
     called: dict[str, dict[int, str]] = {}
     damaged: dict[str, dict[int, str]] = {}
     for table, kinds in (("artifact", ABOUT_ARTIFACTS), ("commit", ABOUT_COMMITS), ("session", ("session",))):

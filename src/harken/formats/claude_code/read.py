@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
+from msgspec.structs import force_setattr as fill
+
 from harken.clock import parse_instant
 from harken.events import (
     Error,
@@ -75,18 +77,22 @@ class RecordReader:
         return self._stamp(made or [Output(raw=raw)], record, place)
 
     def _stamp(self, made: list[Event], record: Record, place: str) -> list[Event]:
+        """What all events of a record share, in those that do not say it themselves."""
         body = record.get("message")
-        shared = {
-            "message_id": clean(_text(record, "uuid")) or place,
-            "agent_id": clean(self._agent(record)),
-            "time": parse_instant(record.get("timestamp")),
-        }
-        if isinstance(body, dict) and isinstance(name := body.get("id"), str):
-            shared["api_id"] = clean(name)
-        return [
-            event.replace(index=index, **{key: value for key, value in shared.items() if not getattr(event, key)})
-            for index, event in enumerate(made)
-        ]
+        api_id = body.get("id") if isinstance(body, dict) else None
+        shared = (
+            ("message_id", clean(_text(record, "uuid")) or place),
+            ("agent_id", clean(self._agent(record))),
+            ("time", parse_instant(record.get("timestamp"))),
+            ("api_id", clean(api_id) if isinstance(api_id, str) else ""),
+        )
+        # Nobody has seen these events yet: to fill them in takes a third of the time of making them anew.
+        for index, event in enumerate(made):
+            fill(event, "index", index)
+            for key, value in shared:
+                if value != "" and not getattr(event, key):
+                    fill(event, key, value)
+        return made
 
     def _agent(self, record: Record) -> str:
         """The agent a record is of: the one it names, else the first record of its side chain."""
