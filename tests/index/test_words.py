@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
+import unicodedata
 from collections.abc import Iterable
 
 import pytest
@@ -89,6 +91,12 @@ def test_a_name_is_found_however_its_accents_and_syllables_are_spelled():
     texts = Texts(["r\u0065\u0301sum\u0065\u0301", "\u1112\u1161\u11ab\u1100\u116e\u11a8", "か\u3099っこう"])
 
     assert ({0}, {1}, {2}) == (texts.find("résumé"), texts.find("한국"), texts.find("がっ"))
+
+
+def test_every_accent_that_joins_a_letter_is_joined():
+    marks = [mark for mark in map(chr, range(0x80, sys.maxunicode)) if unicodedata.category(mark).startswith("M")]
+    apart = [letter + mark for mark in marks for letter in "eEn"]
+    assert [unicodedata.normalize("NFC", text) for text in apart] == [prepare(text).split("\n")[0] for text in apart]
 
 
 @pytest.mark.parametrize("sign", ["🤖", "🏷️", "✅", "₿", "⏸", "→", "…", "™"])

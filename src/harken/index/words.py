@@ -19,7 +19,7 @@ import unicodedata
 from functools import lru_cache
 from operator import add
 
-VERSION = 2
+VERSION = 3
 """The version of what `prepare` gives. A change of it makes every index be built again."""
 
 # A byte of a small letter or digit, a capital, or what separates words. Bytes beyond ASCII count as small letters: they
