@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
-from msgspec.structs import force_setattr as fill
+from msgspec.structs import force_setattr
 
 from harken.clock import parse_instant
 from harken.events import (
@@ -77,21 +77,18 @@ class RecordReader:
         return self._stamp(made or [Output(raw=raw)], record, place)
 
     def _stamp(self, made: list[Event], record: Record, place: str) -> list[Event]:
-        """What all events of a record share, in those that do not say it themselves."""
         body = record.get("message")
-        api_id = body.get("id") if isinstance(body, dict) else None
-        shared = (
-            ("message_id", clean(_text(record, "uuid")) or place),
-            ("agent_id", clean(self._agent(record))),
-            ("time", parse_instant(record.get("timestamp"))),
-            ("api_id", clean(api_id) if isinstance(api_id, str) else ""),
-        )
-        # Nobody has seen these events yet: to fill them in takes a third of the time of making them anew.
-        for index, event in enumerate(made):
-            fill(event, "index", index)
-            for key, value in shared:
+        shared = {
+            "message_id": clean(_text(record, "uuid")) or place,
+            "agent_id": clean(self._agent(record)),
+            "time": parse_instant(record.get("timestamp")),
+            "api_id": clean(_text(body, "id")) if isinstance(body, dict) else "",
+        }
+        for index, event in enumerate(made):  # nobody has them yet: to make them anew would take three times as long
+            force_setattr(event, "index", index)
+            for key, value in shared.items():
                 if value != "" and not getattr(event, key):
-                    fill(event, key, value)
+                    force_setattr(event, key, value)
         return made
 
     def _agent(self, record: Record) -> str:
@@ -218,7 +215,6 @@ def _attachment(record: Record, raw: bytes) -> Iterator[Event]:
     turns = render(record)
     if not turns:
         yield Output(raw=raw)
-        return
     for blocks in turns:
         yield from user_events(blocks, f"attachment:{kind}", by_text)
 
@@ -293,7 +289,6 @@ RECORDS: dict[str, Callable[[Record, bytes], Iterator[Event]]] = {
     "cost-state": _cost_state,
 }
 """What the records of a type say, by handlers that know nothing but the record."""
-
 
 LOCAL_COMMAND = "local_command"
 """The one kind of notice, besides a summary, that goes to the model."""
