@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,7 +34,16 @@ def test_a_word_that_has_room_is_not_cut(words: list[str], columns: int) -> None
     assert words == [word for start, end in fold(line, columns) for word in line[start:end].split(" ")]
 
 
-def test_a_word_that_is_too_long_begins_on_the_line_and_is_cut() -> None:
-    line = "see " + "x" * 20
-
-    assert ["see xxxxxx", "x" * 10, "xxxx"] == [line[start:end] for start, end in fold(line, 10)]
+@pytest.mark.parametrize(
+    ("line", "pieces"),
+    [
+        ("", [""]),
+        ("one two three", ["one two", "three"]),
+        ("abcdefghijklm", ["abcdefgh", "ijklm"]),
+        ("a abcdefg b", ["a", "abcdefg", "b"]),
+        ("a abcdefghijklm b", ["a abcdef", "ghijklm", "b"]),
+        ("漢字漢字漢", ["漢字漢字", "漢"]),
+    ],
+)
+def test_lines_end_between_words_and_only_a_word_that_is_too_long_is_cut(line: str, pieces: list[str]) -> None:
+    assert pieces == [line[start:end] for start, end in fold(line, 8)]

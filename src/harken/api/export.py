@@ -9,12 +9,12 @@ from harken.errors import BadRequest
 from harken.repo import Repo
 from harken.views.documents import PictureFile
 
-from .base import ApiAnswer, ApiRequest
-from .secret_rules import OwnRule, compiled
+from .base import ApiAnswer
+from .secret_rules import MaskedSecrets, RulesRequest, compiled, masked_secrets
 from .writing import LossAnswer
 
 
-class ExportRequest(ApiRequest, frozen=True, kw_only=True):
+class ExportRequest(RulesRequest, frozen=True, kw_only=True):
     """What to export, and how."""
 
     ref: str = ""
@@ -27,8 +27,6 @@ class ExportRequest(ApiRequest, frozen=True, kw_only=True):
     """Whether sub-agents are told of."""
     reveal: bool = False
     """Whether secrets stay as they are; else they are masked."""
-    own_rules: tuple[OwnRule, ...] = ()
-    """Rules for secrets beside those that Harken has."""
     pictures: str = ""
     """The folder beside the document in which Markdown finds pictures; empty: they are mentioned, not shown."""
 
@@ -40,15 +38,6 @@ class ExportPiece(ApiAnswer, frozen=True, kw_only=True):
     """The name of the picture in its folder; empty for the next piece of the document."""
     body: bytes
     """The bytes."""
-
-
-class MaskedSecrets(ApiAnswer, frozen=True, kw_only=True):
-    """Secrets that were masked."""
-
-    rule: str
-    """The rule that found them."""
-    count: int
-    """How many."""
 
 
 class ExportCounts(ApiAnswer, frozen=True, kw_only=True):
@@ -105,7 +94,7 @@ def export(repo: Repo, request: ExportRequest) -> Iterator[ExportPiece | ExportR
         pictures=pictures,
         agents=made.agents,
         unread=made.unread,
-        masked=[MaskedSecrets(rule=rule, count=count) for rule, count in made.masked.items()],
+        masked=masked_secrets(made.masked),
         left_out=dict(sorted(made.left_out.items())),
         losses=[LossAnswer(what=loss.what, count=loss.count, why=loss.why) for loss in made.losses],
     )

@@ -11,18 +11,16 @@ from harken.errors import Corrupt
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest
-from .secret_rules import OwnRule, all_rules, rules_named
+from .secret_rules import RulesRequest, all_rules, rules_named
 
 
-class SecretsRequest(ApiRequest, frozen=True, kw_only=True):
+class SecretsRequest(RulesRequest, frozen=True, kw_only=True):
     """Where to look, and for what."""
 
     refs: tuple[str, ...] = ()
     """Sessions, or REFs; without any, all of the store."""
     rules: tuple[str, ...] = ()
     """The names of rules; without any, all of them."""
-    own_rules: tuple[OwnRule, ...] = ()
-    """Rules beside those that Harken has."""
 
 
 class SecretAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -87,7 +85,7 @@ def secrets(
         raise damage
 
 
-class ForgetRequest(ApiRequest, frozen=True, kw_only=True):
+class ForgetRequest(RulesRequest, frozen=True, kw_only=True):
     """What to forget: `ref`, or `secrets` and `rules`."""
 
     ref: str = ""
@@ -96,8 +94,6 @@ class ForgetRequest(ApiRequest, frozen=True, kw_only=True):
     """Texts that are to be nowhere in the store, as they are or as JSON escapes them."""
     rules: tuple[str, ...] = ()
     """Names of rules: whatever they find is such a text."""
-    own_rules: tuple[OwnRule, ...] = ()
-    """Rules beside those that Harken has."""
     who: str = ""
     """Who wants it."""
     why: str = ""

@@ -6,20 +6,17 @@ from collections.abc import Iterator
 
 from harken.repo import Repo
 
-from .base import ApiAnswer, ApiRequest
-from .export import MaskedSecrets
-from .secret_rules import OwnRule, compiled
+from .base import ApiAnswer
+from .secret_rules import MaskedSecrets, RulesRequest, compiled, masked_secrets
 
 
-class ExportParquetRequest(ApiRequest, frozen=True, kw_only=True):
+class ExportParquetRequest(RulesRequest, frozen=True, kw_only=True):
     """Where to write, and how."""
 
     folder: str
     """The folder, which is made if it is not there."""
     reveal: bool = False
     """Whether secrets stay as they are; else they are masked."""
-    own_rules: tuple[OwnRule, ...] = ()
-    """Rules for secrets beside those that Harken has."""
     replace: bool = False
     """Whether files that are there already are replaced."""
 
@@ -66,5 +63,5 @@ def export_parquet(repo: Repo, request: ExportParquetRequest) -> Iterator[Parque
     for file in made.files():
         files, rows, size = files + 1, rows + file.rows, size + file.size
         yield ParquetAnswer(view=file.view, path=file.path, rows=file.rows, bytes=file.size)
-    masked = [MaskedSecrets(rule=rule, count=count) for rule, count in sorted(made.masked.items())]
-    yield ParquetReport(report=ParquetCounts(files=files, rows=rows, bytes=size, masked=masked))
+    counts = ParquetCounts(files=files, rows=rows, bytes=size, masked=masked_secrets(made.masked))
+    yield ParquetReport(report=counts)

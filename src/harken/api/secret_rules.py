@@ -1,13 +1,13 @@
-"""Rules of the user's for what is a secret, as requests give them, beside those that Harken has."""
+"""Rules of the user's for what is a secret, as requests give them, beside those that Harken has; what was masked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from harken.errors import BadRequest
 from harken.secrets import RULES, Rule, own_rule
 
-from .base import ApiRequest
+from .base import ApiAnswer, ApiRequest
 
 
 class OwnRule(ApiRequest, frozen=True, kw_only=True):
@@ -19,6 +19,27 @@ class OwnRule(ApiRequest, frozen=True, kw_only=True):
     """How every such secret begins."""
     pattern: str
     """A regular expression that matches one from there on; its first group is the secret, or all of it."""
+
+
+class RulesRequest(ApiRequest, frozen=True, kw_only=True):
+    """A request for which secrets are looked for."""
+
+    own_rules: tuple[OwnRule, ...] = ()
+    """Rules for what is a secret beside those that Harken has."""
+
+
+class MaskedSecrets(ApiAnswer, frozen=True, kw_only=True):
+    """Secrets that were masked."""
+
+    rule: str
+    """The rule that found them."""
+    count: int
+    """How many."""
+
+
+def masked_secrets(counts: Mapping[str, int]) -> list[MaskedSecrets]:
+    """How many secrets were masked, by rule."""
+    return [MaskedSecrets(rule=rule, count=count) for rule, count in sorted(counts.items())]
 
 
 def compiled(own: Iterable[OwnRule]) -> tuple[Rule, ...]:

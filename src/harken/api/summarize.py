@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 from harken.repo import Repo
 
-from .base import ApiAnswer, ApiRequest
-from .secret_rules import OwnRule, compiled
+from .base import ApiAnswer
+from .secret_rules import RulesRequest, compiled
 
 
-class SummarizeRequest(ApiRequest, frozen=True, kw_only=True):
+class SummarizeRequest(RulesRequest, frozen=True, kw_only=True):
     """Which commits, and who writes."""
 
     refs: tuple[str, ...] = ()
@@ -22,8 +22,6 @@ class SummarizeRequest(ApiRequest, frozen=True, kw_only=True):
     """How often the model is asked a minute at most; null: as often as it answers."""
     limit: int | None = None
     """At most so many commits."""
-    own_rules: tuple[OwnRule, ...] = ()
-    """Rules for secrets beside those that Harken has."""
     watch: bool = False
     """Whether to go on as commits come."""
 

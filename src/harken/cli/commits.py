@@ -1,4 +1,4 @@
-"""How commits, moves and times are shown, for the commands that list them."""
+"""How commits, moves, times and costs are shown, for the commands that list them; and who is at the keyboard."""
 
 from __future__ import annotations
 
@@ -21,8 +21,15 @@ SUMMARY = 200
 
 
 def me() -> str:
-    """Who is at the keyboard, for the record of moves."""
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or ""
+    """Who is at the keyboard, for what is written down."""
+    if told := os.environ.get("USER") or os.environ.get("LOGNAME"):
+        return told
+    import getpass  # asks the system, and seldom has to
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # some systems know nobody
+        return ""
 
 
 def when(time: str | None) -> str:
@@ -62,7 +69,7 @@ _AGES = ((365 * 86400, 2, "y"), (30 * 86400, 2, "mo"), (86400, 1, "d"), (3600, 1
 """Seconds of a unit, from how many of it on it is used, and its sign."""
 
 
-def money(micros: int | None) -> str:
+def cents(micros: int | None) -> str:
     """Millionths of a dollar for people: to the cent, and what is less than one told as such; `-` where nobody knows,
     which is not zero."""
     if micros is None:

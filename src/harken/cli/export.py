@@ -13,7 +13,7 @@ from harken.errors import NotFound
 
 from . import completing, ui
 from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file
-from .secret_rules import own_rules
+from .secret_rules import note_masked, own_rules
 from .targets import check_target, make_target_folder, write_target
 
 if TYPE_CHECKING:
@@ -178,8 +178,7 @@ class _Document:
 
 
 def _remark(counts: ExportCounts) -> None:
-    for masked in counts.masked:
-        ui.note(f"masked: {masked.rule} ×{masked.count} (--reveal keeps them)")
+    note_masked(counts.masked)
     if absent := counts.left_out.get("pictures"):
         ui.note(f"not shown: {ui.count(absent, 'picture')}")
     for loss in counts.losses:

@@ -8,7 +8,7 @@ import click
 
 from . import ui
 from .options import pass_repo
-from .secret_rules import own_rules
+from .secret_rules import note_masked, own_rules
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -30,7 +30,6 @@ def export_tables(
         if as_json:
             ui.json_line(one)
         elif isinstance(one, ParquetReport):
-            for masked in one.report.masked:
-                ui.note(f"masked: {masked.rule} ×{masked.count} (--reveal keeps them)")
+            note_masked(one.report.masked)
         else:
             ui.row(f"{one.rows:>10,} {'row' if one.rows == 1 else 'rows'}", one.path)

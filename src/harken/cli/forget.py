@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from harken import ids
+
 from . import completing, ui
+from .commits import me
 from .options import REF, change_repo, json_option
 from .secret_rules import counting, own_rules, rule_names
 
@@ -62,7 +64,7 @@ def forget_command(
         secrets=tuple(_typed() if text == "-" else text for text in texts),
         rules=rules,
         own_rules=own_rules(),
-        who=who or _user(),
+        who=who or me(),
         why=why,
         yes=yes,
     )
@@ -72,14 +74,6 @@ def forget_command(
         ui.json_line(answer)
     else:
         _print(answer)
-
-
-def _user() -> str:
-    """Who asks, as the system knows it; some know nobody."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""
 
 
 def _typed() -> str:
@@ -96,7 +90,7 @@ def _print(answer: ForgetAnswer) -> None:
         ui.line(f"session {session} {verb}")
     for place in answer.places[:SHOWN] if not answer.sessions else ():
         what = ui.count(place.spans, "place") if place.spans else "all of it"
-        ui.row(place.commit or f"art-{place.artifact[:12]}", place.session, f"{what}, {place.bytes:,} bytes")
+        ui.row(place.commit or ids.artifact_ref(place.artifact), place.session, f"{what}, {place.bytes:,} bytes")
     if not answer.sessions and len(answer.places) > SHOWN:
         ui.line(f"and {len(answer.places) - SHOWN} more")
     for spool in answer.spools:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +10,7 @@ import click
 from . import config, ui
 
 if TYPE_CHECKING:
-    from harken.api.secret_rules import OwnRule
+    from harken.api.secret_rules import MaskedSecrets, OwnRule
 
 
 def own_rules() -> tuple[OwnRule, ...]:
@@ -26,6 +26,12 @@ def rule_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
     from harken.api.secret_rules import rule_names
 
     return [name for name in rule_names(own_rules()) if name.startswith(incomplete)]
+
+
+def note_masked(found: Iterable[MaskedSecrets]) -> None:
+    """Say what was masked."""
+    for masked in found:
+        ui.note(f"masked: {masked.rule} ×{masked.count} (--reveal keeps them)")
 
 
 def counting(bar: ui.ProgressBar) -> Callable[[int], None]:

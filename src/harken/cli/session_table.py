@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import ui
-from .commits import age, excerpt, money
+from .commits import age, cents, excerpt
 
 if TYPE_CHECKING:
     from harken.api.sessions import SessionAnswer
@@ -83,8 +83,8 @@ def _line(row: SessionAnswer, project: str, wide: int) -> SessionLine:
 def _cost(row: SessionAnswer) -> str:
     """What it costs at list price, `+` where some of it has none; else what the runtime said."""
     if row.price_usd_micros is None:
-        return money(row.cost_usd_micros)
-    return money(row.price_usd_micros) + ("+" if row.unpriced else "")
+        return cents(row.cost_usd_micros)
+    return cents(row.price_usd_micros) + ("+" if row.unpriced else "")
 
 
 def _origin(row: SessionAnswer, *, in_words: bool) -> str:

@@ -45,7 +45,7 @@ def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
     listed = list(commits)
     ids = [commit.id for commit in listed]
     names, said = store.names_at(ids), store.annotations_of(ids)
-    written = {id: _written(notes) if notes else "" for id, notes in said.items()}
+    written = {id: note.value if (note := summary.written(notes)) else "" for id, notes in said.items()}
     lines = derive(store, [commit for commit in listed if not written[commit.id]])
     return [
         Shown(
@@ -58,11 +58,6 @@ def show(store: Store, commits: Iterable[Commit]) -> list[Shown]:
         )
         for commit in listed
     ]
-
-
-def _written(notes: Sequence[Annotation]) -> str:
-    """The newest summary that somebody wrote."""
-    return next((note.value for note in reversed(notes) if note.key == "summary" and note.value), "")
 
 
 def derive(store: Store, commits: Sequence[Commit]) -> dict[str, str]:

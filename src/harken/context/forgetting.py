@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from harken import ids
 from harken.store.base import Commit, SessionRow, Store
 from harken.store.tombstones import without
 
@@ -36,7 +37,7 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_forgettable(store: Store, ref: Ref) -> SessionRow | Commit:
     """What a word names: a session, where it is the id or the beginning of the id of one; else a commit."""
-    if not isinstance(ref, str) or ref.startswith("ctx-") or store.find_name(ref) is not None:
+    if not isinstance(ref, str) or ref.startswith(ids.COMMIT_PREFIX) or store.find_name(ref) is not None:
         return get_commit(store, ref)
     row = session_named(store, ref, exact=True)
     if row is None and _by_prefix(store, ref, ref) is None:

@@ -9,10 +9,18 @@ from harken.events import Error, Event, Output, Prompt, Response, System, Thinki
 from harken.events.base import clean, excerpt
 from harken.events.tools import doing
 from harken.formats.base import Format, count
+from harken.store.base import Annotation
 
+WRITTEN = "summary"
+"""The key of the annotation that is a commit's summary, by whoever wrote it."""
 LINE = 100
 EXCERPT = 600
 REQUESTS = 20
+
+
+def written(notes: Sequence[Annotation]) -> Annotation | None:
+    """The newest summary among the annotations of a commit."""
+    return next((note for note in reversed(notes) if note.key == WRITTEN and note.value), None)
 
 
 def line(events: Sequence[Event], folder: str = "") -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from harken.context.readable import for_readers
+from harken.context.summary import written
 from harken.context.walk import place_in, places
 from harken.errors import HarkenError
 from harken.events import Event
@@ -55,7 +56,8 @@ def _summary(store: Store, place: MessagePlace) -> str | HarkenError:
         notes = store.annotations(place.commit)
     except HarkenError as problem:
         return problem
-    return next((note.value for note in reversed(notes) if note.key == SUMMARY), "")
+    found = written(notes)
+    return found.value if found else ""
 
 
 class ReadableDelta:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harken import clock as clocks
 from harken import context
 from harken.context import Ref, names
+from harken.context.summary import WRITTEN
 from harken.errors import BadRequest
 from harken.store import Move, Name, Store
 
@@ -15,7 +16,7 @@ class Naming:
     store: Store
     clock: clocks.Clock
 
-    def annotate(self, ref: Ref, text: str, *, key: str = "summary", who: str = "") -> None:
+    def annotate(self, ref: Ref, text: str, *, key: str = WRITTEN, who: str = "") -> None:
         """Say something about a commit; the newest summary is the one that is shown."""
         if not text.strip():
             raise BadRequest("there is nothing to say", hint="give a text")

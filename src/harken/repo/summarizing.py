@@ -18,6 +18,7 @@ from harken.context import Ref
 from harken.context.chains import is_superseded
 from harken.context.describe import read_deltas
 from harken.context.sentences import one_line, sentence, sentence_request
+from harken.context.summary import WRITTEN, written
 from harken.errors import BadRequest, HarkenError, ModelFailed
 from harken.events import Event
 from harken.store import Annotation, Commit, Store
@@ -27,7 +28,6 @@ from .masking import Masks
 if TYPE_CHECKING:
     from harken.secrets import Rule
 
-KEY = "summary"
 EXTRACTED = "harken summarize"
 """Who says what was put together without a model."""
 PORTION = 100
@@ -175,7 +175,7 @@ class _Work:
         """Whether a commit with these annotations is to get a line. One that gave way to another gets none."""
         if is_superseded(notes):
             return False
-        newest = next((note for note in reversed(notes) if note.key == KEY and note.value), None)
+        newest = written(notes)
         return newest is None or (self._model is not None and newest.who == EXTRACTED)
 
     def _made(self, commit: Commit, folder: str, events: list[Event] | HarkenError) -> Summarized:
@@ -209,7 +209,7 @@ class _Work:
             notes = self._store.annotations_of([one.commit.id for one in told])
             for one in told:
                 if self._lacks(notes[one.commit.id]):
-                    writer.annotate(one.commit.id, KEY, one.summary, time=self._now(), who=self._who)
+                    writer.annotate(one.commit.id, WRITTEN, one.summary, time=self._now(), who=self._who)
 
 
 def _portions(commits: Sequence[Commit], size: int = PORTION) -> Iterator[Sequence[Commit]]:
