@@ -26,6 +26,10 @@ SAID = {
     " cache_write_5m, cache_write_1h, reasoning, said_usd, cost, several, nested, carried, counted FROM usage",
     "figures": f"SELECT {SESSION.format('figures')}, human, injected, results, responses, calls, errors, compactions,"
     " pays, problem, report FROM figures",
+    "usage_totals": f"SELECT {SESSION.format('usage_totals')}, slot, model, agent, requests, input, output, cache_read,"
+    " cache_write, cost, fraction, priced, unpriced, said_usd FROM usage_totals",
+    "call_totals": f"SELECT {SESSION.format('call_totals')}, slot, tool, calls, failed, took FROM call_totals",
+    "unsummed": f"SELECT {SESSION.format('unsummed')} FROM unsummed",
     "compactions": f'SELECT {MESSAGE.format("compactions")}, time, before, after, "trigger" FROM compactions',
 }
 

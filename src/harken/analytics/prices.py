@@ -17,7 +17,6 @@ Rule 5: a price that is not in the table makes the cost unknown where there are 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
@@ -193,6 +192,8 @@ def packaged() -> PriceList:
 
 def read_prices(text: str, name: str) -> PriceList:
     """A table of prices, as `prices.toml` has it; `BadRequest` says what is wrong with it."""
+    import tomllib  # who reads totals needs no prices
+
     try:
         table = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, ValueError) as problem:

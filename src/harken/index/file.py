@@ -43,7 +43,9 @@ MANY = 5000
 """Changes that were taken in, after which it is looked for empty room."""
 COPIED = 256 << 20
 """Bytes of an index that are held in memory where its file cannot be written."""
-_LACKING = "SELECT count(*), coalesce(sum(damaged), 0) FROM problems UNION ALL SELECT count(*), 0 FROM stale"
+_LACKING = f"""
+SELECT count(*), coalesce(sum(damaged), 0) FROM problems UNION ALL SELECT count(*), 0 FROM {schema.UNCOUNTED}
+"""
 _TABLES = "SELECT count(*) FROM sqlite_master"
 
 
@@ -108,7 +110,8 @@ class StoreIndex:
 
     def status(self) -> IndexStatus:
         """How far it has come and what it holds."""
-        counts = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM messages), (SELECT count(*) FROM stale)"
+        tables = ("sessions", "messages", schema.UNCOUNTED)
+        counts = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)
         with self._lock:
             sessions, messages, stale = self.query(counts)[0]
             problems = self.query('SELECT "commit", session, why FROM problems ORDER BY session, "commit"')

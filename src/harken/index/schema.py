@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-VERSION = 5
+VERSION = 6
 
 CACHE_WRITE = (
     "CASE WHEN coalesce(cache_write_5m, cache_write_1h) IS NOT NULL"
@@ -38,7 +38,18 @@ def exact_sum(what: str) -> str:
     return f"CASE WHEN count({what}) THEN CAST(total({what}) AS INTEGER) END"
 
 
-TABLES = """
+UNCOUNTED = "(SELECT session FROM stale UNION SELECT session FROM unsummed)"
+"""The sessions whose numbers are not up to date."""
+
+TRIGGERS = "\n".join(
+    f"CREATE TRIGGER {table}_{event} AFTER {event} ON {table} WHEN {row}.session IS NOT NULL"
+    f" BEGIN INSERT OR IGNORE INTO unsummed VALUES ({row}.session); END;"
+    for table in ("usage", "calls")
+    for event, row in (("insert", "new"), ("update", "new"), ("delete", "old"))
+)
+"""Whoever changes what is added up makes the totals of that session be made again."""
+
+TABLES = f"""
 CREATE TABLE state (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 CREATE TABLE sessions (
@@ -104,6 +115,7 @@ CREATE TABLE calls (
   failed INTEGER,                                          -- NULL where there is no result
   what TEXT NOT NULL                                       -- what it was called with, in a few words
 );
+CREATE INDEX calls_by_session ON calls (session);
 CREATE INDEX open_calls ON calls (session, call_id) WHERE failed IS NULL;
 CREATE TABLE touched (message INTEGER, session INTEGER, path TEXT, op TEXT, PRIMARY KEY (message, path)) WITHOUT ROWID;
 CREATE TABLE flow (session INTEGER, message INTEGER PRIMARY KEY, source TEXT, target TEXT, how TEXT);
@@ -133,7 +145,6 @@ CREATE TABLE usage (
   PRIMARY KEY (session, key)
 ) WITHOUT ROWID;
 CREATE INDEX usage_by_api ON usage (api);
-CREATE INDEX usage_by_time ON usage (counted, time);
 CREATE TABLE figures (                                     -- of a session's own agent, what it carried over included
   session INTEGER PRIMARY KEY,
   human INTEGER, injected INTEGER, results INTEGER, responses INTEGER, calls INTEGER, errors INTEGER,
@@ -142,6 +153,26 @@ CREATE TABLE figures (                                     -- of a session's own
   problem TEXT NOT NULL,                                   -- why it could not be counted; empty where it could
   report TEXT                                              -- all folds over what it made, as JSON
 );
+
+CREATE TABLE usage_totals (                                -- what is counted in `usage`; `slot`: a quarter of an hour
+  session INTEGER NOT NULL, slot INTEGER, model TEXT NOT NULL, agent TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER,
+  cost INTEGER, fraction INTEGER,                          -- in micro-dollars, and what is left in 1e-12 dollars
+  priced INTEGER NOT NULL, unpriced INTEGER NOT NULL,      -- reports of tokens whose cost is known, and is not
+  said_usd REAL
+);
+CREATE INDEX usage_totals_by_session ON usage_totals (session);
+CREATE TABLE call_totals (
+  session INTEGER NOT NULL, slot INTEGER, tool TEXT NOT NULL,
+  calls INTEGER NOT NULL, failed INTEGER NOT NULL, took INTEGER NOT NULL
+);
+CREATE INDEX call_totals_by_session ON call_totals (session);
+CREATE TABLE unverified (model TEXT PRIMARY KEY            -- whose price nobody has compared with a published one
+) WITHOUT ROWID;
+CREATE TABLE unsummed (session INTEGER PRIMARY KEY         -- its totals have to be made again
+);
+{TRIGGERS}
 
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61');
 """

@@ -1,12 +1,13 @@
 """What was used and what it costs at list price, over a window of time: by day, project, model and whatever else.
 
-One statement adds up what is counted by session, model, agent and quarter of an hour, the finest step between time
-zones; the rest is a fold. Costs are added up exactly, and rounded by whoever shows them.
+The index keeps totals by session, model, agent and quarter of an hour (`totals.py`); the rest is a fold. Costs are
+added up exactly, and rounded by whoever shows them.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,40 +15,24 @@ import msgspec
 
 from harken import clock, ids
 from harken.analytics.activity import Peak, peak
-from harken.analytics.prices import MICRO, PriceList, micros, packaged
+from harken.analytics.prices import MICRO, PriceList, micros
 from harken.analytics.usage import UsageRow
 from harken.context.chains import in_project
 from harken.events import Tokens
+from harken.events.base import LARGEST_COUNT
 from harken.events.tally import NO_TOKENS
 
+from . import totals
 from .file import StoreIndex
-from .schema import CACHE_WRITE, USED_TOKENS, exact_sum
+from .totals import QUARTER
 
-QUARTER = 900 * clock.SECOND
 BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
 _TOKENS = "input, output, cache_read, cache_write_5m, cache_write_1h, reasoning"
-_SUMS = f"""
-SELECT session, model, agent, time / {QUARTER}, sum(NOT several), {exact_sum("input")}, {exact_sum("output")},
-       {exact_sum("cache_read")}, {exact_sum(CACHE_WRITE)}, sum(cost / {MICRO}), sum(cost % {MICRO}),
-       sum(cost IS NULL AND {USED_TOKENS}), total(said_usd), count(said_usd), count(cost)
-FROM usage WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?)
-GROUP BY session, model, agent, time / {QUARTER}
-"""
 _ROWS = f"""
 SELECT session, model, agent, time, several, {_TOKENS}
 FROM usage
 WHERE counted AND (time >= ? AND time < ? OR time IS NULL AND ?) AND model IN (SELECT value FROM json_each(?))
 """
-_CALLS = """
-SELECT session, tool, count(*), sum(failed), CAST(total(took) AS INTEGER)
-FROM (
-  SELECT c.session, min(tool) AS tool, max(coalesce(failed, 0)) AS failed, max(coalesce(took, 0)) AS took
-  FROM calls c LEFT JOIN sessions s ON n = c.session
-  WHERE time >= ?1 AND time < ?2 OR time IS NULL AND (?3 OR started >= ?1 AND started < ?2)
-  GROUP BY c.session, coalesce(nullif(call_id, ''), message)
-) GROUP BY session, tool
-"""
-"""The id of a call is one in its session only. A call that nobody said the time of is as old as its session."""
 
 
 class UsageWindow(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,19 +89,6 @@ class Spending(msgspec.Struct, kw_only=True):
         """What runtimes said that it cost; None where nobody did."""
         return round(math.fsum(self.said) * MICRO) if self.said else None
 
-    def add(self, part: _Part) -> None:
-        """Count a part along."""
-        self.requests += part.requests
-        self.tokens += part.tokens
-        self.cost += part.cost
-        self.priced = (self.priced or 0) + part.priced
-        if part.unpriced:
-            self.unpriced[part.model] = self.unpriced.get(part.model, 0) + part.unpriced
-        if part.unverified:
-            self.unverified[part.model] = self.unverified.get(part.model, 0) + part.unverified
-        if part.said is not None:
-            self.said.append(part.said)
-
 
 class UsageGroup(NamedTuple):
     """Everything of one day, project or whatever was asked for."""
@@ -128,16 +100,19 @@ class UsageGroup(NamedTuple):
 
 class _Part(NamedTuple):
     session: int
+    slot: int | None
     model: str
     agent: str
-    slot: int | None
     requests: int
-    tokens: Tokens
+    input: int | None
+    output: int | None
+    cache_read: int | None
+    cache_write: int | None
     cost: int
     priced: int
     unpriced: int
-    said: float | None
     unverified: int
+    said: float | None
 
 
 class _Known(NamedTuple):
@@ -160,7 +135,8 @@ class Spent:
         tops = ids.tops(dict(index.query(_PARENTS)))
         self._top = {number: by_name[tops.get(known.name, known.name)] for number, known in self._known.items()}
         self._parts = [part for part in self._read(prices) if self._is_wanted(part.session)]
-        calls = index.query(_CALLS, window.values)
+        since, until, timeless = window.values
+        calls = totals.called(index, since, until, timeless=timeless)
         self._calls = [call for call in calls if call[0] in self._known and self._is_wanted(call[0])]
 
     def groups(self, by: str) -> list[UsageGroup]:
@@ -168,22 +144,18 @@ class Spent:
         if by == "tool":
             return self._tools()
         key = self._keys(by)
-        found: dict[str, Spending] = {}
+        parts: dict[str, list[_Part]] = {}
         for part in self._parts:
-            group = found.setdefault(key(part), Spending())
-            group.sessions.add(self._session(part.session))
-            group.add(part)
+            parts.setdefault(key(part), []).append(part)
+        found = {name: self._together(group) for name, group in parts.items()}
         names = sorted(found) if by in PERIODS else sorted(found, key=lambda name: _rank(name, found[name]))
         titles = {self._session(n): self._known[self._top[n]].title for n in self._known} if by == "session" else {}
         return [UsageGroup(name, titles.get(name, ""), found[name]) for name in names]
 
     def total(self) -> Spending:
         """Everything together."""
-        whole = Spending(tokens=Tokens() if self._parts else NO_TOKENS)
-        for part in self._parts:
-            whole.sessions.add(self._session(part.session))
-            whole.add(part)
-        for _, _, calls, failed, took in self._calls:
+        whole = self._together(self._parts) if self._parts else Spending(tokens=NO_TOKENS)
+        for _, _, _, calls, failed, took in self._calls:
             whole.calls += calls
             whole.failed += failed
             whole.took += took
@@ -194,10 +166,13 @@ class Spent:
 
     def hours(self) -> list[list[int]]:
         """Requests by weekday (Monday first) and hour of the local time zone."""
-        counts = [[0] * 24 for _ in range(7)]
+        slots: Counter[int | None] = Counter()
         for part in self._parts:
-            if part.slot is not None and (place := clock.local_hour(part.slot * QUARTER)) is not None:
-                counts[place[0]][place[1]] += part.requests
+            slots[part.slot] += part.requests
+        counts = [[0] * 24 for _ in range(7)]
+        for slot, requests in slots.items():
+            if slot is not None and (place := clock.local_hour(slot * QUARTER)) is not None:
+                counts[place[0]][place[1]] += requests
         return counts
 
     def peak(self) -> Peak:
@@ -217,18 +192,25 @@ class Spent:
     # -- reading -----------------------------------------------------------------------------------------------
 
     def _read(self, prices: PriceList | None) -> Iterator[_Part]:
-        own = [model for (model,) in self._index.query("SELECT DISTINCT model FROM usage") if _has(prices, model)]
-        again = self._price(own, prices) if own and prices is not None else {}
-        for session, model, agent, slot, requests, *rest in self._index.query(_SUMS, self._window.values):
-            given, output, read, written, whole, fraction, unpriced, said, told, priced = rest
+        own = self._own_models(prices) if prices is not None else set()
+        again = self._price(sorted(own), prices) if own and prices is not None else {}
+        unverified = {model for (model,) in self._index.query("SELECT model FROM unverified")} - own
+        unverified |= {model for model in own if prices is not None and not prices.is_verified(model)}
+        since, until, timeless = self._window.values
+        for session, slot, model, agent, *counts in totals.used(self._index, since, until, timeless=timeless):
+            *used, whole, fraction, priced, unpriced, said = counts
             cost = (whole or 0) * MICRO + (fraction or 0)
             if model in own:
                 cost, unpriced, priced = again.get((session, model, agent, slot), (0, 0, 0))
-            tokens = Tokens(input=given, output=output, cache_read=read, cache_write=written)
-            said = said if told and not self._is_paid_for(session) else None
-            table = prices if prices is not None and model in own else packaged()
-            unverified = priced if cost and not table.is_verified(model) else 0
-            yield _Part(session, model, agent, slot, requests, tokens, cost, priced, unpriced, said, unverified)
+            doubtful = priced if cost and model in unverified else 0
+            if said is not None and self._is_paid_for(session):
+                said = None
+            yield _Part._make((session, slot, model, agent, *used, cost, priced, unpriced, doubtful, said))
+
+    def _own_models(self, prices: PriceList) -> set[str]:
+        """The models that somebody has prices of his own for."""
+        models = self._index.query("SELECT DISTINCT model FROM usage_totals")
+        return {model for (model,) in models if prices.names(model)}
 
     def _price(self, models: Sequence[str], prices: PriceList) -> dict[tuple[Any, ...], tuple[int, int, int]]:
         """What the requests of models cost that somebody has prices of his own for."""
@@ -251,6 +233,34 @@ class Spent:
     def _is_wanted(self, session: int) -> bool:
         wanted = self._window.project
         return not wanted or in_project(self._project(session), wanted)
+
+    def _together(self, parts: Sequence[_Part]) -> Spending:
+        """Everything that several parts tell. Column by column: thousands are added up several times."""
+        if len(parts) == 1:
+            (one,) = parts
+            used: Sequence[int | None] = one[5:9]
+            requests, cost, priced = one.requests, one.cost, one.priced
+            sessions, said = {one.session}, [one.said] if one.said is not None else []
+        else:
+            numbers, _, _, _, counts, *tokens, costs, known, _, _, told = zip(*parts, strict=True)
+            used = [_sum_of_known(column) for column in tokens]
+            requests, cost, priced = sum(counts), sum(costs), sum(known)
+            sessions, said = set(numbers), [one for one in told if one is not None]
+        given, output, read, written = used
+        found = Spending(
+            sessions={self._session(number) for number in sessions},
+            requests=requests,
+            tokens=Tokens(input=given, output=output, cache_read=read, cache_write=written),
+            cost=cost,
+            priced=priced,
+            said=said,
+        )
+        for part in parts:
+            if part.unpriced:
+                found.unpriced[part.model] = found.unpriced.get(part.model, 0) + part.unpriced
+            if part.unverified:
+                found.unverified[part.model] = found.unverified.get(part.model, 0) + part.unverified
+        return found
 
     # -- sides -------------------------------------------------------------------------------------------------
 
@@ -280,7 +290,7 @@ class Spent:
 
     def _tools(self) -> list[UsageGroup]:
         found: dict[str, Spending] = {}
-        for session, tool, calls, failed, took in self._calls:
+        for session, _, tool, calls, failed, took in self._calls:
             group = found.setdefault(tool, Spending())
             group.sessions.add(self._session(session))
             group.calls += calls
@@ -321,8 +331,10 @@ def _usage_row(model: str, time: int | None, tokens: Sequence[int | None], sever
     )
 
 
-def _has(prices: PriceList | None, model: str) -> bool:
-    return prices is not None and prices.names(model)
+def _sum_of_known(counts: Sequence[int | None]) -> int | None:
+    """As `Tokens` are added up."""
+    known = [count for count in counts if count is not None]
+    return min(sum(known), LARGEST_COUNT) if known else None
 
 
 def _rank(name: str, spending: Spending) -> tuple[object, ...]:

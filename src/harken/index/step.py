@@ -41,8 +41,11 @@ def _follow(connection: sqlite3.Connection, store: Store, at: int) -> int:
 
 
 def _count(connection: sqlite3.Connection, store: Store) -> int:
-    if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is None:
+    if connection.execute("SELECT 1 FROM stale UNION ALL SELECT 1 FROM unsummed LIMIT 1").fetchone() is None:
         return 0
     from .figures import refresh
+    from .totals import sum_up
 
-    return refresh(connection, store, limit=STALE)
+    made = refresh(connection, store, limit=STALE)
+    sum_up(connection)
+    return made
