@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 
 import pytest
@@ -55,6 +56,23 @@ class TestForget:
         done = run("forget", "--secret", SECRET, "--yes")
 
         assert (0, before) == (done.code, place.read_bytes())
+
+    def test_says_where_it_stays(self, run, repo):
+        facts = {"session_id": f"run-{SECRET}", "template": f"t-{SECRET}", "ticket_id": SECRET}
+        parent = repo.checkpoint(b"one", format="bytes-v1", **facts)
+        repo.checkpoint(b"two", format="bytes-v1", parent=parent, **facts)
+        repo.close()
+        for more, verb in (((), "would go"), (("--yes",), "forgotten")):
+            done = run("forget", "--secret", SECRET, *more)
+
+            assert (0, True) == (done.code, verb in done.err)
+            assert f"it stays in the id of session run-{'*' * len(SECRET)}: names are made of that" in done.err
+            for fact in facts:
+                assert re.search(rf"it stays in `{fact}` of the commit ctx-\w+ and of 1 more: ", done.err)
+            assert SECRET not in done.err + done.out
+        again = run("forget", "--secret", SECRET, "--yes")
+        assert (0, True) == (again.code, "there is nothing else to forget" in again.err)
+        assert 4 == len(json.loads(run("forget", "--secret", SECRET, "--json").out)["stays"])
 
     def test_by_a_rule_as_json(self, run, stored, location):
         told = json.loads(run("forget", "--rule", "anthropic-key", "--yes", "--json").out)
@@ -141,6 +159,16 @@ class TestImport:
         assert 0 == run("import", "--restore", *files, stdin="y\n").code
         assert "(forgotten)" not in run("sessions").out
         assert "nothing was forgotten" in run("import", "--restore", *files).err
+
+    def test_says_whose_else_an_erasure_is_before_it_takes_it_back(self, run, stored, files):
+        run("forget", "--secret", SECRET, "--yes")
+        run("forget", "--secret", "what was it?", "--yes")
+
+        asked = run("import", "--restore", files[0], stdin="n\n").err
+
+        assert f"of session {FIRST} something was forgotten" in asked
+        assert 1 == asked.count(f"the same in session {SECOND} is no longer kept out")
+        assert "is no longer kept out" not in run("import", "--restore", *files, stdin="n\n").err
 
 
 class TestWhatWasBegun:

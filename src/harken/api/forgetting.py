@@ -140,6 +140,8 @@ class ForgetAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The sessions that do."""
     copies: list[str]
     """Sessions that began with a copy of what goes, and keep it."""
+    stays: list[str]
+    """Where it stays, since names are made of it: ids of sessions, and what commits are called by."""
     left: list[str]
     """Files beside the store that may still hold it: copies from before a repair, which are their owner's to remove."""
 
@@ -177,6 +179,8 @@ class RestoreAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Whether nothing was changed."""
     sessions: list[str]
     """Sessions of which something was forgotten."""
+    along: list[str]
+    """Other sessions of the same erasures, which are lifted whole: an import of theirs brings back its part."""
     erasures: list[int]
     """The numbers of the erasures that no longer count."""
 
@@ -185,6 +189,7 @@ def restore(repo: Repo, request: RestoreRequest) -> RestoreAnswer:
     """Let in again what was forgotten of the sessions at these paths; the next import that reads them brings it
     back."""
     sessions = repo.restorable(request.paths)
+    along = repo.restored_along(sessions)
     lifted = repo.lift_forgetting(sessions) if request.yes and sessions else []
     numbers = [erasure.number for erasure in lifted]
-    return RestoreAnswer(dry_run=not request.yes, sessions=sessions, erasures=numbers)
+    return RestoreAnswer(dry_run=not request.yes, sessions=sessions, along=along, erasures=numbers)

@@ -82,8 +82,10 @@ def _typed() -> str:
 
 
 def _print(answer: ForgetAnswer) -> None:
+    for where in answer.stays:
+        ui.warn(f"it stays in {where}: names are made of that, and it cannot be changed")
     if not (answer.places or answer.sessions or answer.rows or answer.spools):
-        ui.note("there is nothing to forget")
+        ui.note("there is nothing else to forget" if answer.stays else "there is nothing to forget")
         return
     verb = "would go" if answer.dry_run else "forgotten"
     for session in answer.sessions:

@@ -90,12 +90,14 @@ def _let_in(repo: Repo, paths: tuple[str, ...]) -> bool:
     """Whether there is something forgotten to bring back, and the user wants it."""
     from harken.api.forgetting import RestoreRequest, restore
 
-    found = restore(repo, RestoreRequest(paths=paths)).sessions
-    if not found:
+    found = restore(repo, RestoreRequest(paths=paths))
+    if not found.sessions:
         ui.note("nothing was forgotten of these")
         return False
-    for session in found:
+    for session in found.sessions:
         ui.note(f"of session {session} something was forgotten on purpose")
+    for session in found.along:
+        ui.warn(f"with it, the same in session {session} is no longer kept out: its next import brings that back")
     click.confirm("Bring it back?", abort=True, err=True)
     restore(repo, RestoreRequest(paths=paths, yes=True))
     return True

@@ -137,25 +137,34 @@ class Erasing:
 
     def lift_forgetting(self, sessions: Iterable[str]) -> list[Erasure]:
         """Let these sessions in again, whole: an import of their sources brings back what was forgotten of them."""
-        lifted = []
         names = set(sessions)
-        for erasure in self.store.erasures():
-            if names & {*_told(erasure).get("sessions", ())} or self._touches(erasure, names):
-                self.store.lift_erasure(erasure.number)
-                lifted.append(erasure)
+        lifted = self._about(names)
+        for erasure in lifted:
+            self.store.lift_erasure(erasure.number)
         with self.store.write() as writer:
             for name in sorted(names):
                 if (row := self.store.find_session(name)) is not None and row.forgotten:
                     writer.save_session(msgspec.structs.replace(row, forgotten=False, state=b""), expect=row.version)
         return lifted
 
-    def _touches(self, erasure: Erasure, names: set[str]) -> bool:
-        """Whether a secret was blanked in one of these sessions."""
+    def restored_along(self, sessions: Iterable[str]) -> list[str]:
+        """Other sessions of which something was forgotten together with something of these: an erasure is lifted whole,
+        since nobody can tell in whose file a secret will stand."""
+        names = set(sessions)
+        together = {erasure.number for erasure in self._about(names)}
+        others = [name for name in self.restorable() if name not in names] if together else []
+        return [name for name in others if any(one.number in together for one in self._about({name}))]
+
+    def _about(self, names: set[str]) -> list[Erasure]:
+        """The erasures that took one of these sessions, or blanked a secret in one."""
         rows = [row for row in readable_sessions(self.store) if row.session in names]
         stones = self.store.tombstones([artifact for row in rows for artifact in self._held(row)])
-        return any(
-            (stone.time, stone.who, stone.why) == (erasure.time, erasure.who, erasure.why) for stone in stones.values()
-        )
+        said = {(stone.time, stone.who, stone.why) for stone in stones.values()}
+        return [
+            erasure
+            for erasure in self.store.erasures()
+            if names & {*_told(erasure).get("sessions", ())} or (erasure.time, erasure.who, erasure.why) in said
+        ]
 
     def _held(self, row: SessionRow) -> list[str]:
         """The artifacts of a session's chains."""

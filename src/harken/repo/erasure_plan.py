@@ -16,10 +16,21 @@ from harken.files import SPOOL, UNREAD, find_beside
 from harken.secrets import Rule
 from harken.store import Commit, ErasureOrder, SessionRow, Store
 from harken.store.repair import BEFORE
-from harken.store.tombstones import SHORTEST, ByteSpan, EscapedForms, find_words, forms, in_titles, merged, windows
+from harken.store.tombstones import (
+    SHORTEST,
+    ByteSpan,
+    EscapedForms,
+    find_words,
+    forms,
+    in_titles,
+    merged,
+    windows,
+    without,
+)
 
 from .candidates import counted, first_holders, search
 
+_FACTS = ("session_id", "template", "ticket_id", "thread_id", "spawned_from", "format", "checkpoint")
 OnBytes = Callable[[int], None]
 """Told how many bytes more were looked through."""
 
@@ -56,6 +67,8 @@ class ForgetReport(msgspec.Struct, frozen=True, kw_only=True):
     """The sessions that do."""
     copies: tuple[str, ...] = ()
     """Sessions that began with a copy of what goes, and keep it."""
+    stays: tuple[str, ...] = ()
+    """Where it stays, since names are made of it: ids of sessions, and what commits are called by."""
     left: tuple[str, ...] = ()
     """Files beside the store that may still hold it, and which nobody but their owner removes."""
 
@@ -78,6 +91,7 @@ class ForgetPlan:
         self._told: dict[str, Any] = {}
         self._spools: dict[str, tuple[ByteSpan, ...]] = {}
         self._rows = 0
+        self._stays: tuple[str, ...] = ()
 
     def look(self, ref: Ref | None, secret: Sequence[str], rules: Sequence[Rule], moved: OnBytes) -> None:
         """Find out what goes."""
@@ -111,6 +125,7 @@ class ForgetPlan:
             if (places := _in_spool(path.read_bytes(), self._words, escaped))
         }
         self._rows = len(self._sessions) + _remarks(self._store, self._words)
+        self._stays = tuple(_staying(self._store, self._words))
 
     def _take(self, what: SessionRow | Commit) -> None:
         if isinstance(what, Commit):
@@ -162,6 +177,7 @@ class ForgetPlan:
             kept=len(self._going.kept),
             kept_for=self._going.kept_for,
             copies=self._going.copies,
+            stays=self._stays,
             left=tuple(str(path) for path in _before_repairs(self._store)),
         )
 
@@ -214,6 +230,27 @@ def _remarks(store: Store, words: Sequence[bytes]) -> int:
         for notes in store.annotations_of(commits[at : at + 400]).values():
             texts += [note.value for note in notes]
     return sum(1 for text in texts if any(find_words(text.encode("utf-8", "surrogatepass"), words)))
+
+
+def _staying(store: Store, words: Sequence[bytes]) -> Iterator[str]:
+    """What holds one of the words and cannot be changed: a commit is called after all that it says of itself, and a
+    session by its id. The words themselves are blanked here."""
+    held: dict[str, list[str]] = {}
+    for commit in store.commits():
+        for name in _FACTS:
+            if (said := getattr(commit, name)) and _holds(said, words):
+                held.setdefault(name, []).append(commit.short)
+    for row in store.sessions():
+        if _holds(row.session, words):
+            yield f"the id of session {without(row.session, words)}"
+    for name, commits in held.items():
+        more = f" and of {len(commits) - 1:,} more" if len(commits) > 1 else ""
+        yield f"`{name}` of the commit {commits[0]}{more}"
+
+
+def _holds(said: str | dict[str, Any], words: Sequence[bytes]) -> bool:
+    text = said if isinstance(said, str) else " ".join(map(str, said.values()))
+    return any(find_words(text.encode("utf-8", "surrogatepass"), words))
 
 
 def _before_repairs(store: Store) -> list[Path]:
