@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from harken import clock
@@ -157,6 +158,63 @@ class TestTheScreen:
         for words in ("outcome   unknown", "itself    1 request", "others    1 request", "tool      Bash 1"):
             assert words in done.out
         assert 2 == run("stats", "--details").code
+
+    @pytest.mark.parametrize("columns", ["60", "80", "120"])
+    def test_a_session_is_told_in_windows(
+        self, run: Run, tmp_path: Path, zone: Any, monkeypatch: pytest.MonkeyPatch, columns: str
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", columns)
+        zone("Asia/Tokyo")
+        lines = [
+            said(name(1), 1, timestamp="2026-03-01T10:00:00.000Z"),
+            answered(name(1), 2, Used(OPUS, 1, 1), "m", timestamp="2026-03-01T10:15:00.000Z"),
+            said(name(1), 3, timestamp="2026-03-01T12:05:00.000Z"),
+        ]
+        claude(tmp_path, name(1), *lines)
+        path = tmp_path / f"claude/projects/-work-demo/{name(1)}.jsonl"
+
+        done = run("stats", str(path), "--details", "--window", "10m")
+        (told,) = run("stats", str(path), "--details", "--window", "10m", "--json").json
+
+        cells = min(40, int(columns) - 34)
+        assert max(map(len, done.lines)) <= int(columns)
+        assert f"    2026-03-01 19:00  {'r' * cells}  1" in done.lines  # what it is a response to, and ten minutes
+        assert f"    2026-03-01 19:10  {'r' * (cells // 2) + '.' * (cells - cells // 2)}  1" in done.lines
+        assert "    2026-03-01 19:20  idle for 1.7h" in done.lines  # an hour and 40 minutes: ten windows
+        assert "in JST" in done.out
+        windows = told["profile"]["windows"]
+        assert (13, 15 * 60, 110 * 60) == (
+            len(windows),
+            sum(one["spent"]["response"] for one in windows) / 1e6,
+            sum(one["spent"]["idle"] for one in windows) / 1e6,
+        )
+
+    @pytest.mark.usefixtures("kept")
+    def test_lengths_that_are_none_are_refused(self, run: Run) -> None:
+        for wrong in ("10", "10x", "0m", "-1m", "m", "", "٣m", "9" * 20 + "d"):
+            assert 2 == run("stats", "s", "--details", "--window", wrong).code
+        assert 2 == run("stats", "--window", "10m").code
+
+    @pytest.mark.usefixtures("kept")
+    @pytest.mark.parametrize("columns", ["60", "80", "120"])
+    def test_tools_are_told_apart_by_runtime_and_template(
+        self, run: Run, repo: Repo, monkeypatch: pytest.MonkeyPatch, columns: str
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", columns)
+        row = repo.store.find_session(name(1))
+        assert row is not None
+        with repo.store.write() as writer:
+            writer.save_session(msgspec.structs.replace(row, template="reviewer"))
+
+        apart = {
+            per: run("stats", "--by", "tool", "--per", per, *ALWAYS, "--json").json for per in ("runtime", "template")
+        }
+
+        assert [("Bash", "claude-code", 1)] == [(one["key"], one["per"], one["calls"]) for one in apart["runtime"][:-1]]
+        assert [("Bash", "reviewer", 1)] == [(one["key"], one["per"], one["calls"]) for one in apart["template"][:-1]]
+        drawn = run("stats", "--by", "tool", "--per", "template", *ALWAYS)
+        assert "  reviewer: Bash" in drawn.out and max(map(len, drawn.lines)) <= int(columns)
+        assert 2 == run("stats", "--by", "day", "--per", "runtime").code
 
     @pytest.mark.usefixtures("kept")
     def test_the_index_keeps_what_the_folds_say_of_each_session(self, repo: Repo) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from harken import clock
 from harken.errors import BadRequest, Corrupt, Evicted
-from harken.index.spending import BY, Spending
+from harken.index.spending import BY, PER, Spending
 from harken.repo import Repo
 
 from .base import ApiAnswer, ApiRequest, TokensAnswer, instant, stamp, tokens_answer
@@ -23,6 +23,8 @@ class UsageRequest(ApiRequest, frozen=True, kw_only=True):
     by: tuple[str, ...] = ("day",)
     """`day`, `week`, `month`, `project`, `model`, `runtime`, `agent`, `tool` or `session`; of several one after the
     other."""
+    per: str = ""
+    """`runtime` or `template`, to tell the tools of each apart where `by` has `tool`; empty for all together."""
     project: str = ""
     """Only of sessions in this folder or below it, or in a folder of this name; empty for all."""
     prices: str = ""
@@ -64,6 +66,8 @@ class UsageAnswer(SpendingAnswer, frozen=True, kw_only=True):
     """Which one it is: a day of the local time zone as 2026-01-31, a folder, a name; empty where nobody said."""
     title: str
     """What a session is called; else empty."""
+    per: str
+    """The runtime or template whose calls of the tool these are, where that was asked for; else empty."""
 
 
 class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
@@ -98,10 +102,12 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
     for by in request.by:
         if by not in BY:
             raise BadRequest(f"usage cannot be added up by {by!r}", hint=f"one of {', '.join(BY)}")
+    if request.per and (request.per not in PER or "tool" not in request.by):
+        raise BadRequest(f"nothing is told apart by {request.per!r}", hint="tools are, by `runtime` or `template`")
     spent, progress = repo.usage(since, until, project=request.project, prices=request.prices)
     for by in request.by:
-        for group in spent.groups(by):
-            yield UsageAnswer(by=by, key=group.key, title=group.title, **_fields(group.spending))
+        for group in spent.groups(by, request.per):
+            yield UsageAnswer(by=by, key=group.key, title=group.title, per=group.per, **_fields(group.spending))
     total, peak = spent.total(), spent.peak()
     yield UsageTotal(
         since=stamp(since),

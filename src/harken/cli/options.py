@@ -50,6 +50,19 @@ class ProjectName(click.ParamType):  # type: ignore[type-arg]
         return os.path.abspath(value) if "/" in value or value in (".", "..") else value  # noqa: PTH100 (no links)
 
 
+class TimeSpan(click.ParamType):  # type: ignore[type-arg]
+    """A length of time as people say it; the answer is in seconds."""
+
+    name = "span"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """`30s`, `10m`, `1h` or `1d`."""
+        count, unit = str(value)[:-1], {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(str(value)[-1:])
+        if unit is None or not count.isascii() or not count.isdigit() or not 0 < int(count[:7]) * unit <= 10**9:
+            self.fail(f"{value!r} is no length of time; `30s`, `10m`, `1h` and `1d` are", param, ctx)
+        return int(count) * unit
+
+
 class Instant(click.ParamType):  # type: ignore[type-arg]
     """A time as people say it; the answer is the instant, of a day its first or its last."""
 

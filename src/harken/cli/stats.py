@@ -11,7 +11,7 @@ from harken import clock
 from harken.errors import Corrupt, Evicted
 
 from . import completing, ui
-from .options import SESSION, Instant, is_file, json_option, pass_repo_or_file, project_option
+from .options import SESSION, Instant, TimeSpan, is_file, json_option, pass_repo_or_file, project_option
 from .wholeness import tell_what_is_missing
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harken.repo import Repo
 
 BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
+PER = ("runtime", "template")
 LAST = 30
 """Days that are shown unless something else is asked for."""
 DAY = 86_400 * clock.SECOND
@@ -36,8 +37,10 @@ HEADS = ("input", "output", "cache read", "written", "human", "injected", "resul
 @click.option("--since", type=Instant(), metavar="WHEN", help="Only what was used since then (default: 30 days)")
 @click.option("--until", type=Instant(end=True), metavar="WHEN", help="Only what was used until then")
 @click.option("--by", type=click.Choice(BY), help="Add up by one thing")
+@click.option("--per", type=click.Choice(PER), help="With `--by tool`: the tools of each apart")
 @project_option("Only of this folder, or of one of this name")
 @click.option("--details", is_flag=True, help="Of a SESSION: time, tools, files, compactions, who told whom")
+@click.option("--window", type=TimeSpan(), metavar="SPAN", help="With --details: where the time went in each, like 10m")
 @click.option("--no-agents", is_flag=True, help="Leave out the sub-agents of a SESSION")
 @json_option
 @pass_repo_or_file
@@ -47,8 +50,10 @@ def stats_command(
     since: int | None,
     until: int | None,
     by: str | None,
+    per: str | None,
     project: str,
     details: bool,
+    window: int | None,
     no_agents: bool,
     as_json: bool,
 ) -> None:
@@ -67,21 +72,26 @@ def stats_command(
         harken stats
         harken stats --since 7d --by project
         harken stats 5b6258c8
-        harken stats 5b6258c8 --details
+        harken stats 5b6258c8 --details --window 10m
+        harken stats --since 7d --by tool --per template
         harken stats --json
     """
     windowed = since is not None or until is not None or bool(by or project)
     if sessions and windowed:
         raise click.UsageError("a SESSION is counted as a whole; name none with --since, --until, --by or --project")
+    if per and by != "tool":
+        raise click.UsageError("--per tells tools apart: say `--by tool`, too")
+    if window and not details:
+        raise click.UsageError("--window is for the --details of a SESSION")
     if details:
-        _tell_details(repo, sessions, as_json=as_json)
+        _tell_details(repo, sessions, window or 0, as_json=as_json)
     elif sessions or (as_json and not windowed):
         _count_sessions(repo, sessions, agents=not no_agents, as_json=as_json)
     else:
-        _count_window(repo, since, until, by, project, as_json=as_json)
+        _count_window(repo, since, until, by, per or "", project, as_json=as_json)
 
 
-def _tell_details(repo: Repo, sessions: tuple[str, ...], *, as_json: bool) -> None:
+def _tell_details(repo: Repo, sessions: tuple[str, ...], window: int, *, as_json: bool) -> None:
     from harken.api.report import ReportRequest, report
 
     from .stats_details import draw_details
@@ -89,7 +99,8 @@ def _tell_details(repo: Repo, sessions: tuple[str, ...], *, as_json: bool) -> No
     if not sessions:
         raise click.UsageError("--details is of a SESSION: name one, or more")
     for word in sessions:
-        one = report(repo, ReportRequest(file=word) if is_file(word) else ReportRequest(session=word))
+        place = {"file" if is_file(word) else "session": word}
+        one = report(repo, ReportRequest(**place, window_seconds=window))
         if as_json:
             ui.json_line(one)
         else:
@@ -120,7 +131,7 @@ def _count_sessions(repo: Repo, sessions: tuple[str, ...], *, agents: bool, as_j
 
 
 def _count_window(
-    repo: Repo, since: int | None, until: int | None, by: str | None, project: str, *, as_json: bool
+    repo: Repo, since: int | None, until: int | None, by: str | None, per: str, project: str, *, as_json: bool
 ) -> None:
     from harken.api.usage import UsageAnswer, UsageRequest, UsageTotal, usage
 
@@ -136,6 +147,7 @@ def _count_window(
         since="" if start is None else clock.format_instant(start),
         until="" if until is None else clock.format_instant(until + 1),
         by=wanted,
+        per=per,
         project=project,
         prices=prices() or "",
     )
@@ -148,7 +160,7 @@ def _count_window(
             continue
         assert isinstance(one, UsageTotal)
         if not as_json and by:
-            draw_by(by, found, one)
+            draw_by(by, found, one, per=per)
         elif not as_json:
             draw_overview(found, one, _days(start, until, now) if is_named else days)
         if not one.requests and not one.calls and not one.behind:

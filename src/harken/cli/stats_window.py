@@ -59,9 +59,9 @@ def _draw_busiest(total: UsageTotal) -> None:
         ui.row(f"  busiest {WEEKDAYS[day]} {hour:02d}:00 to {hour + 1:02d}:00; at most {at_once} at the same time")
 
 
-def draw_by(by: str, found: Sequence[UsageAnswer], total: UsageTotal) -> None:
+def draw_by(by: str, found: Sequence[UsageAnswer], total: UsageTotal, *, per: str = "") -> None:
     """A table by one thing, and the total."""
-    draw_table(by, found)
+    draw_table(by, found, per=per)
     ui.row(f"total  {price(total)} at list price, {ui.count(total.sessions, 'session')} ({total.zone})")
     draw_remarks(total)
 
@@ -79,7 +79,7 @@ def draw_remarks(total: UsageTotal) -> None:
         ui.row(f"runtimes said {money(total.cost_usd_micros)} of what they told the cost of")
 
 
-def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0) -> None:
+def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0, per: str = "") -> None:
     """Lines with a name in front, cut so that the figures fit."""
     if not found:
         return
@@ -94,7 +94,7 @@ def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0) -> None:
     columns = [max(len(head), *(len(row[at]) for row in cells)) for at, head in enumerate(heads)]
     ui.line(_line(f"{by}s", room, heads, columns))
     for one, row in zip(found, cells, strict=True):
-        ui.line(_line(f"  {_name(by, one, room - 2)}", room, row, columns))
+        ui.line(_line(f"  {_name(by, one, room - 2, per)}", room, row, columns))
     if left > 0:
         ui.line(f"  and {left:,} more")
 
@@ -108,7 +108,7 @@ def _wide(heads: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
     return sum(2 + max(len(head), *(len(row[at]) for row in cells)) for at, head in enumerate(heads))
 
 
-def _name(by: str, one: UsageAnswer, room: int) -> str:
+def _name(by: str, one: UsageAnswer, room: int, per: str) -> str:
     name = ui.one_line(one.key) or _NOBODY.get(by, "(unknown)")
     if by == "project" and (not ui.width() or ui.columns(name) <= room):
         return name  # whole in a pipe: behind a long one its own figures stand further to the right
@@ -116,6 +116,8 @@ def _name(by: str, one: UsageAnswer, room: int) -> str:
         name = "…" + name[-(room - 1) :]  # of a path the end tells most
     elif by == "session" and one.title:
         name = f"{name[:8]} {ui.one_line(one.title)}"
+    elif per:
+        name = f"{ui.one_line(one.per) or f'(no {per})'}: {name}"
     return ui.fit(name, room)
 
 

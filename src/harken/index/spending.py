@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,6 +27,7 @@ from .file import StoreIndex
 from .totals import QUARTER
 
 BY = ("day", "week", "month", "project", "model", "runtime", "agent", "tool", "session")
+PER = ("runtime", "template")
 _TOKENS = "input, output, cache_read, cache_write_5m, cache_write_1h, reasoning"
 _ROWS = f"""
 SELECT session, model, agent, time, several, {_TOKENS}
@@ -96,6 +97,8 @@ class UsageGroup(NamedTuple):
     key: str
     title: str
     spending: Spending
+    per: str = ""
+    """The runtime or the template whose calls of a tool these are, where that was asked for."""
 
 
 class _Part(NamedTuple):
@@ -127,8 +130,14 @@ class _Known(NamedTuple):
 class Spent:
     """What was used in a window, to be looked at from several sides."""
 
-    def __init__(self, index: StoreIndex, window: UsageWindow, prices: PriceList | None = None) -> None:
-        self._index, self._window = index, window
+    def __init__(
+        self,
+        index: StoreIndex,
+        window: UsageWindow,
+        prices: PriceList | None = None,
+        templates: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self._index, self._window, self._templates = index, window, templates
         self._known = {number: _Known(*facts) for number, *facts in index.query(_SESSIONS)}
         by_name = {known.name: number for number, known in self._known.items()}
         # A session that is only named, as another's parent, is not there: a sub-agent of it stands for itself.
@@ -139,10 +148,11 @@ class Spent:
         calls = totals.called(index, since, until, timeless=timeless)
         self._calls = [call for call in calls if call[0] in self._known and self._is_wanted(call[0])]
 
-    def groups(self, by: str) -> list[UsageGroup]:
-        """One of `BY`; days in their order, everything else with the most expensive first."""
+    def groups(self, by: str, per: str = "") -> list[UsageGroup]:
+        """One of `BY`; days in their order, everything else with the most expensive first. Tools may be told apart by
+        the `runtime` or the `template` of their sessions (`PER`)."""
         if by == "tool":
-            return self._tools()
+            return self._tools(per)
         key = self._keys(by)
         parts: dict[str, list[_Part]] = {}
         for part in self._parts:
@@ -288,17 +298,23 @@ class Spent:
         known = self._known[part.session]
         return part.agent or known.agent or (known.name if self._top[part.session] != part.session else known.runtime)
 
-    def _tools(self) -> list[UsageGroup]:
-        found: dict[str, Spending] = {}
+    def _tools(self, per: str) -> list[UsageGroup]:
+        found: dict[tuple[str, str], Spending] = {}
+        told = self._pers(per)
         for session, _, tool, calls, failed, took in self._calls:
-            group = found.setdefault(tool, Spending())
+            group = found.setdefault((told(session), tool), Spending())
             group.sessions.add(self._session(session))
             group.calls += calls
             group.failed += failed
             group.took += took
-        return [
-            UsageGroup(name, "", found[name]) for name in sorted(found, key=lambda name: (-found[name].calls, name))
-        ]
+        ranked = sorted(found, key=lambda place: (place[0], -found[place].calls, place[1]))
+        return [UsageGroup(tool, "", found[place, tool], place) for place, tool in ranked]
+
+    def _pers(self, per: str) -> Callable[[int], str]:
+        if per == "runtime":
+            return lambda session: self._known[session].runtime
+        templates = self._templates() if per == "template" else {}
+        return lambda session: templates.get(self._known[session].name) or templates.get(self._session(session), "")
 
 
 _UNCOUNTED = """

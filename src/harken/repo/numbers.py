@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken import clock as clocks
-from harken.errors import BadRequest, NotFound
+from harken.errors import BadRequest, NotFound, PartlyCorrupt
 
 from .arguments import SessionOrFile
 from .finding import COUNT_SECONDS, LIST_SECONDS, Indexed
@@ -54,7 +54,16 @@ class Counted(Indexed):
 
         own = read_price_file(prices)
         progress = self._follow(COUNT_SECONDS)
-        return Spent(self.index, UsageWindow(since=since, until=until, project=project), own), progress
+        window = UsageWindow(since=since, until=until, project=project)
+        return Spent(self.index, window, own, self._templates), progress
+
+    def _templates(self) -> dict[str, str]:
+        """What kind of agent each session was run as, where its row says so and can be read."""
+        try:
+            rows = self.store.sessions()
+        except PartlyCorrupt as problem:
+            rows = problem.rest
+        return {row.session: row.template for row in rows if row.template}
 
     def session_costs(
         self, *, prices: str = "", reached: Callable[[IndexProgress], None] | None = None
