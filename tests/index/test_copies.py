@@ -105,6 +105,19 @@ class TestCodex:
         assert 4 == len([role for role, _ in found(repo.index, '"go on"') if role == "human"])
         assert [] == copied(repo)
 
+    def test_what_a_compaction_puts_back_is_no_prompt_of_a_person(self, repo: Repo, tmp_path: Path) -> None:
+        rollout = Rollout(id=FIRST).turn("where is the walrus").turn("and the otter")
+        kept = [said("user", "where is the walrus"), said("user", "a summary of everything")]
+        rollout.compacted(*({"type": "message", **one} for one in kept)).turn("go on")
+        take_in(repo, tmp_path / f"rollout-2026-01-02T00-00-00-{FIRST}.jsonl", rollout.data)
+
+        assert [(3, 3)] == [
+            tuple(row)
+            for row in repo.sql("SELECT human, (SELECT count(*) FROM messages WHERE role = 'human') FROM sessions").rows
+        ]
+        assert ["human"] == [hit.role for hit in repo.search("walrus -answer").hits]
+        assert ["system"] == [hit.role for hit in repo.search("everything").hits]
+
 
 class TestAResume:
     @pytest.mark.parametrize("runtime", ["claude-code", "codex"])

@@ -128,11 +128,16 @@ def message_rows(events: Sequence[Event], names: RecordNames) -> Iterator[Messag
     the model that thought or called, is taken from there."""
     tools = {event.id: clean(event.name) for event in events if type(event) is ToolCall}
     models = {event.api_id: event.model for event in events if isinstance(event, _WITH_MODEL) and event.model}
+    compacted = ""
     for number, event in enumerate(events):
         told = said(event)
+        if type(event) is System and event.subtype == COMPACT:
+            compacted = event.message_id
         if told is None:
             continue
         role, text, tool, more = told
+        if compacted and event.message_id == compacted and type(event) is not System:
+            role, tool, more = SYSTEM, "", None  # said before, and put in the place of the conversation by the runtime
         name, index = event.message_id, event.index
         record = _in_chain(name, names.begin) if name[:1] == "@" else name
         alike = names.alike(name) if names.alike is not None and name else ""

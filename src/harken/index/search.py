@@ -20,7 +20,7 @@ from .file import StoreIndex
 from .filters import Condition, SessionChoice, check_values, limits_of
 from .progress import IndexProgress
 from .query import Query
-from .rows import HUMAN, TITLE
+from .rows import HUMAN, SYSTEM, TITLE
 from .snippets import Snippet, holds_exactly, names_something, snippet
 from .texts import MessagePlace, read_texts
 
@@ -196,10 +196,16 @@ def _rows(index: StoreIndex, found: str, values: list[object]) -> list[Candidate
 
 def _best(candidates: Sequence[Candidate], present: int, limit: int) -> list[Ranked]:
     """The best of them, best first. Of those that say the same, the newest, and of copies the first that arrived; of a
-    prompt after which its session is called, the prompt."""
+    prompt after which its session is called, the prompt; of what a compaction repeats, that which was said."""
     asked = {(one.session, one.size, one.sum) for one in candidates if one.role == HUMAN}
-    said = [one for one in candidates if one.role != TITLE or (one.session, one.size, one.sum) not in asked]
-    scored = [(_score(one, present), one) for one in said]
+    said = {(one.size, one.sum) for one in candidates if one.role != SYSTEM}
+    repeated = {
+        one
+        for one in candidates
+        if (one.role == TITLE and (one.session, one.size, one.sum) in asked)
+        or (one.role == SYSTEM and (one.size, one.sum) in said)
+    }
+    scored = [(_score(one, present), one) for one in candidates if one not in repeated]
     scored.sort(key=lambda each: (-each[0], -(each[1].time or 0), each[1].n))
     found: dict[tuple[object, ...], Ranked] = {}
     for score, one in scored:
