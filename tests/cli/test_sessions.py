@@ -11,7 +11,7 @@ import pytest
 
 from harken import clock
 from harken.cli import ui
-from harken.cli.commits import age, money
+from harken.cli.commits import age, cents
 from harken.cli.session_table import project_names
 from harken.errors import HarkenError
 from harken.index import IndexProgress, StoreIndex
@@ -285,7 +285,7 @@ def test_an_age_is_one_word() -> None:
 
 
 def test_money_is_told_to_the_cent_and_unknown_is_not_nothing() -> None:
-    told = [money(micros) for micros in (None, 0, 1, 4_999, 5_000, 15_000, 1_234_567_890_123)]
+    told = [cents(micros) for micros in (None, 0, 1, 4_999, 5_000, 15_000, 1_234_567_890_123)]
 
     assert ["-", "$0.00", "<$0.01", "<$0.01", "$0.01", "$0.02", "$1,234,567.89"] == told
 
