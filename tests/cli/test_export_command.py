@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harken.cli import ui
 from harken.events import Image, Prompt, Response
 from harken.repo import Repo
 from support.secret_session import write_session
@@ -136,3 +139,32 @@ def test_a_sub_agent_that_cannot_be_read_is_said_and_is_no_success(run: Run, rep
     assert "lost: sub-agent def ×1: " in done.err
     assert "I looked: [masked" in done.out
     assert 0 == run("export", "11111111", "--to", "txt", "--no-agents").code
+
+
+@pytest.mark.parametrize("output", ["out.md", "out.html"])
+def test_stopped_in_the_middle_it_leaves_nothing(run: Run, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harken.views.markdown.MarkdownWriter.end", interrupted)
+    monkeypatch.setattr("harken.views.page.PageWriter.end", interrupted)
+    before = sorted(Path.cwd().iterdir())
+
+    assert 130 == run("export", "talk", "-o", output).code
+
+    assert before == sorted(Path.cwd().iterdir())
+
+
+def test_on_a_terminal_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with ui.progress("exporting") as bar:
+        bar.say("reading", 500, 0)
+        bar.say("writing", 1500, 2000)
+
+    assert "writing" in terminal.getvalue()
+    assert "1,500/2,000" in terminal.getvalue()

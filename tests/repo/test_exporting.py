@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 
 import harken
 from harken.errors import BadRequest, NotFound
-from harken.events import ToolCall
+from harken.events import Event, ToolCall
 from harken.formats import Loss
 from harken.repo import Repo
 from harken.repo.exporting import FORMS, Export, ExportSource
+from harken.repo.held_events import HeldEvents
 from harken.repo.masking import Masks
 from harken.secrets import own_rule
 from support.contexts import keep, turn
@@ -108,6 +110,14 @@ def test_an_agent_alone_can_be_exported(repo: Repo) -> None:
     assert "and now?" not in text
 
 
+def test_a_large_file_is_looked_at_from_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with harken.open("memory:") as repo:
+        from_memory = exported(repo, path)
+        monkeypatch.setattr("harken.repo.looking.LARGE", 0)
+
+        assert from_memory == exported(repo, path)
+
+
 def test_json_lines_are_the_events(repo: Repo) -> None:
     lines = [json.loads(line) for line in exported(repo, to="jsonl", reveal=True).splitlines()]
 
@@ -151,10 +161,12 @@ def test_what_cannot_be_exported_is_refused_at_once(repo: Repo, ref: str, to: st
 
 @pytest.mark.parametrize("to", ["md", "html", "txt"])
 def test_losses_are_told(to: str) -> None:
-    source = ExportSource(
-        events=[], first="", title="t", facts=(), losses=(Loss(what="a record", count=2, why="it was forgotten"),)
-    )
-    export = Export(source, to=to, masks=Masks((), reveal=False, for_people=True), pictures="")
+    class Lossy(ExportSource):
+        def events(self, *, agents: bool) -> Iterator[Event]:
+            self.losses.append(Loss(what="a record", count=2, why="it was forgotten"))
+            return iter(())
+
+    export = Export(Lossy(), to=to, masks=Masks((), reveal=False, for_people=True))
 
     text = b"".join(piece for piece in export.pieces() if isinstance(piece, bytes)).decode()
 
@@ -174,3 +186,59 @@ def test_a_sub_agent_that_cannot_be_read_stops_no_other(path: Path) -> None:
     assert "I looked again" not in text
     assert (1, ["sub-agent def"]) == (export.unread, [loss.what for loss in export.losses])
     assert "Lost: sub-agent def" in text
+
+
+# -- however long a session is -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session of 12 MB."""
+    path = tmp_path_factory.mktemp("long") / "33333333-3333-4333-8333-333333333333.jsonl"
+    said = [
+        {"uuid": f"u{n}", "type": "user", "message": {"role": "user", "content": f"{n} " + "word " * 4_000}}
+        for n in range(600)
+    ]
+    path.write_bytes(b"".join(json.dumps(line | {"sessionId": path.stem}).encode() + b"\n" for line in said))
+    return path
+
+
+@pytest.mark.parametrize("to", ["html", "jsonl"])
+def test_memory_does_not_grow_with_the_session(long: Path, tmp_path: Path, to: str) -> None:
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([long]))
+        export = repo.export("33333333", to=to, reveal=True)
+        tracemalloc.start()
+        size = sum(len(piece) for piece in export.pieces() if isinstance(piece, bytes))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+    assert size > 11_000_000
+    assert peak < 16_000_000  # what is held of the bytes (8 MB) and of the events (4 MB) before they go to the disk
+
+
+def test_it_tells_how_far_it_is(path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([path.parent]))
+        source = repo.export("11111111", to="txt")
+        source.every = 1
+        list(source.pieces(lambda *now: told.append(now)))
+
+    whole = len(list(filter(lambda now: now[0] == "reading", told)))
+    assert [("reading", n + 1, 0) for n in range(whole)] == told[:whole]
+    assert ("writing", whole, whole) == told[-1]
+
+
+def test_events_on_the_disk_are_those_that_were_put_there(path: Path) -> None:
+    with harken.open("memory:") as repo:
+        list(repo.import_sessions([path.parent]))
+        events = repo.events("11111111")
+
+    held = HeldEvents(events, held=100)
+
+    assert events == list(held)
+    assert (events[2], events[1:4]) == (held[2], list(held[1:4]))
+    assert [repr(event) for event in events] == [repr(event) for event in held]
+    with pytest.raises(IndexError):
+        held[len(events)]

@@ -44,7 +44,7 @@ NOTHING = DocumentFoot(masked={}, left_out={}, losses=())
 
 
 def written(writer: DocumentWriter, events: list[Event], first: str | None = "", head: DocumentHead = HEAD) -> str:
-    pieces = writer.pieces(head, Transcript(events, first=first).passages(), lambda: NOTHING)
+    pieces = writer.pieces(head, Transcript(events).passages(first), lambda: NOTHING)
     return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
@@ -197,7 +197,9 @@ def test_every_agent_is_told_of_once_though_they_ask_for_each_other() -> None:
         AgentCreated(message_id="a#created", agent_id="a", cause="b1"),
         AgentCreated(message_id="b#created", agent_id="b", cause="a1"),
         Response(message_id="a1", agent_id="a", content="from a"),
+        ToolCall(message_id="a1", agent_id="a", index=1, name="Task"),
         Response(message_id="b1", agent_id="b", content="from b"),
+        ToolCall(message_id="b1", agent_id="b", index=1, name="Task"),
     ]
 
     text = written(plain.PlainWriter(), events, "main")
@@ -219,9 +221,9 @@ def test_a_compaction_is_marked_and_its_summary_folded() -> None:
 
 
 def test_what_is_no_conversation_is_counted() -> None:
-    transcript = Transcript([Thinking(message_id="1", signature="x"), System(message_id="2", subtype="init")], first="")
+    transcript = Transcript([Thinking(message_id="1", signature="x"), System(message_id="2", subtype="init")])
 
-    assert [] == list(transcript.passages())
+    assert [] == list(transcript.passages(""))
     assert {"sealed reasoning": 1, "notices of the runtime": 1} == transcript.left_out
 
 
@@ -245,7 +247,7 @@ def test_pictures_are_files_with_names_of_ours_each_once() -> None:
     said = Prompt(message_id="1", content="look", images=(image, image, Image(media_type="image/png", data="PHN2Zz4=")))
     writer = markdown.MarkdownWriter("my pictures")
 
-    pieces = list(writer.pieces(HEAD, Transcript([said], first="").passages(), lambda: NOTHING))
+    pieces = list(writer.pieces(HEAD, Transcript([said]).passages(""), lambda: NOTHING))
 
     assert ["1.png"] == [piece.name for piece in pieces if isinstance(piece, PictureFile)]
     assert 2 == "".join(p for p in pieces if isinstance(p, str)).count("![picture 1.png](my%20pictures/1.png)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harken.errors import BadRequest
@@ -68,8 +68,11 @@ class ExportReport(ApiAnswer, frozen=True, kw_only=True):
     """What became of it."""
 
 
-def export(repo: Repo, request: ExportRequest) -> Iterator[ExportPiece | ExportReport]:
-    """A session as a document, piece by piece, and then what is not in it."""
+def export(
+    repo: Repo, request: ExportRequest, *, moved: Callable[[str, int, int], None] | None = None
+) -> Iterator[ExportPiece | ExportReport]:
+    """A session as a document, piece by piece, and then what is not in it. `moved` is told now and then what is being
+    done, with how many events it was done, and of how many (0 where nobody knows that yet)."""
     if bool(request.ref) == bool(request.file):
         raise BadRequest("name a REF or a file", hint="give exactly one of the two")
     made = repo.export(
@@ -81,7 +84,7 @@ def export(repo: Repo, request: ExportRequest) -> Iterator[ExportPiece | ExportR
         own_rules=compiled(request.own_rules),
     )
     size = pictures = 0
-    for piece in made.pieces():
+    for piece in made.pieces(moved):
         if isinstance(piece, PictureFile):
             pictures += 1
             yield ExportPiece(picture=piece.name, body=piece.data)

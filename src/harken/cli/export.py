@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,15 +102,15 @@ def _export(
         own_rules=own_rules(),
         pictures=pictures.name if pictures is not None else "",
     )
-    document = _Document(export(repo, request), pictures, force=force)
-    if path is not None:
-        document.write(path)
-    elif not as_json:
-        for piece in document.pieces():
-            ui.raw(piece)
-    else:
-        for _ in document.pieces():
-            pass
+    # On a screen that shows the document a bar would stand in the middle of it.
+    with ui.progress("exporting", disable=as_json or (path is None and sys.stdout.isatty())) as bar:
+        document = _Document(export(repo, request, moved=bar.say), pictures, force=force)
+        if path is not None:
+            document.write(path)
+        else:
+            for piece in document.pieces():
+                if not as_json:
+                    ui.raw(piece)
     assert document.report is not None  # the last of the answers
     if as_json:
         ui.json_line(document.report)

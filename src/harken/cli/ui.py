@@ -309,6 +309,9 @@ class ProgressBar:
     def reach(self, done: int, total: int) -> None:
         """So many are done, and there are so many by now."""
 
+    def say(self, what: str, done: int, total: int) -> None:
+        """What is being done now, too; 0 in all where nobody knows how many there are."""
+
 
 @contextmanager
 def progress(what: str, *, disable: bool = False) -> Iterator[ProgressBar]:
@@ -336,6 +339,9 @@ def progress(what: str, *, disable: bool = False) -> Iterator[ProgressBar]:
 
             def reach(self, done: int, total: int) -> None:
                 drawn.update(task, completed=done, total=total)
+
+            def say(self, what: str, done: int, total: int) -> None:
+                drawn.update(task, description=what, completed=done if total else 0, total=total or done)
 
         yield Drawn()
 

@@ -12,7 +12,7 @@ from .diff import Diff, diff
 from .lineage import TELLING, agent_name, agents_below, below, lineage
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_commits, get_session, whole_principal
-from .session_events import maker_name, session_bytes, session_events
+from .session_events import iter_session, maker_name, session_bytes, session_events
 from .session_records import file_records, find_remembered, session_records
 from .session_tracker import SessionSettings, SessionTracker
 from .spawned import commit_at
@@ -51,6 +51,7 @@ __all__ = [
     "get_commits",
     "get_session",
     "instant",
+    "iter_session",
     "lineage",
     "maker_name",
     "materialize",

@@ -13,8 +13,9 @@ import msgspec
 
 from harken import ids
 from harken.errors import HarkenError
-from harken.formats import Format, Loss, get
-from harken.formats.base import Counts, count, revision
+from harken.formats import Format, Loss, find, get
+from harken.formats.base import Counts, concatenate, count, revision
+from harken.formats.kit.on_disk import put_down
 from harken.formats.kit.sparse import SparseBytes
 from harken.store.base import Commit, Store, WalkStep
 
@@ -76,6 +77,31 @@ def everything(store: Store, tip: Commit) -> Materialized:
         return materialize(store, tip, stop=walk.ROOT)
     # What nobody has all of has no name, and is not remembered.
     return Materialized(bytes=pieces[0].data, artifact="", format=pieces[0].name, tier="1")
+
+
+def everything_on_disk(store: Store, tip: Commit) -> Materialized:
+    """The same, for whoever goes through it once: it takes no memory, however much it is, where its format is one of
+    lines and alone in the chain."""
+    steps = walk.all_deltas(store.walk(tip.id))[::-1]
+    names = {step.format for step in steps}
+    format = find(steps[0].format) if len(names) == 1 else None
+    if format is None or not format.takes_sparse or format.join is not concatenate:
+        return everything(store, tip)
+    data = put_down(_parts(store, format, steps))
+    return Materialized(bytes=data, artifact="", format=format.name, tier="1", losses=_forgotten(store, steps))
+
+
+def _parts(store: Store, format: Format, steps: Sequence[WalkStep]) -> Iterator[bytes]:
+    # One that is too large for a frame comes in parts of its own.
+    between = b""
+    for step, data in zip(steps, store.get_many([step.artifact for step in steps], large=lambda _: b""), strict=True):
+        yield between
+        end = data
+        yield data
+        if not data:
+            for end in store.iter_parts(step.artifact):
+                yield end
+        between = walk.gap(format, end)
 
 
 def materialize(store: Store, tip: Commit, *, format: str | None = None, stop: str = walk.COMPACTION) -> Materialized:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import count, takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -28,12 +28,12 @@ from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
 from .lineage import agent_name, agents_below, handed_down
-from .materialize import Materialized, everything, materialize
+from .materialize import Materialized, everything, everything_on_disk, materialize
 from .refs import CREATED, whole_session
 from .walk import ROOT, named
 
-_Calls = Mapping[str, tuple[str, ToolCall]]
-"""Calls by their ids, each with the session in whose chain it stands."""
+Hold = Callable[[Iterable[Event]], Sequence[Event]]
+"""How a stream is held until it is told: `list`, or on the disk."""
 
 
 def session_events(
@@ -42,47 +42,111 @@ def session_events(
     """Everything the session's agents said, heard and did; without `agents`, what its own chain tells. What the store
     could not give is added to `losses`. `earlier` says that the row stands at a commit before its last: of agents below
     it then only what they did until that time."""
-    main = everything(store, store.get_commit(whole_session(store, row).stand))
+    return list(iter_session(store, row, agents=agents, losses=losses, earlier=earlier))
+
+
+def iter_session(
+    store: Store,
+    row: SessionRow,
+    *,
+    agents: bool = True,
+    losses: list[Loss] | None = None,
+    earlier: bool = False,
+    hold: Hold = list,
+) -> Iterator[Event]:
+    """The same one by one; `hold` keeps what has to be known before the first is told."""
+    main = everything_on_disk(store, store.get_commit(whole_session(store, row).stand))
     lost = [] if losses is None else losses
     lost += main.losses
     if main.format == FORMAT.name:
-        return _all_named(main)
-    own = [*_handed_down(store, row), *_all_named(main)]
+        yield from _all_named(main)
+        return
+    end = _End()
+    own = end.noted(chain(_handed_down(store, row), _all_named(main)))
     below = sorted((other for other in agents_below(store, row) if other.tip), key=lambda r: r.session)
     elsewhere = {each.agent for each in below if each.agent}
-    streams = {row.session: _events(own, row, elsewhere - {row.agent})}
-    read = {each.session: _read(store, each, lost, raising=losses is None) for each in (below if agents else ())}
-    below = [each for each in below if read.get(each.session) is not None]
-    streams |= {
-        each.session: _events(_placed(read.pop(each.session) or (), each.session), each, elsewhere - {each.agent})
-        for each in below
-    }
+    streams = {row.session: _Stream(_events(own, row, elsewhere - {row.agent}), hold)}
+    for each in below if agents else ():
+        read = _read(store, each, lost, raising=losses is None)
+        if read is not None:
+            told = _events(_placed(read, each.session), each, elsewhere - {each.agent})
+            streams[each.session] = _Stream(told, hold)
+    below = [each for each in below if each.session in streams]
     if earlier:
-        end = max((event.time for event in own if event.time is not None), default=None)
-        streams = _until(end, streams, {each.session: _call_id(store, each) for each in below})
+        calls = {each.session: _call_id(store, each) for each in below}
+        streams = _until(end.time, streams, calls, hold)
         below = [each for each in below if each.session in streams]
-    calls = {
-        event.id: (session, event)
-        for session, events in streams.items()
-        for event in events
-        if isinstance(event, ToolCall) and event.id
-    }
-    made_by = {each.session: calls.get(_call_id(store, each)) for each in below}
+    yield from _in_time(_stories(store, row, below, streams))
+
+
+class _End:
+    """The latest time of events that go by."""
+
+    time: int | None = None
+
+    def noted(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The same events."""
+        for event in events:
+            if event.time is not None:
+                self.time = event.time if self.time is None else max(self.time, event.time)
+            yield event
+
+
+class _Stream:
+    """The events of a chain, and what has to be known of them before the first is told."""
+
+    def __init__(self, events: Iterable[Event], hold: Hold) -> None:
+        self.tellers: dict[str, None] = {}
+        """The agents whose events they are."""
+        self.begun: int | None = None
+        """The first time that is told."""
+        self.events = hold(self._noted(events))
+
+    def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            self.tellers[event.agent_id] = None
+            self.begun = event.time if self.begun is None else self.begun
+            yield event
+
+
+def _stories(
+    store: Store, row: SessionRow, below: Sequence[SessionRow], streams: Mapping[str, _Stream]
+) -> list[Iterator[Event]]:
+    """What each agent tells, linked to what the others say."""
+    family = {each.session: each for each in (row, *below)}
+    calls = _Calls(family, streams, {_call_id(store, each) for each in below})
+    made_by = {each.session: calls.making.get(_call_id(store, each)) for each in below}
     made: dict[str, list[_SubAgent]] = {}
     for each in below:
         above, call = made_by[each.session] or ("", None)
-        known = _sub_agent(each, streams[each.session], call)
+        known = _sub_agent(each, streams[each.session].events, call)
         # Where the call is not known, any of the others may have made it.
-        for session in [above] if call else streams.keys() - {each.session}:
+        for session in [above] if call else family.keys() - {each.session}:
             made.setdefault(session, []).append(known)
     stories = []
-    family = {each.session: each for each in (row, *below)}
     for each in family.values():
         _, call = made_by.get(each.session) or ("", None)
-        events = _answered(streams[each.session], made.get(each.session, ()), calls)
         parent = call.agent_id if call else "" if each is row else maker_name(store, each, family)
-        stories.append(_story(each, events, call, parent))
-    return list(_in_time(stories))
+        created, task = _beginning(each, streams[each.session], call, parent)
+        answers = [agent for agent in made.get(each.session, ()) if agent.answers]
+        stories.append(_story(created, task, streams[each.session].events, answers, calls.names))
+    return stories
+
+
+class _Calls:
+    """The calls of a family, where it has more than one agent."""
+
+    def __init__(self, family: Iterable[str], streams: Mapping[str, _Stream], making: set[str]) -> None:
+        self.names: dict[str, str] = {}
+        """The records of calls by the calls' ids."""
+        self.making: dict[str, tuple[str, ToolCall]] = {}
+        """Those that made an agent, each with the session in whose chain it stands."""
+        for session in family if making else ():
+            for event in streams[session].events:
+                if isinstance(event, ToolCall) and event.id:
+                    self.names[event.id] = event.message_id
+                    if event.id in making:
+                        self.making[event.id] = (session, event)
 
 
 def session_bytes(store: Store, row: SessionRow, format: str) -> bytes | None:
@@ -97,10 +161,10 @@ class UnreadAgent(Loss, frozen=True, kw_only=True):
     """A sub-agent whose bytes are not here any more, or are damaged."""
 
 
-def _read(store: Store, row: SessionRow, losses: list[Loss], *, raising: bool) -> list[Event] | None:
+def _read(store: Store, row: SessionRow, losses: list[Loss], *, raising: bool) -> Iterator[Event] | None:
     """What a sub-agent's chain tells; where that cannot be had, nobody else is to suffer who asked for losses."""
     try:
-        made = everything(store, store.get_commit(whole_session(store, row).stand))
+        made = everything_on_disk(store, store.get_commit(whole_session(store, row).stand))
     except (Corrupt, Evicted) as problem:
         if raising:
             raise
@@ -115,49 +179,50 @@ def _handed_down(store: Store, row: SessionRow) -> list[Event]:
     there are told of there."""
     found: list[Event] = []
     for name, given in handed_down(store, row.stand).items():
-        events = _all_named(everything(store, given))
+        events = _all_named(everything_on_disk(store, given))
         found[:0] = [event for event in _placed(events, name) if not event.agent_id]
     return found
 
 
-def _all_named(made: Materialized) -> list[Event]:
+def _all_named(made: Materialized) -> Iterator[Event]:
     """What a whole chain says; it begins at its own beginning, so that places need no change."""
     format = formats.get(made.format)
-    return named(format, format.read(made.bytes), 0)
+    read = format.reader or format.read  # one by one, where it can be read
+    return named(format, read(made.bytes), 0)
 
 
-def _until(end: int | None, streams: Mapping[str, list[Event]], calls: Mapping[str, str]) -> dict[str, list[Event]]:
+def _until(end: int | None, streams: Mapping[str, _Stream], calls: Mapping[str, str], hold: Hold) -> dict[str, _Stream]:
     """The session's own story, and what its agents had done by the time it ends; `calls` names the call that made each,
     where that is known. One whose call is in none of the stories was made later, whatever its clock says."""
     then = {
-        name: _done_by(end, events, is_called=bool(calls[name])) if name in calls else events
-        for name, events in streams.items()
+        name: _Stream(_done_by(end, stream.events, is_called=bool(calls[name])), hold) if name in calls else stream
+        for name, stream in streams.items()
     }
     while True:
-        made = {"", *(event.id for events in then.values() for event in events if isinstance(event, ToolCall))}
-        gone = [name for name, call in calls.items() if name in then and (not then[name] or call not in made)]
+        made = {"", *(event.id for told in then.values() for event in told.events if isinstance(event, ToolCall))}
+        gone = [name for name, call in calls.items() if name in then and (not then[name].events or call not in made)]
         if not gone:
             return then
         for name in gone:
             del then[name]
 
 
-def _done_by(end: int | None, events: list[Event], *, is_called: bool) -> list[Event]:
+def _done_by(end: int | None, events: Sequence[Event], *, is_called: bool) -> Iterable[Event]:
     """What an agent had done by then: what comes after something later is later, whatever its clock says. Where no time
     is told, all of it if a call made it, else nothing."""
     if end is None or all(event.time is None for event in events):
-        return events if is_called else []
-    return list(takewhile(lambda event: (event.time or 0) <= end, events))
+        return events if is_called else ()
+    return takewhile(lambda event: (event.time or 0) <= end, events)
 
 
-def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> list[Event]:
+def _events(events: Iterable[Event], row: SessionRow, elsewhere: set[str]) -> Iterator[Event]:
     """The chain's events, each with its agent; records of an agent that has a chain of its own are told there. A
     sub-agent's chain is all its own: what records without a name were called after does not name another."""
-    return [
+    return (
         event if event.agent_id and not row.agent else event.replace(agent_id=agent_name(row))
         for event in events
         if event.agent_id not in elsewhere
-    ]
+    )
 
 
 def _placed(events: Iterable[Event], session: str) -> Iterator[Event]:
@@ -185,31 +250,52 @@ def maker_name(store: Store, row: SessionRow, family: Mapping[str, SessionRow]) 
     return agent_name(above) if above else row.parent
 
 
-def _story(row: SessionRow, events: list[Event], call: ToolCall | None, parent: str) -> list[Event]:
-    tellers = dict.fromkeys(event.agent_id for event in events)
-    agent = agent_name(row) if not tellers or agent_name(row) in tellers else next(iter(tellers))
+def _beginning(row: SessionRow, stream: _Stream, call: ToolCall | None, parent: str) -> tuple[AgentCreated, int | None]:
+    """How the story of an agent begins, and which of its events is the task that it was given."""
+    agent = agent_name(row)
+    agent = agent if not stream.tellers or agent in stream.tellers else next(iter(stream.tellers))
     created = AgentCreated(
         message_id=row.session + CREATED,
         agent_id=agent,
         name=agent,
         role="child" if row.parent else "root",
         parent=parent,
-        time=next((event.time for event in events if event.time is not None), None),
+        time=stream.begun,
         cause=call.message_id if call else None,
     )
-    task = _task(events, call) if call else None
-    return [created, *(event.replace(cause=created.cause) if event is task else event for event in events)]
+    return created, _task(stream.events, call) if call else None
 
 
-def _task(events: list[Event], call: ToolCall) -> Prompt | None:
+def _story(
+    created: AgentCreated,
+    task: int | None,
+    events: Iterable[Event],
+    agents: list[_SubAgent],
+    calls: Mapping[str, str],
+) -> Iterator[Event]:
+    """The events of an agent, with its results and notices linked to the answers of the agents it made."""
+    yield created
+    for place, event in enumerate(events):
+        event = _linked(event, agents, calls) if agents else event
+        if place == task and event.cause is None and event.substance is None:
+            event = event.replace(cause=created.cause)
+        yield event
+
+
+def _task(events: Iterable[Event], call: ToolCall) -> int | None:
     """The prompt that the call gave its agent, where the record itself names no cause: the one whose words stand in the
     call, else the first that is no notice of the runtime (which often come before it)."""
-    prompts = [event for event in events if isinstance(event, Prompt)]
     asked = call.input.decode("utf-8", "replace")
-    quoted = (prompt for prompt in prompts if prompt.content.strip() and holds(asked, prompt.content))
-    given = (prompt for prompt in prompts if prompt.source != "injected" or prompt.origin == "agent")
-    task = next(quoted, None) or next(given, None) or next(iter(prompts), None)
-    return task if task and task.cause is None and task.substance is None else None
+    given: int | None = None
+    first: int | None = None
+    for place, event in enumerate(events):
+        if isinstance(event, Prompt):
+            if event.content.strip() and holds(asked, event.content):
+                return place
+            if given is None and (event.source != "injected" or event.origin == "agent"):
+                given = place
+            first = place if first is None else first
+    return first if given is None else given
 
 
 # -- what comes back from a sub-agent ----------------------------------------------------------------------------------
@@ -225,7 +311,7 @@ class _SubAgent(NamedTuple):
     """Its last words of each turn, oldest first; one message may stand in several records."""
 
 
-def _sub_agent(row: SessionRow, events: list[Event], call: ToolCall | None) -> _SubAgent:
+def _sub_agent(row: SessionRow, events: Iterable[Event], call: ToolCall | None) -> _SubAgent:
     call_id = call.id if call else ""
     names = dict.fromkeys(filter(None, (row.agent, row.session, call_id)))
     return _SubAgent(call_id, tuple(names), _last_words(events))
@@ -246,13 +332,7 @@ def _last_words(events: Iterable[Event]) -> list[list[Response]]:
     return [*found, now] if now else found
 
 
-def _answered(events: list[Event], agents: Iterable[_SubAgent], calls: _Calls) -> list[Event]:
-    """The events of an agent, with its results and notices linked to the answers of the agents it made."""
-    made = [agent for agent in agents if agent.answers]
-    return [_linked(event, made, calls) for event in events] if made else events
-
-
-def _linked(event: Event, agents: list[_SubAgent], calls: _Calls) -> Event:
+def _linked(event: Event, agents: list[_SubAgent], calls: Mapping[str, str]) -> Event:
     if isinstance(event, ToolResult):
         text, call_id = event.output, event.id
     elif isinstance(event, Prompt) and event.source == "injected" and event.cause is None:
@@ -271,7 +351,7 @@ def _linked(event: Event, agents: list[_SubAgent], calls: _Calls) -> Event:
         return event
     if isinstance(event, ToolResult) and len(answers) == 1 and answers[0].content == text:
         return replace(event, cause=None, substance=answers[0].message_id)
-    before = event.causes() or ((calls[call_id][1].message_id,) if call_id in calls else ())
+    before = event.causes() or ((calls[call_id],) if call_id in calls else ())
     return replace(event, cause=tuple(dict.fromkeys((*before, *(answer.message_id for answer in answers)))))
 
 
@@ -291,15 +371,14 @@ def _answer_in(text: str, time: int | None, agent: _SubAgent) -> list[Response]:
     return []
 
 
-def _in_time(stories: list[list[Event]]) -> Iterator[Event]:
+def _in_time(stories: list[Iterator[Event]]) -> Iterator[Event]:
     """The stories as one. Within a story its own order stands, whatever its clock says."""
-    order = count()
 
-    def dated(story: list[Event]) -> Iterator[tuple[int, int, Event]]:
+    def dated(story: Iterator[Event]) -> Iterator[tuple[int, Event]]:
         latest = 0
         for event in story:
             latest = max(latest, event.time or 0)
-            yield latest, next(order), event
+            yield latest, event
 
-    for _, _, event in heapq.merge(*map(dated, stories), key=lambda item: item[0]):
+    for _, event in heapq.merge(*map(dated, stories), key=lambda item: item[0]):
         yield event

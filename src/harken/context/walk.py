@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain as in_turn
 from itertools import groupby, islice
@@ -154,7 +154,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
         if self.format is None:
             return []
         found = self.format.read_conversation(self.data) if self.current else self.format.read(self.data)
-        return found if self.find_place is None else renamed(found, self.find_place)
+        return found if self.find_place is None else list(renamed(found, self.find_place))
 
 
 def conversation(
@@ -230,31 +230,32 @@ def starts(store: Store, tip: str) -> tuple[dict[str, int], int, bytes]:
 
 def added(format: Format, delta: bytes, begin: int | None) -> list[Event]:
     """What a commit adds, as events: those of its delta, as the chain calls them, in which it begins at that place."""
-    return named(format, format.read_delta(delta), begin)
+    return list(named(format, format.read_delta(delta), begin))
 
 
-def named(format: Format, events: Sequence[Event], begin: int | None) -> list[Event]:
+def named(format: Format, events: Iterable[Event], begin: int | None) -> Iterator[Event]:
     """A delta's events as the chain calls them, in which the delta begins at that place; None where it is no part of
     the count, and its records have no place."""
     if not format.names_stored:
-        return renamed(events, lambda place: "" if begin is None else f"@{begin + place}")
-    found: list[Event] = []
+        yield from renamed(events, lambda place: "" if begin is None else f"@{begin + place}")
+        return
+    last = ""  # what the record was called that had no name; empty behind one that has
     for place, event in enumerate(events):
-        if not event.message_id and begin is not None:
+        if event.message_id or begin is None:
+            last = ""
+        else:
             # The further events of a record go by the name of its first.
-            again = event.index and place and not events[place - 1].message_id
-            event = event.replace(message_id=found[-1].message_id if again else f"@{begin + place}")
-        found.append(event)
-    return found
+            last = last if event.index and last else f"@{begin + place}"
+            event = event.replace(message_id=last)
+        yield event
 
 
-def renamed(events: Iterable[Event], name: Callable[[int], str]) -> list[Event]:
+def renamed(events: Iterable[Event], name: Callable[[int], str]) -> Iterator[Event]:
     """The events, with `name(place)` wherever they name a record by its place."""
 
     def new(text: str) -> str:
         return text if (place := place_in(text)) is None else name(place)
 
-    found = []
     for event in events:
         changes: dict[str, object] = {}
         if event.message_id[:1] == "@":
@@ -265,8 +266,7 @@ def renamed(events: Iterable[Event], name: Callable[[int], str]) -> list[Event]:
             causes = tuple(map(new, event.causes()))
             if causes != event.causes():
                 changes["cause"] = causes[0] if isinstance(event.cause, str) else causes
-        found.append(event.replace(**changes) if changes else event)
-    return found
+        yield event.replace(**changes) if changes else event
 
 
 class Excerpt:

@@ -138,7 +138,7 @@ class Batch:
             begin = None
         events = format.read_delta(data)
         if format.names_stored:
-            events = named(format, events, begin)
+            events = list(named(format, events, begin))
         end = before if begin is None else begin + places(format, data)
         number, session = self._add_commit(commit, end)
         messages = rows.message_rows(events, self._names(commit, format, data, session, begin))

@@ -1,14 +1,17 @@
-"""A session as a document for others: what is in it, without secrets, in the form that was asked for."""
+"""A session as a document for others: what is in it, without secrets, in the form that was asked for.
+
+However long the session, little of it is in memory: its events go through one by one, and wait on the disk until all
+is known that stands before them in the document (its dates, the results of calls, the stories of sub-agents).
+"""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from harken import context
 from harken.context.chains import project_of
@@ -22,16 +25,20 @@ from harken.store import Commit, SessionRow, Store
 from harken.text import CONTROL
 
 from .arguments import SessionOrFile
+from .held_events import HeldEvents
 from .masking import Masks
 
 if TYPE_CHECKING:
     from harken.formats import Loss
     from harken.secrets import Rule
-    from harken.views.documents import DocumentFoot, DocumentWriter, PictureFile
+    from harken.views.documents import DocumentFoot, DocumentHead, DocumentWriter, PictureFile
 
 DOCUMENTS = ("md", "html", "txt")
 FORMS = (*DOCUMENTS, "jsonl")
 """What a session can be exported to."""
+
+Moved = Callable[[str, int, int], None]
+"""Is told what is being done, how many events it was done with, and of how many; 0 where nobody knows that yet."""
 
 
 class Exporting:
@@ -54,66 +61,162 @@ class Exporting:
         `agents` says whether sub-agents are told of, `pictures` in which folder Markdown finds pictures."""
         if to not in FORMS:
             raise BadRequest(f"{to!r} is nothing that a session can be exported to", hint=f"one of {', '.join(FORMS)}")
-        if isinstance(ref, str):
-            told = _of_ref(self.store, ref, agents=agents)
-        else:
-            told = _of_file(Path(ref), agents=agents)
-        return Export(told, to=to, masks=Masks(own_rules, reveal=reveal, for_people=to in DOCUMENTS), pictures=pictures)
+        source = _InStore(self.store, ref) if isinstance(ref, str) else _InFile(Path(ref))
+        masks = Masks(own_rules, reveal=reveal, for_people=to in DOCUMENTS)
+        return Export(source, to=to, agents=agents, masks=masks, pictures=pictures)
 
 
-class ExportSource(msgspec.Struct, frozen=True, kw_only=True):
-    """What is exported."""
+class ExportSource(ABC):
+    """What is exported; all that is known of it is known when its events have been read."""
 
-    events: list[Event]
-    first: str | None
-    """The agent of the session itself, where sub-agents' stories stand where they were asked for; None where agents
-    speak with each other, as in a session log, and all stand in the order of time."""
-    title: str
-    facts: tuple[tuple[str, str], ...]
-    losses: tuple[Loss, ...] = ()
+    name = ""
+    """The session, or the file."""
+    commit: Commit | None = None
+    row: SessionRow | None = None
+
+    def __init__(self) -> None:
+        self.losses: list[Loss] = []
+
+    @abstractmethod
+    def events(self, *, agents: bool) -> Iterator[Event]:
+        """The session in the order of time, with its sub-agents or without."""
+
+
+class _InStore(ExportSource):
+    """A session of the store, as it stands or stood at a commit."""
+
+    def __init__(self, store: Store, ref: str) -> None:
+        super().__init__()
+        self._store = store
+        self._found = standing(store, ref)
+        self.row = self._found.row
+        self.name = self.row.session
+        self.commit = store.get_commit(self.row.stand)
+
+    def events(self, *, agents: bool) -> Iterator[Event]:
+        found = self._found
+        return context.iter_session(
+            self._store, found.row, agents=agents, losses=self.losses, earlier=found.earlier, hold=HeldEvents
+        )
+
+
+class _InFile(ExportSource):
+    """A session's file, as an import would have it."""
+
+    def __init__(self, path: Path) -> None:
+        from .looking import format_of
+
+        super().__init__()
+        self._path, self.name = path, path.name
+        format_of(path)  # what nobody reads is refused at once
+
+    def events(self, *, agents: bool) -> Iterator[Event]:
+        from .looking import in_store_of_its_own, open_file
+
+        with in_store_of_its_own(self._path) as found:
+            if found is not None:
+                self.row = found[1]
+                self.name = self.row.session
+                yield from context.iter_session(*found, agents=agents, losses=self.losses, hold=HeldEvents)
+                return
+        data, format = open_file(self._path)
+        yield from format.read(data)
+
+
+class _Survey:
+    """What has to be known of all events before the first is told."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.agents = 0
+        self.began: int | None = None
+        self.ended: int | None = None
+        self.request = ""
+        """The first thing that was asked for."""
+        self.first: str | None = None
+        """The agent of the session itself."""
+        self.nested = True
+        """Whether the stream was put together from the chains of agents, each of which has a place where it was asked
+        for; a session log has names of its own for the making of its agents."""
+
+    def look(self, event: Event, row: SessionRow | None) -> None:
+        """The next event."""
+        self.count += 1
+        if event.time is not None:
+            self.began = event.time if self.began is None else min(self.began, event.time)
+            self.ended = event.time if self.ended is None else max(self.ended, event.time)
+        if isinstance(event, AgentCreated):
+            is_own = row is not None and event.message_id == row.session + CREATED
+            self.first = event.agent_id if is_own or not self.agents else self.first
+            self.agents += 1
+            self.nested = self.nested and event.message_id.endswith(CREATED)
+        elif isinstance(event, Prompt) and not self.request and event.source != "injected":
+            self.request = excerpt(event.content, 200)
+        self.first = event.agent_id if self.first is None else self.first
 
 
 class Export:
     """A document, to be taken piece by piece; when the last has been taken, what it does not say is known."""
 
-    def __init__(self, told: ExportSource, *, to: str, masks: Masks, pictures: str) -> None:
-        self._told, self._to, self._masks, self._pictures = told, to, masks, pictures
+    def __init__(self, source: ExportSource, *, to: str, masks: Masks, agents: bool = True, pictures: str = "") -> None:
+        self._source, self._to, self._masks, self._pictures = source, to, masks, pictures
+        self._with_agents = agents
+        self.every = 500
+        """After how many events somebody is told how far it is."""
+        self._seen = _Survey()
+        self._first = ""
+        """The agent of the session itself, as masked events call it."""
         self.left_out: Counter[str] = Counter()
         """What is in the session and in no document, by what it is."""
-        self.losses = told.losses
-        self.unread = sum(isinstance(loss, UnreadAgent) for loss in told.losses)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What the store could not give."""
+        return tuple(self._source.losses)
+
+    @property
+    def unread(self) -> int:
         """How many sub-agents could not be read."""
-        self.agents = max(0, sum(isinstance(event, AgentCreated) for event in told.events) - 1)
+        return sum(isinstance(loss, UnreadAgent) for loss in self.losses)
+
+    @property
+    def agents(self) -> int:
+        """How many sub-agents are told of."""
+        return max(0, self._seen.agents - 1)
 
     @property
     def masked(self) -> dict[str, int]:
         """How many secrets were masked, by rule."""
         return dict(sorted(self._masks.counts.items()))
 
-    def pieces(self) -> Iterator[bytes | PictureFile]:
-        """The document in pieces, and between them the pictures that lie beside it."""
-        if self._to == "jsonl":
-            return self._lines()
-        return self._document()
+    def pieces(self, moved: Moved | None = None) -> Iterator[bytes | PictureFile]:
+        """The document in pieces, and between them the pictures that lie beside it; `moved` is told how far it is."""
+        return self._lines(moved) if self._to == "jsonl" else self._document(moved)
 
-    def _lines(self) -> Iterator[bytes]:
+    def _events(self, moved: Moved | None, doing: str) -> Iterator[Event]:
+        for event in self._source.events(agents=self._with_agents):
+            self._seen.look(event, self._source.row)
+            if moved is not None and not self._seen.count % self.every:
+                moved(doing, self._seen.count, 0)
+            if self._with_agents or event.agent_id == self._seen.first:
+                masked = self._masks.event(event)
+                self._first = masked.agent_id if event.agent_id == self._seen.first else self._first
+                yield masked
+
+    def _lines(self, moved: Moved | None) -> Iterator[bytes]:
         from harken.events.wire import to_readable
 
-        for event in self._told.events:
-            line = json.dumps(to_readable(self._masks.event(event)), ensure_ascii=False)
+        for event in self._events(moved, "writing"):
+            line = json.dumps(to_readable(event), ensure_ascii=False)
             # JSON may hold a lone DEL or C1 control, which a terminal would obey.
             yield CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line).encode() + b"\n"
 
-    def _document(self) -> Iterator[bytes | PictureFile]:
-        from harken.views.documents import DocumentFoot, DocumentHead
+    def _document(self, moved: Moved | None) -> Iterator[bytes | PictureFile]:
+        from harken.views.documents import DocumentFoot
         from harken.views.transcript import Transcript
 
-        told, masks = self._told, self._masks
-        transcript = Transcript([masks.event(event) for event in told.events], first=told.first)
+        transcript = Transcript(self._events(moved, "reading"), HeldEvents)
         self.left_out = transcript.left_out
-        facts = tuple((name, masks.text(value)) for name, value in told.facts)
-        head = DocumentHead(title=masks.text(told.title), facts=facts)
-
         writer = self._writer()
 
         def foot() -> DocumentFoot:
@@ -121,8 +224,28 @@ class Export:
             losses = tuple(f"{loss.what} ×{loss.count}: {loss.why}" for loss in self.losses)
             return DocumentFoot(masked=self.masked, left_out=self.left_out, losses=losses)
 
-        for piece in writer.pieces(head, transcript.passages(), foot):
+        passages = transcript.passages(self._first if self._seen.nested else None)
+        for done, piece in enumerate(writer.pieces(self._head(), passages, foot)):
+            if moved is not None and not done % self.every:
+                moved("writing", transcript.told, self._seen.count)
             yield piece.encode("utf-8", "replace") if isinstance(piece, str) else piece
+
+    def _head(self) -> DocumentHead:
+        from harken.views.documents import DocumentHead, moment
+
+        source, seen, masks = self._source, self._seen, self._masks
+        row, commit = source.row, source.commit
+        facts = {
+            "Session": source.name if commit is None or source.name != commit.short else "",  # it is of no session
+            "Runtime": row.runtime if row else "",
+            "Project": project_of(row) if row else "",
+            "Commit": commit.short if commit else "",
+            "Began": moment(seen.began),
+            "Ended": moment(seen.ended),
+        }
+        title = (row.title if row else "") or seen.request or facts["Session"] or facts["Commit"]
+        told = tuple((name, masks.text(value)) for name, value in facts.items() if value)
+        return DocumentHead(title=masks.text(excerpt(title, 200)), facts=told)
 
     def _writer(self) -> DocumentWriter:
         from harken.views import markdown, page, plain
@@ -134,75 +257,3 @@ class Export:
                 return page.PageWriter()
             case _:
                 return plain.PlainWriter()
-
-
-# -- what is exported --------------------------------------------------------------------------------------------------
-
-
-def _of_ref(store: Store, ref: str, *, agents: bool) -> ExportSource:
-    found = standing(store, ref)
-    losses: list[Loss] = []
-    events = context.session_events(store, found.row, agents=agents, losses=losses, earlier=found.earlier)
-    return _source(events, found.row, losses, commit=store.get_commit(found.row.stand), agents=agents)
-
-
-def _of_file(path: Path, *, agents: bool) -> ExportSource:
-    from .looking import in_store_of_its_own, open_file
-
-    data, format = open_file(path)
-    losses: list[Loss] = []
-    with in_store_of_its_own(path) as found:
-        if found is not None:
-            events = context.session_events(*found, agents=agents, losses=losses)
-            return _source(events, found[1], losses, agents=agents)
-    return _source(format.read(data), None, losses, name=path.name, agents=agents)
-
-
-def _source(
-    events: list[Event],
-    row: SessionRow | None,
-    losses: Sequence[Loss],
-    *,
-    agents: bool,
-    commit: Commit | None = None,
-    name: str = "",
-) -> ExportSource:
-    from harken.views.documents import moment
-
-    times = [event.time for event in events if event.time is not None]
-    called = row.session if row else name
-    facts = {
-        "Session": called if commit is None or called != commit.short else "",  # the commit is of no session
-        "Runtime": row.runtime if row else "",
-        "Project": project_of(row) if row else "",
-        "Commit": commit.short if commit else "",
-        "Began": moment(min(times, default=None)),
-        "Ended": moment(max(times, default=None)),
-    }
-    title = (row.title if row else "") or _first_request(events) or facts["Session"] or facts["Commit"]
-    first = _first_agent(events, row)
-    return ExportSource(
-        events=events if agents else [event for event in events if event.agent_id == first],
-        first=first if _is_nested(events) else None,
-        title=excerpt(title, 200),
-        facts=tuple((name, value) for name, value in facts.items() if value),
-        losses=tuple(losses),
-    )
-
-
-def _first_request(events: Sequence[Event]) -> str:
-    asked = (event.content for event in events if isinstance(event, Prompt) and event.source != "injected")
-    return next((text for text in asked if text.strip()), "")
-
-
-def _is_nested(events: Sequence[Event]) -> bool:
-    """Whether the stream was put together from the chains of agents, each of which has a place where it was asked for;
-    a session log has names of its own for the making of its agents."""
-    return all(event.message_id.endswith(CREATED) for event in events if isinstance(event, AgentCreated))
-
-
-def _first_agent(events: Sequence[Event], row: SessionRow | None) -> str:
-    """The agent of the session itself."""
-    created = [event for event in events if isinstance(event, AgentCreated)]
-    own = [event for event in created if row is not None and event.message_id == row.session + CREATED]
-    return next((event.agent_id for event in (*own, *created, *events)), "")

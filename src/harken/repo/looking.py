@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 LOG = FORMAT.name
 HEAD = 64 << 10
 """Bytes from which a format is told."""
+LARGE = 16 << 20
+"""A file of more bytes is looked at from the disk."""
 
 
 def bytes_of(store: Store, ref: str) -> bytes:
@@ -79,10 +82,9 @@ def in_store_of_its_own(path: Path) -> Iterator[tuple[Store, SessionRow] | None]
     knows it for one of its own."""
     from harken import runtimes
     from harken.runtimes.importer import Importer
-    from harken.store.memory import MemoryStore
 
     known = {name: runtimes.get(name) for name in runtimes.names()}
-    with contextlib.closing(MemoryStore()) as store:
+    with _passing_store(path) as store:
         importer = Importer(store, known.values())
         told = list(importer.run([path]))
         rows = [row for row in readable_sessions(store) if row.source == told[0].source] if told else []
@@ -92,6 +94,20 @@ def in_store_of_its_own(path: Path) -> Iterator[tuple[Store, SessionRow] | None]
         for _ in importer.run(known[rows[0].runtime].read.agent_files(path)):
             pass
         yield store, get_session(store, rows[0].session)
+
+
+@contextlib.contextmanager
+def _passing_store(path: Path) -> Iterator[Store]:
+    """A store for as long as a file is looked at: in memory, unless the file is large."""
+    from harken.store import open_store
+
+    try:
+        large = path.stat().st_size > LARGE
+    except OSError:  # the import says what is wrong
+        large = False
+    with contextlib.ExitStack() as stack:
+        where = Path(stack.enter_context(tempfile.TemporaryDirectory()), "store.db") if large else "memory:"
+        yield stack.enter_context(contextlib.closing(open_store(where)))
 
 
 def has_agents(path: Path) -> bool:
@@ -123,7 +139,19 @@ def open_file(path: Path) -> tuple[bytes, formats.Format]:
 
     with OpenFile(path) as file:
         data = file.read(0, UNPACKED_LIMIT)
-    found = formats.detect(data[:HEAD])
+    return data, _told_by(data[:HEAD], path)
+
+
+def format_of(path: Path) -> formats.Format:
+    """The format of a session's file."""
+    from harken.runtimes.files import OpenFile
+
+    with OpenFile(path) as file:
+        return _told_by(file.read(0, HEAD), path)
+
+
+def _told_by(head: bytes, path: Path) -> formats.Format:
+    found = formats.detect(head)
     if found is None:
         raise BadRequest(f"{path} is in no format that Harken reads", hint="name a session's file or its id")
-    return data, found
+    return found

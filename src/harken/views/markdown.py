@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
+from harken import ids
 from harken.events import Image
 from harken.events.base import excerpt
 from harken.text import one_line
@@ -98,10 +99,12 @@ class MarkdownWriter(DocumentWriter):
         if found is None:
             yield f"{literal(self.absent_picture(image))}\n\n"
             return
-        if image.data not in self._pictures:
-            self._pictures[image.data] = name = f"{len(self._pictures) + 1}.{found[0]}"
-            yield PictureFile(name=name, data=found[1])
-        name = self._pictures[image.data]
+        kind, data = found
+        known = ids.artifact_id(data)
+        if known not in self._pictures:
+            self._pictures[known] = f"{len(self._pictures) + 1}.{kind}"
+            yield PictureFile(name=self._pictures[known], data=data)
+        name = self._pictures[known]
         yield f"![picture {name}]({quote(self._folder)}/{name})\n\n"
 
 

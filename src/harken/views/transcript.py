@@ -7,8 +7,9 @@ counted, not told.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harken.events import (
     AgentCreated,
@@ -44,47 +45,65 @@ _COMPACTIONS = frozenset({"compact_boundary", "microcompact_boundary", "context_
 class Transcript:
     """The passages of a session. `left_out` is whole when the last passage has been taken."""
 
-    def __init__(self, events: Sequence[Event], *, first: str | None) -> None:
-        """`first` is the agent of the session itself; where there is one, each sub-agent's story stands where it was
-        asked for, else all stand in the order of time."""
-        self._events = events
-        self._first = first
-        self._created = {event.agent_id: event for event in events if isinstance(event, AgentCreated)}
-        self._results: dict[tuple[str, str], deque[ToolResult]] = {}
-        self._said: dict[str, str] = {}
-        for event in events:
-            if isinstance(event, ToolResult):
-                self._results.setdefault((event.agent_id, event.id), deque()).append(event)
+    def __init__(self, events: Iterable[Event], hold: Callable[[Iterable[Event]], Sequence[Event]] = list) -> None:
+        """`hold` keeps the events; beside them no more than their places is remembered."""
+        self.created: dict[str, AgentCreated] = {}
+        """The agents, in the order in which they were made."""
+        self.stories: dict[str, array[int]] = {}
+        """The places of each agent's events."""
+        self.calls: set[str] = set()
+        """The records that have calls in them."""
+        self._results: dict[tuple[str, str], deque[int]] = {}
+        self._said: dict[str, int] = {}
         self._joined: set[int] = set()
+        self._nested = False
+        self.told = 0
+        """How many events have been told by now."""
         self.left_out: Counter[str] = Counter()
         """What is in the session and in no passage, by what it is."""
+        self.events = hold(self._noted(events))
 
-    def passages(self) -> Iterator[Passage]:
-        """The session in reading order."""
-        if self._first is None:
-            for event in self._events:
-                yield from self._passages(event, self.name(event.agent_id), top=False)
+    def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
+        for place, event in enumerate(events):
+            self.stories.setdefault(event.agent_id, array("Q")).append(place)
+            match event:
+                case AgentCreated():
+                    self.created[event.agent_id] = event
+                case ToolCall():
+                    self.calls.add(event.message_id)
+                case ToolResult():
+                    self._results.setdefault((event.agent_id, event.id), deque()).append(place)
+            yield event
+
+    def passages(self, first: str | None) -> Iterator[Passage]:
+        """The session in reading order. `first` is the agent of the session itself; where there is one, each
+        sub-agent's story stands where it was asked for, else all stand in the order of time."""
+        self._nested = first is not None
+        if first is None:
+            for place, event in enumerate(self.events):
+                yield from self._passages(place, event, self.name(event.agent_id), top=False)
             return
-        yield from _Nesting(self, self._events, self._first).passages()
+        yield from _Nesting(self, first).passages()
 
-    def tell(self, event: Event, *, top: bool) -> Iterator[Passage]:
+    def tell(self, place: int, event: Event, *, top: bool) -> Iterator[Passage]:
         """What an event has to say, in the story of its agent; `top` where that is the session's own."""
-        return self._passages(event, ASSISTANT if top else self.name(event.agent_id), top=top)
+        return self._passages(place, event, ASSISTANT if top else self.name(event.agent_id), top=top)
 
     def name(self, agent: str) -> str:
         """What an agent is called."""
-        created = self._created.get(agent)
+        created = self.created.get(agent)
         name = excerpt((created.name if created else "") or agent, NAME) or ASSISTANT
         # An agent may be called like those that have no name; then it is said that it is one.
         return f"agent {name}" if name.strip().split(" ")[0].casefold() in _RESERVED and agent else name
 
-    def _passages(self, event: Event, who: str, *, top: bool) -> Iterator[Passage]:
+    def _passages(self, place: int, event: Event, who: str, *, top: bool) -> Iterator[Passage]:
+        self.told += 1
         match event:
             case Prompt():
                 yield from self._prompt(event, who, top=top)
             case Response() | PieceOfText():
                 if event.content.strip():
-                    self._said[event.message_id] = event.content
+                    self._said[event.message_id] = place
                     yield Speech(who=who, time=event.time, parts=(event.content,))
             case Thinking():
                 if event.content.strip():
@@ -94,7 +113,7 @@ class Transcript:
             case ToolCall():
                 yield self._step(event, who)
             case ToolResult():
-                if id(event) not in self._joined:
+                if place not in self._joined:
                     what = excerpt(event.name or event.id, NAME)
                     title = f"{'Failed result' if event.is_error else 'Result'} {what}".rstrip()
                     parts = tuple(split_parts(event.output, event.images))
@@ -123,15 +142,19 @@ class Transcript:
 
     def _is_told(self, event: Prompt) -> bool:
         """Whether it delivers words that were told already, as they were said."""
-        said = self._said.get(event.substance or "", "")
+        place = self._said.get(event.substance or "")
+        before = self.events[place] if place is not None else None
+        said = before.content if isinstance(before, Response | PieceOfText) else ""
         # Delivery puts the speaker before the words; a name has at most 80 characters (`events.base.is_name`).
         return bool(said) and event.content.endswith(said) and len(event.content) - len(said) <= 90
 
     def _step(self, event: ToolCall, who: str) -> Step:
         waiting = self._results.get((event.agent_id, event.id)) if event.id else None
-        result = waiting.popleft() if waiting else None
-        if result is not None:
-            self._joined.add(id(result))
+        place = waiting.popleft() if waiting else None
+        found = None if place is None else self.events[place]
+        result = found if isinstance(found, ToolResult) else None
+        if place is not None:
+            self._joined.add(place)
         tool, what = tool_and_deed(event)
         return Step(
             who=who,
@@ -168,7 +191,7 @@ class Transcript:
             case Recovery():
                 yield Remark(text=f"the log was torn here: {event.reason}", time=event.time, alert=True)
             case AgentCreated():
-                if self._first is None:
+                if not self._nested:
                     yield Remark(text=f"{self.name(event.agent_id)} was created", time=event.time)
             case AgentTerminated():
                 yield Remark(text=f"{self.name(event.agent_id)} was terminated", time=event.time)
@@ -185,19 +208,12 @@ class Transcript:
 class _Nesting:
     """The order of a session whose sub-agents' stories stand where they were asked for."""
 
-    def __init__(self, transcript: Transcript, events: Sequence[Event], first: str) -> None:
+    def __init__(self, transcript: Transcript, first: str) -> None:
         self._transcript = transcript
-        self._stories: dict[str, list[Event]] = {}
-        created: list[AgentCreated] = []
-        for event in events:
-            self._stories.setdefault(event.agent_id, []).append(event)
-            if isinstance(event, AgentCreated):
-                created.append(event)
-        records = {event.message_id for event in events if event.message_id and not isinstance(event, AgentCreated)}
         self._asked: dict[str, list[AgentCreated]] = {}
         self._unplaced: deque[AgentCreated] = deque()
-        for one in (one for one in created if one.agent_id != first):
-            cause = next((cause for cause in one.causes() if cause in records), None)
+        for one in (one for one in transcript.created.values() if one.agent_id != first):
+            cause = next((cause for cause in one.causes() if cause in transcript.calls), None)
             if cause is not None:
                 self._asked.setdefault(cause, []).append(one)
             elif one.time is not None:
@@ -208,7 +224,7 @@ class _Nesting:
     def passages(self) -> Iterator[Passage]:
         """One story after the other, each inside the one that asked for it; in no more than one place."""
         yield from self._nested(self._first, top=True)
-        for agent in list(self._stories):
+        for agent in list(self._transcript.stories):
             if agent not in self._told:
                 self._told.add(agent)
                 yield from self._nested(agent, top=False)
@@ -232,21 +248,24 @@ class _Nesting:
                 yield found
 
     def _begin(self, agent: str) -> AgentBegins:
-        story = self._stories.get(agent) or []
-        time = next((event.time for event in story if event.time is not None), None)
+        times = (event.time for _, event in self._events(agent))
+        time = next((time for time in times if time is not None), None)
         return AgentBegins(name=self._transcript.name(agent), time=time)
 
     def _story(self, agent: str, *, top: bool) -> Iterator[Passage | str]:
         """The passages of one agent; where another's story belongs, its id."""
         last = ""
-        for event in self._stories.get(agent, ()):
+        for place, event in self._events(agent):
             if event.message_id != last:
                 yield from self._take(self._asked.pop(last, ()))
                 last = event.message_id
             while top and self._unplaced and (self._unplaced[0].time or 0) < (event.time or 0):
                 yield from self._take([self._unplaced.popleft()])
-            yield from self._transcript.tell(event, top=top)
+            yield from self._transcript.tell(place, event, top=top)
         yield from self._take(self._asked.pop(last, ()))
+
+    def _events(self, agent: str) -> Iterator[tuple[int, Event]]:
+        return ((place, self._transcript.events[place]) for place in self._transcript.stories.get(agent, ()))
 
     def _take(self, agents: Iterable[AgentCreated]) -> Iterator[str]:
         for one in agents:

@@ -20,7 +20,7 @@ from harken.formats.base import Format
 from .classify import NOTICES
 from .context import context
 from .copies import delta_names, shared_names
-from .read import read, read_conversation
+from .read import iter_read, read, read_conversation
 from .records import CLAIMED_BY, claim
 from .request import request_items
 from .scan import record_names, scan, split
@@ -34,7 +34,7 @@ FORMAT = Format(
     split=split,
     context=context,
     claim=claim,
-    reader=read,
+    reader=iter_read,
     conversation_reader=read_conversation,
     writer=write,
     runtime="codex",

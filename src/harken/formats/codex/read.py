@@ -8,7 +8,7 @@ repeats as its `substance`, where that message is in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from harken.clock import parse_instant
@@ -42,10 +42,15 @@ _FIRST_OPINION = 4096
 
 def read(data: bytes) -> list[Event]:
     """Every event of the file, in its order."""
+    return list(iter_read(data))
+
+
+def iter_read(data: bytes) -> Iterator[Event]:
+    """The same one by one."""
     return _read(data, apart=False)
 
 
-def read_conversation(data: bytes) -> list[Event]:
+def read_conversation(data: bytes) -> Iterator[Event]:
     """The same, with every kind of text that Codex put into one message as a prompt of its own.
 
     AGENTS.md and `<environment_context>` come in one message; only the first follows into another runtime.
@@ -53,10 +58,15 @@ def read_conversation(data: bytes) -> list[Event]:
     return _read(data, apart=True)
 
 
-def _read(data: bytes, *, apart: bool) -> list[Event]:
-    found = [record for line in iter_lines(data) for record in _records(data, line)]
-    reader = _RolloutReader(found, apart)
-    return [event for record in found for event in reader.record(record, data)]
+_HELD = 8 << 20
+"""The records of a larger file are parsed once more rather than held: they take several times its size."""
+
+
+def _read(data: bytes, *, apart: bool) -> Iterator[Event]:
+    held = list(_all_records(data)) if len(data) <= _HELD else None
+    reader = _RolloutReader(_all_records(data) if held is None else held, apart)
+    for record in _all_records(data) if held is None else held:
+        yield from reader.record(record, data)
 
 
 class _Found(NamedTuple):
@@ -66,6 +76,10 @@ class _Found(NamedTuple):
     end: int
     record: Record
     unread: Unread | None = None
+
+
+def _all_records(data: bytes) -> Iterator[_Found]:
+    return (record for line in iter_lines(data) for record in _records(data, line))
 
 
 def _records(data: bytes, line: RolloutLine) -> list[_Found]:
@@ -94,7 +108,7 @@ class _Listener(Speaker):
 
 
 class _RolloutReader:
-    def __init__(self, found: list[_Found], apart: bool) -> None:
+    def __init__(self, found: Iterable[_Found], apart: bool) -> None:
         self._apart = apart
         self._listener = _Listener()
         self._roles: set[str] = set()
