@@ -37,7 +37,7 @@ DOCUMENTS = ("md", "html", "txt")
 FORMS = (*DOCUMENTS, "jsonl")
 """What a session can be exported to."""
 
-Moved = Callable[[str, int, int], None]
+ExportMoved = Callable[[str, int, int], None]
 """Is told what is being done, how many events it was done with, and of how many; 0 where nobody knows that yet."""
 
 
@@ -123,7 +123,7 @@ class _InFile(ExportSource):
         yield from format.read(data)
 
 
-class _Survey:
+class _FirstLook:
     """What has to be known of all events before the first is told."""
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ class Export:
         self._with_agents = agents
         self.every = 500
         """After how many events somebody is told how far it is."""
-        self._seen = _Survey()
+        self._seen = _FirstLook()
         self._first = ""
         """The agent of the session itself, as masked events call it."""
         self.left_out: Counter[str] = Counter()
@@ -189,11 +189,11 @@ class Export:
         """How many secrets were masked, by rule."""
         return dict(sorted(self._masks.counts.items()))
 
-    def pieces(self, moved: Moved | None = None) -> Iterator[bytes | PictureFile]:
+    def pieces(self, moved: ExportMoved | None = None) -> Iterator[bytes | PictureFile]:
         """The document in pieces, and between them the pictures that lie beside it; `moved` is told how far it is."""
         return self._lines(moved) if self._to == "jsonl" else self._document(moved)
 
-    def _events(self, moved: Moved | None, doing: str) -> Iterator[Event]:
+    def _events(self, moved: ExportMoved | None, doing: str) -> Iterator[Event]:
         for event in self._source.events(agents=self._with_agents):
             self._seen.look(event, self._source.row)
             if moved is not None and not self._seen.count % self.every:
@@ -203,7 +203,7 @@ class Export:
                 self._first = masked.agent_id if event.agent_id == self._seen.first else self._first
                 yield masked
 
-    def _lines(self, moved: Moved | None) -> Iterator[bytes]:
+    def _lines(self, moved: ExportMoved | None) -> Iterator[bytes]:
         from harken.events.wire import to_readable
 
         for event in self._events(moved, "writing"):
@@ -211,7 +211,7 @@ class Export:
             # JSON may hold a lone DEL or C1 control, which a terminal would obey.
             yield CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line).encode() + b"\n"
 
-    def _document(self, moved: Moved | None) -> Iterator[bytes | PictureFile]:
+    def _document(self, moved: ExportMoved | None) -> Iterator[bytes | PictureFile]:
         from harken.views.documents import DocumentFoot
         from harken.views.transcript import Transcript
 
