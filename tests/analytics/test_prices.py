@@ -154,10 +154,11 @@ def test_what_nobody_checked_is_marked_and_named_where_it_is_used() -> None:
 
 
 def test_a_changed_price_makes_costs_that_are_kept_out_of_date() -> None:
-    # The index keeps costs: who changes a price raises `VERSION` there, and then writes both down here.
+    # The index keeps costs: who changes a price raises `VERSION` there, and writes down here since which one it holds.
     table = resources.files("harken.analytics").joinpath("prices.toml").read_bytes()
 
-    assert (PRICED_VERSION, PRICED_SUM) == (schema.VERSION, zlib.crc32(table))
+    assert PRICED_SUM == zlib.crc32(table)
+    assert PRICED_VERSION <= schema.VERSION
 
 
 def test_a_request_that_was_served_in_another_way_has_another_price() -> None:
