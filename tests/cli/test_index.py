@@ -129,14 +129,16 @@ class TestItFollows:
 
 
 ASKED = (["search", "question"], ["sql", "SELECT role FROM messages"], ["stats", "--by", "session"])
+TABLES = ["export", "--to", "parquet", "tables", "--force"]
 
 
 class TestWhereTheStoreIsDamaged:
     @pytest.mark.parametrize("table", ["changes", "commits", "loose"])
-    @pytest.mark.parametrize("asked", ASKED, ids=lambda words: words[0])
+    @pytest.mark.parametrize("asked", [*ASKED, TABLES], ids=lambda words: words[0])
     def test_what_there_is_comes_before_the_error(
-        self, repo: Repo, run: Run, where: Path, asked: list[str], table: str
+        self, repo: Repo, run: Run, where: Path, asked: list[str], table: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.chdir(where.parent)
         for number in range(4):
             keep(repo, turn(number), session_id=f"s{number}")
         repo.close()

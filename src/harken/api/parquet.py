@@ -45,6 +45,10 @@ class ParquetCounts(ApiAnswer, frozen=True, kw_only=True):
     """Their size."""
     masked: list[MaskedSecrets]
     """The secrets that were masked, by rule."""
+    missing: int
+    """Commits and rows of the store that cannot be read, so that they are in no file."""
+    damaged: int
+    """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
 class ParquetReport(ApiAnswer, frozen=True, kw_only=True):
@@ -63,5 +67,8 @@ def export_parquet(repo: Repo, request: ExportParquetRequest) -> Iterator[Parque
     for file in made.files():
         files, rows, size = files + 1, rows + file.rows, size + file.size
         yield ParquetAnswer(view=file.view, path=file.path, rows=file.rows, bytes=file.size)
-    counts = ParquetCounts(files=files, rows=rows, bytes=size, masked=masked_secrets(made.masked))
+    masked = masked_secrets(made.masked)
+    counts = ParquetCounts(
+        files=files, rows=rows, bytes=size, masked=masked, missing=made.missing, damaged=made.damaged
+    )
     yield ParquetReport(report=counts)

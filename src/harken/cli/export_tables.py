@@ -9,6 +9,7 @@ import click
 from . import ui
 from .options import pass_repo
 from .secret_rules import note_masked, own_rules
+from .wholeness import tell_what_is_missing
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -31,5 +32,8 @@ def export_tables(
             ui.json_line(one)
         elif isinstance(one, ParquetReport):
             note_masked(one.report.masked)
-        else:
+        if isinstance(one, ParquetReport):
+            told = one.report
+            tell_what_is_missing(behind=0, missing=told.missing, damaged=told.damaged, quiet=as_json)
+        elif not as_json:
             ui.row(f"{one.rows:>10,} {'row' if one.rows == 1 else 'rows'}", one.path)

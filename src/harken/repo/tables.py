@@ -22,6 +22,8 @@ class TableExport:
     ) -> None:
         self._index, self._folder, self._replace = index, folder, replace
         self._masks = Masks(own_rules, reveal=reveal, for_people=False)
+        self.missing = self.damaged = 0
+        """Parts of the store that cannot be read, and how many of these are damaged."""
 
     @property
     def masked(self) -> Mapping[str, int]:
@@ -32,5 +34,6 @@ class TableExport:
         """The files, each when it is there. The index takes in all of the store first."""
         from harken.index.parquet import write_parquet
 
-        self._index.catch_up()
+        reached = self._index.catch_up()
+        self.missing, self.damaged = reached.missing, reached.damaged
         yield from write_parquet(self._index, self._folder, mask=self._masks.text, replace=self._replace)
