@@ -10,9 +10,9 @@ immutable field with full-length names, and so tells apart two commits that shar
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
+from _blake2 import blake2b  # that of `hashlib`, which takes a while to load
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -130,7 +130,9 @@ def secret_hash(salt: bytes, secret: bytes) -> bytes:
 
 def commit_id(parent: str, artifact: str, created_at: str, template: str) -> str:
     """The commit's full name: 64 hex digits. `parent` is `ctx-` + 8 (or empty), `artifact` is `art-` + 12."""
-    return hashlib.sha256("\0".join((parent, artifact, created_at, template)).encode()).hexdigest()
+    from hashlib import sha256  # loading it takes longer than a question to the index
+
+    return sha256("\0".join((parent, artifact, created_at, template)).encode()).hexdigest()
 
 
 def commit_ref(full: str, length: int = COMMIT_SHORT) -> str:
@@ -176,7 +178,7 @@ def row_sum(table: str, row: Iterable[str | bytes | int | None]) -> bytes:
 
 def short_key(text: str) -> int:
     """64 bits of a name, as a signed number: enough to tell the messages of a store apart, and small in a table."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
 
 
 def row_sums(table: str, rows: Iterable[tuple[Any, ...]]) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """C0 and C1 controls except tab and newline, and the characters that reorder text."""
@@ -77,3 +77,10 @@ def width_of(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def close_to(word: str, known: Iterable[str], *, most: int = 1, least: float = 0.6) -> list[str]:
+    """Those of the known words that a word may have been meant for, the closest first."""
+    import difflib  # only who mistyped needs it
+
+    return difflib.get_close_matches(word, list(known), n=most, cutoff=least)

@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import msgspec
@@ -186,6 +185,8 @@ def plain_model(name: str) -> str:
 @cache
 def packaged() -> PriceList:
     """The prices that come with Harken."""
+    from importlib import resources  # who reads totals needs no prices
+
     text = resources.files(__package__).joinpath("prices.toml").read_text(encoding="utf-8")
     return read_prices(text, "prices.toml")
 

@@ -9,10 +9,8 @@ can look like one of ours. JSON output escapes everything by itself.
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -70,11 +68,13 @@ def _json(value: Any) -> str:
     if not data.translate(None, _HARMLESS).decode().isprintable():
         text = CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() or speaks_unicode()):
-        text = _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+        text = _BEYOND_ASCII.sub(lambda found: _json_slowly(found[0])[1:-1], text)
     return text
 
 
 def _json_slowly(value: Any) -> str:
+    import json  # few values need it
+
     try:
         return json.dumps(value, default=_plain)
     except RecursionError:  # a line of a log may be a thousand levels deep, and each is a call of the encoder
@@ -185,6 +185,8 @@ def block(text: str, indent: str = "", *, stderr: bool = False) -> None:
 def width() -> int:
     """The columns of the window; 0 where stdout is none, unless COLUMNS says how wide to write."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+        import shutil  # a pipe has no width
+
         return max(20, shutil.get_terminal_size().columns)
     return 0
 

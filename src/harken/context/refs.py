@@ -7,7 +7,6 @@ least four characters; an exact id may be shorter. A prefix ends before a `/`: S
 from __future__ import annotations
 
 import contextlib
-import difflib
 import re
 from collections.abc import Sequence
 
@@ -17,6 +16,7 @@ from harken import ids
 from harken.errors import Ambiguous, BadRequest, Corrupt, HarkenError, NotFound
 from harken.formats import find as find_format
 from harken.store.base import Commit, Name, SessionRow, Store, WalkStep
+from harken.text import close_to
 
 from . import walk
 from .chains import readable_sessions
@@ -94,7 +94,7 @@ def get_session(store: Store, text: str) -> SessionRow:
     if (row := session_meant(store, text)) is not None or (row := _session_at(store, text)) is not None:
         return row
     _refuse_agents_alone(store, text)
-    close = difflib.get_close_matches(text, [row.session for row in readable_sessions(store)], n=CANDIDATES, cutoff=0.5)
+    close = close_to(text, [row.session for row in readable_sessions(store)], most=CANDIDATES, least=0.5)
     hint = "close to it: " + ", ".join(close) if close else "`harken sessions` lists them"
     raise NotFound(f"there is no session {text!r}", hint=TOO_SHORT if _is_short_beginning(store, text) else hint)
 
@@ -391,8 +391,8 @@ def _hint(store: Store, ref: str) -> str:
         return TOO_SHORT
     if agents := _agents_named(store, ref):
         return agents
-    close = difflib.get_close_matches(ref, known, n=CANDIDATES, cutoff=0.5)
-    close += difflib.get_close_matches(ids.COMMIT_PREFIX + digits[:8], commits, n=3, cutoff=0.6)
+    close = close_to(ref, known, most=CANDIDATES, least=0.5)
+    close += close_to(ids.COMMIT_PREFIX + digits[:8], commits, most=3)
     if close:
         return "close to it: " + ", ".join(close)
     newest = [*known[:3], *commits[:3]]

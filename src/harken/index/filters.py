@@ -9,7 +9,6 @@ copy, fits all of them. The others ask for messages; a copy is said by the same 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from harken.errors import BadRequest, NotFound
+from harken.text import close_to
 
 from .file import StoreIndex
 from .query import Filter, Query, instant_of, roles_of
@@ -258,7 +258,7 @@ def _is_path_end(name: str, value: str) -> bool:
 def _suggestion(filter: Filter, known: Sequence[str]) -> str:
     if not known:
         return "it has none at all"
-    if close := difflib.get_close_matches(filter.value.lower(), {name.lower(): name for name in known}, n=1):
+    if close := close_to(filter.value.lower(), {name.lower() for name in known}):
         return f"did you mean {filter.name}:{next(name for name in known if name.lower() == close[0])}?"
     return "it has " + _list(known)
 

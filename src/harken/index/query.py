@@ -13,13 +13,13 @@ Everything here is a pure function of the text. No part of a query reaches SQLit
 
 from __future__ import annotations
 
-import difflib
 import re
 
 import msgspec
 
 from harken import clock
 from harken.errors import BadRequest
+from harken.text import close_to
 
 from . import words
 from .rows import ROLES
@@ -193,7 +193,7 @@ def _filter(piece: re.Match[str]) -> Filter:
 
 
 def _no_filter(name: str, value: str) -> BadRequest:
-    close = difflib.get_close_matches(name, FILTERS, n=1)
+    close = close_to(name, FILTERS)
     meant = f"did you mean {close[0]}:{value}? " if close else f"there are: {': '.join(FILTERS)}:. "
     return BadRequest(f"there is no filter {name}:", hint=f'{meant}To find the text itself, quote it: "{name}:{value}"')
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from harken import clock as clocks
 from harken.context.materialize import keeping_recipes
-from harken.runtimes.spool import copied_spools, odd_spools, spools, waiting_spools
 from harken.store import Change, GcReport, Report, Store, backup, fsck, gc
 
 if TYPE_CHECKING:
@@ -57,15 +56,21 @@ class Upkeep:
     def backup(self, path: str | os.PathLike[str]) -> int:
         """Copy the store into a new file while others use it, and the spools beside it; the answer is the size of the
         file in bytes."""
+        from harken.runtimes.spool import copied_spools  # most commands do without
+
         with copied_spools(self.store, Path(path).absolute()):
             return backup(self.store, path)
 
     def waiting_spools(self) -> list[Path]:
         """The spools of runs that are over, beside the store: what they hold is not all in the store."""
+        from harken.runtimes.spool import waiting_spools
+
         return waiting_spools(self.store)
 
     def store_spools(self) -> list[SpoolResult]:
         """Store what runs have left in spools beside the store, since it could not be written; what became of each."""
+        from harken.runtimes.spool import odd_spools, spools
+
         if not (spools(self.store) or odd_spools(Path(self.store.location))):
             return []
         from harken.runtimes.spooled import store_spools  # seldom is there one

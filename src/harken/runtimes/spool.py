@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import signal
 import stat
 from collections.abc import Iterator
@@ -82,7 +81,7 @@ class SpoolFile:
         place = _place(store)
         # The start comes first in the name: spools are stored in the order of their names, and one run may go on
         # from what another said.
-        self.path = place and name_beside(place, SPOOL, f"{header.started:016x}{secrets.token_hex(4)}")
+        self.path = place and name_beside(place, SPOOL, f"{header.started:016x}{os.urandom(4).hex()}")
         self.whole = place is not None
         """Whether everything that it was given is in it."""
         self._header = header
@@ -149,7 +148,7 @@ class SpoolFile:
 
 def new_header(runtime: str, facts: RunFacts, *, started: int, session: str) -> SpoolHeader:
     """The header of a new spool."""
-    return SpoolHeader(mark=secrets.token_hex(8), runtime=runtime, started=started, session=session, facts=facts)
+    return SpoolHeader(mark=os.urandom(8).hex(), runtime=runtime, started=started, session=session, facts=facts)
 
 
 def spools(store: Store) -> list[Path]:
@@ -225,7 +224,7 @@ def set_aside(store: Store, path: Path) -> Path:
     """Give a spool that cannot be read a name that nobody looks for, and nothing has; the answer is the new path."""
     aside = name_beside(Path(store.location).absolute(), UNREAD, _unique(store, path))
     while os.path.lexists(aside):
-        aside = aside.with_name(f"{aside.name}-{secrets.token_hex(4)}")
+        aside = aside.with_name(f"{aside.name}-{os.urandom(4).hex()}")
     path.rename(aside)
     return aside
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -19,6 +18,8 @@ ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 
 def _has_room(path: str) -> bool:
     """Whether anything can still be written there: SQLite says only that a file beside the store could not be made."""
+    import shutil  # loading it takes a while, and errors are few
+
     try:
         return shutil.disk_usage(Path(path).parent).free > 0
     except OSError:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -79,7 +78,7 @@ class MemoryStore(MemoryForgetting):
         self._changes: list[Change] = []
         self._changed = threading.Condition(self._lock)
         self.closed = False
-        self._epoch = secrets.token_hex(16)
+        self._epoch = os.urandom(16).hex()
 
     @contextmanager
     def write(self) -> Iterator[MemoryWriter]:

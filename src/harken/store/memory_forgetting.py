@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -84,7 +84,7 @@ class MemoryForgetting:
             words = [Watchword.of(number, word) for word in order.words]
             writer.refill(self.watchwords, [*self.watchwords, *words])
         store._cache.clear()
-        store._epoch = secrets.token_hex(16)
+        store._epoch = os.urandom(16).hex()
         return erasure
 
     def scrub(self) -> None:

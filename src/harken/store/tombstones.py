@@ -8,8 +8,8 @@ enough to know it again where somebody stores it again, and nothing that could b
 from __future__ import annotations
 
 import json
+import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
@@ -103,7 +103,7 @@ class Watchword(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, erasure: int, word: bytes) -> Watchword:
         """What is kept of a secret."""
-        salt = secrets.token_bytes(_SALT)
+        salt = os.urandom(_SALT)
         return cls(erasure, len(word), word[: min(_FIRST, len(word) // _PART)], salt, ids.secret_hash(salt, word))
 
 
