@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,6 +12,9 @@ from harken.errors import BadRequest, refuse_other_types
 from harken.events import Tokens
 from harken.events.base import excerpt as excerpt
 from harken.events.figures import Figures
+
+if TYPE_CHECKING:
+    from harken.index import IndexProgress
 
 
 class ApiRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,6 +41,26 @@ class OneSessionRequest(ApiRequest, frozen=True, kw_only=True):
 
 class ApiAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a caller is told."""
+
+
+class IndexedAnswer(ApiAnswer, frozen=True, kw_only=True):
+    """What an answer from the index says of the index: it may lack something of the store."""
+
+    behind: int
+    """How many changes of the store are not in the index yet; the next who asks finds it further on."""
+    stale: int
+    """Of how many sessions the numbers are not up to date yet, where numbers were asked for."""
+    problem: str
+    """Why the index cannot be brought up to date; empty where it can."""
+    missing: int
+    """Commits and rows of the store that cannot be read (`harken index` names them), so that they are in no answer."""
+    damaged: int
+    """How many of these are damaged; others were evicted, or nothing here reads their format."""
+
+
+def index_fields(reached: IndexProgress) -> dict[str, Any]:
+    """The fields of such an answer."""
+    return {name: getattr(reached, name) for name in IndexedAnswer.__struct_fields__}
 
 
 def stamp(instant: int | None) -> str | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from harken import formats
 from harken.errors import HarkenError
 from harken.index.search import Hit
 from harken.repo import Repo
 
-from .base import ApiAnswer, ApiRequest, stamp
+from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields, stamp
 
 
 class SearchRequest(ApiRequest, frozen=True, kw_only=True):
@@ -62,21 +64,13 @@ class SearchHit(ApiAnswer, frozen=True, kw_only=True):
     """Why there is no snippet; empty where there is one."""
 
 
-class SearchRest(ApiAnswer, frozen=True, kw_only=True):
+class SearchRest(IndexedAnswer, frozen=True, kw_only=True):
     """The last line, where the hits are not everything."""
 
     more: bool
     """Whether there are more hits than were asked for."""
-    behind: int
-    """How many changes of the store the index has not taken in yet; the next search goes on with them."""
     rebuilt: str
     """Why the index was built anew; empty where it was not."""
-    problem: str
-    """Why the index cannot be brought up to date; empty where it can."""
-    missing: int
-    """Commits and rows of the store that cannot be read: `harken index` names them, and nothing in them is found."""
-    damaged: int
-    """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
 def search(repo: Repo, request: SearchRequest) -> Iterator[SearchHit | SearchRest]:
@@ -85,15 +79,9 @@ def search(repo: Repo, request: SearchRequest) -> Iterator[SearchHit | SearchRes
     shorts = repo.shorts({hit.commit for hit in found.hits if hit.commit})
     for hit in found.hits:
         yield _answer(hit, shorts.get(hit.commit) or _tip(repo, hit.session))
-    if found.more or found.behind or found.rebuilt or found.problem or found.missing:
-        yield SearchRest(
-            more=found.more,
-            behind=found.behind,
-            rebuilt=found.rebuilt,
-            problem=found.problem,
-            missing=found.missing,
-            damaged=found.damaged,
-        )
+    rest = SearchRest(more=found.more, rebuilt=found.reached.rebuilt, **index_fields(found.reached))
+    if any(msgspec.structs.astuple(rest)):
+        yield rest
 
 
 def _answer(hit: Hit, short: str) -> SearchHit:

@@ -8,7 +8,7 @@ from typing import Any
 
 from harken.repo import Repo
 
-from .base import ApiAnswer, ApiRequest
+from .base import ApiAnswer, ApiRequest, IndexedAnswer, index_fields
 
 
 class SqlRequest(ApiRequest, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class SqlRequest(ApiRequest, frozen=True, kw_only=True):
     """How much memory it may take."""
 
 
-class SqlAnswer(ApiAnswer, frozen=True, kw_only=True):
+class SqlAnswer(IndexedAnswer, frozen=True, kw_only=True):
     """The rows of a query."""
 
     columns: list[str]
@@ -33,32 +33,13 @@ class SqlAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Numbers, text and null; bytes are text of hex digits, a number beyond all bounds is text."""
     more: bool
     """Whether there were more rows than were asked for."""
-    behind: int
-    """How many changes of the store are not in the index yet."""
-    stale: int
-    """Of how many sessions the numbers are not up to date yet."""
-    problem: str
-    """Why the index cannot be brought up to date; empty where it can."""
-    missing: int
-    """Commits and rows of the store that cannot be read, so that they are in no answer."""
-    damaged: int
-    """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
 def sql(repo: Repo, request: SqlRequest) -> SqlAnswer:
     """Ask the index a question in SQL."""
     found = repo.sql(request.query, seconds=request.seconds, rows=request.rows, megabytes=request.megabytes)
     rows = [[_told(value) for value in row] for row in found.rows]
-    return SqlAnswer(
-        columns=list(found.columns),
-        rows=rows,
-        more=found.more,
-        behind=found.behind,
-        stale=found.stale,
-        problem=found.problem,
-        missing=found.missing,
-        damaged=found.damaged,
-    )
+    return SqlAnswer(columns=list(found.columns), rows=rows, more=found.more, **index_fields(found.reached))
 
 
 def _told(value: Any) -> Any:

@@ -86,13 +86,18 @@ def search_command(repo: Repo, query: tuple[str, ...], limit: int, as_json: bool
             _draw(one, first=not shown)
         shown += isinstance(one, SearchHit)
     if not shown and not as_json:
-        so_far = " in what the index has" if rest is not None and rest.behind else ""
+        so_far = " in what the index has" if rest is not None and (rest.behind or rest.stale) else ""
         ui.note(f"no hits{so_far}; {_suggestion(text, repo.search_filters())}")
     if rest is not None:
         if not as_json:
             _remark(rest, limit)
         tell_what_is_missing(
-            behind=rest.behind, missing=rest.missing, damaged=rest.damaged, problem=rest.problem, quiet=as_json
+            behind=rest.behind,
+            stale=rest.stale,
+            missing=rest.missing,
+            damaged=rest.damaged,
+            problem=rest.problem,
+            quiet=as_json,
         )
 
 

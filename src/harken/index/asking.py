@@ -67,16 +67,8 @@ class SqlResult(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[tuple[Any, ...]]
     more: bool
     """Whether there were more rows than were asked for."""
-    behind: int
-    """How many changes of the store are not in the index yet."""
-    stale: int
-    """Of how many sessions the numbers are not up to date yet."""
-    problem: str
-    """Why the index cannot be brought up to date, where it cannot."""
-    missing: int
-    """Commits and rows of the store that cannot be read."""
-    damaged: int
-    """How many of these are damaged."""
+    reached: IndexProgress
+    """How far the index had come."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,16 +114,7 @@ def _ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress) 
             raise guard.explain(connection, query, problem) from None
         columns = tuple(_distinct([column[0] for column in cursor.description]))
         kept, more = rows[: budget.rows], len(rows) > budget.rows
-        return SqlResult(
-            columns=columns,
-            rows=kept,
-            more=more,
-            behind=reached.behind,
-            stale=reached.stale,
-            problem=reached.problem,
-            missing=reached.missing,
-            damaged=reached.damaged,
-        )
+        return SqlResult(columns=columns, rows=kept, more=more, reached=reached)
 
 
 class _Guard:

@@ -93,32 +93,19 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
     """The best first."""
     more: bool
     """Whether there are others."""
-    behind: int = 0
-    """How many changes of the store the index has not taken in yet."""
-    rebuilt: str = ""
-    """Why the index was built anew, where it was."""
-    problem: str = ""
-    """Why the index cannot be brought up to date, where it cannot."""
-    missing: int = 0
-    """Commits and rows of the store that cannot be read, so that nothing in them is found."""
-    damaged: int = 0
-    """How many of these are damaged."""
-
-    def at(self, reached: IndexProgress, query: Query) -> SearchResult:
-        """The same, with how far the index had come."""
-        behind = reached.behind + (reached.stale if query.needs_numbers else 0)
-        return msgspec.structs.replace(
-            self,
-            behind=behind,
-            rebuilt=reached.rebuilt,
-            problem=reached.problem,
-            missing=reached.missing,
-            damaged=reached.damaged,
-        )
+    reached: IndexProgress
+    """How far the index had come."""
 
 
 def search(
-    index: StoreIndex, store: Store, query: Query, *, limit: int, present: int, snippets: bool = True
+    index: StoreIndex,
+    store: Store,
+    query: Query,
+    reached: IndexProgress,
+    *,
+    limit: int,
+    present: int,
+    snippets: bool = True,
 ) -> SearchResult:
     """The best hits, each with a piece of its text unless that is not wanted."""
     limits = limits_of(index, query, present)
@@ -131,12 +118,12 @@ def search(
     more = len(best) > limit or len(candidates) == ranked
     chosen = _details(index, best if exact else best[:limit], limits.sessions)
     if not snippets:
-        return SearchResult(hits=[hit for hit, _ in chosen], more=more)
+        return SearchResult(hits=[hit for hit, _ in chosen], more=more, reached=reached)
     shown = {n: _shown(text, query) for n, text in read_texts(store, [place for _, place in chosen])}
     if exact:  # a stable sort: those that have the name letter for letter come first
         chosen.sort(key=lambda one: not shown[one[1].n].exact)
     hits = [_with_text(hit, shown[place.n]) for hit, place in chosen[:limit]]
-    return SearchResult(hits=hits, more=more)
+    return SearchResult(hits=hits, more=more, reached=reached)
 
 
 class ShownText(NamedTuple):

@@ -55,15 +55,19 @@ class Indexed:
 
     def _follow(self, seconds: float, *, numbers: bool = True) -> IndexProgress:
         """Let the index catch up before it is asked, for so many seconds. One in memory is followed to its end: it is
-        gone with this process, so nobody would go on with it."""
-        reached = self.index.catch_up(seconds=seconds, numbers=numbers)
-        if self.index.path is not None or not (reached.behind or (numbers and reached.stale)):
+        gone with this process, so nobody would go on with it. Without `numbers` nobody is told that some are stale."""
+        reached = self._caught_up(seconds, numbers=numbers)
+        if self.index.path is not None or not (reached.behind or reached.stale):
             return reached
         try:
-            whole = self.index.catch_up(numbers=numbers)
+            whole = self._caught_up(None, numbers=numbers)
         except (HarkenError, OSError, sqlite3.Error) as problem:
             return msgspec.structs.replace(reached, problem=reached.problem or str(problem))
         return msgspec.structs.replace(whole, rebuilt=reached.rebuilt or whole.rebuilt, problem=reached.problem)
+
+    def _caught_up(self, seconds: float | None, *, numbers: bool) -> IndexProgress:
+        reached = self.index.catch_up(seconds=seconds, numbers=numbers)
+        return reached if numbers else msgspec.structs.replace(reached, stale=0)
 
     def search(self, query: str, *, limit: int = 10, snippets: bool = True) -> SearchResult:
         """The messages that a query finds, the best first. `harken search --help` says what a query may be; what is
@@ -76,8 +80,7 @@ class Indexed:
             raise BadRequest(f"a search gives 1 to {MOST_HITS} hits", hint=hint)
         asked = parse(query)
         reached = self._follow(SEARCH_SECONDS, numbers=asked.needs_numbers)
-        found = search(self.index, self.store, asked, limit=limit, present=self.clock(), snippets=snippets)
-        return found.at(reached, asked)
+        return search(self.index, self.store, asked, reached, limit=limit, present=self.clock(), snippets=snippets)
 
     def search_filters(self) -> dict[str, str]:
         """The filters that a query may have, and what the value of each is."""
