@@ -7,7 +7,7 @@ JOBS ?= 2
 FLOOR := 90
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage explore check test-faults test-runtimes bench docs format clean
+.PHONY: help setup run test coverage explore check test-faults test-system test-runtimes bench docs format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,10 @@ check: $(STAMP) ## Format, lint, strict types, documents in step with the code, 
 
 test-faults: $(STAMP) ## Kill, EIO and ENOSPC at every write-path system call
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m faults
+
+test-system: $(STAMP) ## An export in a real browser, the watch under a real systemd
+	scripts/system
+	$(BIN)/python -m pytest -m system tests/system
 
 test-runtimes: $(STAMP) ## The real Claude Code and Codex against a scripted model on loopback
 	scripts/runtimes

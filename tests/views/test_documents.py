@@ -6,13 +6,10 @@ import base64
 import hashlib
 import re
 from html.parser import HTMLParser
-from typing import Any
 
-import msgspec
 import pytest
 
 from harken.events import (
-    KINDS,
     AgentCreated,
     Event,
     Image,
@@ -28,13 +25,9 @@ from harken.text import CONTROL, width_of
 from harken.views import markdown, page, plain
 from harken.views.documents import DocumentFoot, DocumentHead, DocumentWriter, PictureFile
 from harken.views.transcript import Transcript
+from support.hostile import EVIL, PIXEL, evil_events
 from support.markdown import HtmlTokens
 
-PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 20).decode()
-EVIL = (
-    "\"'><script>alert(1)</script></pre></summary></details></style><img src=x onerror=alert(1)>"
-    "\n\n# ours\n```\n[a](javascript:b) ![x](http://y) @user\n\x1b]52;c;aGk=\x07\x1b[2J\u202e\n>>> sub-agent x\n"
-)
 OURS = {
     "html", "head", "meta", "title", "style", "body", "h1", "h2", "dl", "dt", "dd", "time", "div", "p", "pre",
     "details", "summary", "b", "code", "span", "hr", "img", "footer",
@@ -48,25 +41,6 @@ def written(writer: DocumentWriter, events: list[Event], first: str | None = "",
     return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
-def evil_events() -> list[Event]:
-    """An event of each kind, every text in it hostile."""
-    made: list[Event] = []
-    for cls in KINDS.values():
-        values: dict[str, Any] = {"message_id": f"{EVIL}{cls.kind}", "time": 1_700_000_000_000_000}
-        for field in msgspec.structs.fields(cls):
-            if field.name in ("substance", "cause", *values):
-                continue
-            if field.type is str:
-                values[field.name] = EVIL
-            elif field.type is bytes:
-                values[field.name] = msgspec.json.encode({EVIL: EVIL, "long": EVIL * 9})
-        made.append(cls(**values))
-        if "images" in cls.__struct_fields__:
-            pictures = (Image(media_type=EVIL, data=PIXEL), Image(media_type="image/svg+xml", data="PHN2Zz4="))
-            made.append(cls(**values | {"images": (*pictures, Image(url=EVIL))}))
-    return made
-
-
 EVIL_HEAD = DocumentHead(title=EVIL, facts=(("Session", EVIL),))
 
 
@@ -77,24 +51,7 @@ class TestHostile:
 
         found = HtmlTags(text)
 
-        ours = {
-            "html",
-            "head",
-            "meta",
-            "title",
-            "style",
-            "body",
-            "h1",
-            "h2",
-            "dl",
-            "dt",
-            "dd",
-            "time",
-            "div",
-            "p",
-            "pre",
-        }
-        assert ours | {"details", "summary", "b", "code", "span", "hr", "img", "footer"} >= found.tags
+        assert OURS >= found.tags
         assert {"class", "charset", "http-equiv", "content", "name", "lang", "alt", "src"} >= found.attributes
         assert {"data:image/png;base64,"} == {source[:22] for source in found.sources}
         assert not CONTROL.search(text)
