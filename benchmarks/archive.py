@@ -110,7 +110,7 @@ class Writer:
         return f"{self.random.getrandbits(140):035x}"
 
 
-class Transcript:
+class MadeSession:
     """A session of Claude Code, line by line."""
 
     def __init__(self, seed: int) -> None:
@@ -206,7 +206,7 @@ class Transcript:
 
 def session(seed: int, size: int) -> bytes:
     """The lines of one session, at least `size` bytes."""
-    made = Transcript(seed)
+    made = MadeSession(seed)
     while made.size < size:
         made.turn()
     return b"".join(made.lines)

@@ -36,7 +36,7 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else _BREAK.sub(lambda found: _BREAKS[found[0]], safe(text))
 
 
-def fold(line: str, columns: int) -> Iterator[tuple[int, int]]:
+def wrap(line: str, columns: int) -> Iterator[tuple[int, int]]:
     """Where the pieces of a line begin and end that have at most so many columns each. It is cut at spaces, which are
     in no piece; a word that is longer than a piece is cut anywhere."""
     at = 0

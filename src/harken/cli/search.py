@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harken.text import fold
+from harken.text import wrap
 
 from . import completing, ui
 from .commits import age
@@ -177,7 +177,7 @@ def _places(text: str, wide: int) -> list[tuple[int, int]]:
     """Where each line begins and ends; the last has all the rest."""
     if wide <= 0 or not text:
         return [(0, len(text))][: len(text)]
-    *places, (start, _) = islice(fold(text, wide), LINES)
+    *places, (start, _) = islice(wrap(text, wide), LINES)
     return [*places, (start, len(text))]
 
 

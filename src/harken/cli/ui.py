@@ -21,7 +21,7 @@ import msgspec
 import orjson
 
 from harken.errors import HarkenError
-from harken.text import CONTROL, end_of, fold, width_of
+from harken.text import CONTROL, end_of, width_of, wrap
 from harken.text import one_line as one_line
 from harken.text import safe as safe
 
@@ -171,7 +171,7 @@ def fact(name: str, value: str, label: int = 12) -> None:
     wide, text = width(), one_line(value)
     head = f"{name:<{label}}"
     sys.stdout.write(_paint(head, "dim") if has_colours() else head)
-    lines = [text[start:end] for start, end in fold(text, max(label, wide - label))] if wide else [text]
+    lines = [text[start:end] for start, end in wrap(text, max(label, wide - label))] if wide else [text]
     sys.stdout.write(("\n" + " " * label).join(lines) + "\n")
 
 

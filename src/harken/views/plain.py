@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harken.events import Image
-from harken.text import fold, one_line, safe
+from harken.text import one_line, safe, wrap
 
 from .documents import (
     COMPACTION,
@@ -90,4 +90,4 @@ class PlainWriter(DocumentWriter):
 def wrapped(line: str, columns: int) -> Iterator[str]:
     """The line in pieces of so many columns, cut between words where there are any."""
     line = line.expandtabs(TAB).replace("\u2028", " ").replace("\u2029", " ")
-    return (line[start:end] for start, end in fold(line, columns))
+    return (line[start:end] for start, end in wrap(line, columns))
