@@ -1,4 +1,5 @@
-"""Text from outside, made fit to be seen: nothing in a transcript is trusted by a terminal or a document."""
+"""Text from outside, made fit to be seen: nothing in a transcript is trusted by a terminal or a document. And how many
+columns it takes."""
 
 from __future__ import annotations
 

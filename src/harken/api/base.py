@@ -1,4 +1,5 @@
-"""What requests and answers have in common: what they are, how times are written, and a session's figures."""
+"""What requests and answers have in common: what they are, how times are written, what the index lacks, and a session's
+figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Names on purpose: taking a move back, and keeping a chain's bytes for ever."""
+"""Names: those that Harken keeps for itself, and what sessions go on from by them; taking a move back; keeping a
+chain's bytes for ever."""
 
 from __future__ import annotations
 

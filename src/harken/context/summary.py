@@ -1,4 +1,5 @@
-"""Words about a stretch of conversation, made without a model: one line for a list, a page for a compaction."""
+"""Words about a stretch of conversation: a line for a list or a page for a compaction, made without a model; what a
+model is asked; and the summary that somebody wrote."""
 
 from __future__ import annotations
 

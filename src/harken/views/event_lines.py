@@ -1,4 +1,4 @@
-"""Events for people, a line each: a letter for who speaks, and the beginning of what is said."""
+"""Events for people, a line each: a word for who speaks, and the beginning of what is said."""
 
 from __future__ import annotations
 
