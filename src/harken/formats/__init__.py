@@ -45,6 +45,7 @@ def detect(head: bytes, path: str = "") -> Format | None:
 
 
 __all__ = [
+    "HEAD",
     "Claim",
     "Delta",
     "Format",

@@ -16,13 +16,11 @@ from harken.context.summary import request as summary_request
 from harken.errors import BadRequest
 from harken.events import Event
 from harken.events.cbor import encode_events
-from harken.formats import detect, names
+from harken.formats import HEAD, detect, names
 from harken.store import Commit, Draft, Store
 from harken.store.values import check_origin
 
 EVENTS = "events-v1"
-HEAD = 64 << 10
-"""Bytes from which a format is told."""
 
 
 class CommitFacts(TypedDict, total=False):

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from harken.views import SessionViewer
 
 LOG = FORMAT.name
-HEAD = 64 << 10
-"""Bytes from which a format is told."""
 LARGE = 16 << 20
 """A file of more bytes is looked at from the disk."""
 
@@ -139,7 +137,7 @@ def open_file(path: Path) -> tuple[bytes, formats.Format]:
 
     with OpenFile(path) as file:
         data = file.read(0, UNPACKED_LIMIT)
-    return data, _told_by(data[:HEAD], path)
+    return data, _told_by(data[: formats.HEAD], path)
 
 
 def format_of(path: Path) -> formats.Format:
@@ -147,7 +145,7 @@ def format_of(path: Path) -> formats.Format:
     from harken.runtimes.files import OpenFile
 
     with OpenFile(path) as file:
-        return _told_by(file.read(0, HEAD), path)
+        return _told_by(file.read(0, formats.HEAD), path)
 
 
 def _told_by(head: bytes, path: Path) -> formats.Format:

@@ -23,8 +23,6 @@ from .base import Environment, Runtime, note_failure
 
 CHUNK = 1 << 20
 """How much is read at once."""
-HEAD = 64 << 10
-"""How much of a file its runtime is told by."""
 UNPACKED = 64 << 20
 RATIO = 200
 UNPACKED_LIMIT = 2 << 30

@@ -18,14 +18,14 @@ from harken.context.chains import FileStamp, SourceMemory
 from harken.errors import HarkenError
 from harken.formats import Delta
 from harken.formats.facts import FileFacts, Scan
-from harken.formats.kit.claims import best
+from harken.formats.kit.claims import HEAD, best
 from harken.formats.kit.jsonl import MAX_LINE
 from harken.store import Content, PackedFrame
 
 from . import claim_of, get, names
 from .base import Runtime
 from .elided import Elided, Gap
-from .files import HEAD, OpenFile, Unfit
+from .files import OpenFile, Unfit
 
 PART = 4 << 20
 """How much of a file is scanned at once; more only where no cut falls."""
