@@ -247,6 +247,7 @@ class RepoSessionsContract:
         assert ["forgotten"] == [result.status for result in repo.import_sessions([path], verify=True)]
         with pytest.raises(Forgotten):
             repo.materialize(session)
+        assert [] == repo.restored_along([session])
         assert [done.erasure] == [erasure.number for erasure in repo.lift_forgetting([session])]
         list(repo.import_sessions([path], verify=True))
         assert before == repo.materialize(session, stop="root").bytes
