@@ -133,7 +133,7 @@ TABLES = ["export", "--to", "parquet", "tables", "--force"]
 
 
 class TestWhereTheStoreIsDamaged:
-    @pytest.mark.parametrize("table", ["changes", "commits", "loose"])
+    @pytest.mark.parametrize("table", ["changes", "commits", "loose", "artifacts"])
     @pytest.mark.parametrize("asked", [*ASKED, TABLES], ids=lambda words: words[0])
     def test_what_there_is_comes_before_the_error(
         self, repo: Repo, run: Run, where: Path, asked: list[str], table: str, monkeypatch: pytest.MonkeyPatch

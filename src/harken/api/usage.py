@@ -91,6 +91,10 @@ class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
     """How many changes of the store, and sessions that have changed, are not in these numbers yet."""
     problem: str
     """Why the index that they come from cannot be brought up to date; empty where it can."""
+    missing: int
+    """Commits and rows of the store that cannot be read, so that calls in them are not counted."""
+    damaged: int
+    """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
 def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTotal]:
@@ -115,6 +119,8 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
         zone=clock.local_zone(clock.now() if until is None else until),
         behind=progress.behind + progress.stale,
         problem=progress.problem,
+        missing=progress.missing,
+        damaged=progress.damaged,
         hours=spent.hours(),
         peak_sessions=peak.sessions,
         peak_at=stamp(peak.time),

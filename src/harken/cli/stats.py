@@ -151,7 +151,7 @@ def _count_window(
         project=project,
         prices=prices() or "",
     )
-    found: list[UsageAnswer] = []
+    found, total = list[UsageAnswer](), None
     for one in usage(repo, request):
         if as_json:
             ui.json_line(one)
@@ -159,13 +159,15 @@ def _count_window(
             found.append(one)
             continue
         assert isinstance(one, UsageTotal)
+        total = one
         if not as_json and by:
             draw_by(by, found, one, per=per)
         elif not as_json:
             draw_overview(found, one, _days(start, until, now) if is_named else days)
         if not one.requests and not one.calls and not one.behind:
             ui.note("nothing was used in that time; `--since` looks further back, `harken import` imports sessions")
-        tell_what_is_missing(behind=one.behind, problem=one.problem)
+    if total is not None:  # last, since what could not be counted is told with more words
+        tell_what_is_missing(behind=total.behind, missing=total.missing, damaged=total.damaged, problem=total.problem)
 
 
 def _days(start: int | None, end: int | None, now: int) -> list[str]:
