@@ -25,6 +25,7 @@ from harken.analytics import (
 from harken.analytics.steps import steps
 from harken.clock import SECOND, parse_instant
 from harken.events import (
+    AgentCreated,
     Event,
     Metric,
     Prompt,
@@ -265,6 +266,23 @@ class TestDelegation:
 
         assert delegation.Share(agents=1, responses=1, requests=1, tokens=Tokens(output=5)) == found.own
         assert delegation.Share(agents=2, calls=1, requests=2, tokens=Tokens(output=8)) == found.delegated
+
+    def test_the_own_agent_is_the_one_that_none_of_the_others_made(self) -> None:
+        made = AgentCreated(agent_id="x", parent="me")
+        told = [at(0, made, "x"), at(1, AgentCreated(parent="elsewhere"), "me")]
+        said = [at(2, Response(content="early"), "x"), at(3, ToolCall(id="c", name="Task"), "me")]
+
+        for stream in ([*told, *said], [AgentCreated(agent_id="me"), made.replace(cause="m", parent=""), *said]):
+            found = delegation.of(stream)
+
+            assert (0, 1) == (found.own.responses, found.own.calls)
+            assert (1, 0) == (found.delegated.responses, found.delegated.calls)
+
+    def test_whoever_has_no_name_is_the_own_agent_and_else_the_first(self) -> None:
+        early, late = at(0, Response(content="a"), "x"), at(1, ToolCall(id="c", name="Task"))
+
+        assert (0, 1) == (delegation.of([early, late]).own.responses, delegation.of([early, late]).own.calls)
+        assert 1 == delegation.of([early, at(1, Response(), "y")]).own.responses
 
 
 class TestFlow:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +39,8 @@ class Step(NamedTuple):
     tool: str = ""
     call: str = ""
     failed: bool = False
+    record: str = ""
+    """What the record is called in every file that has a copy of it."""
 
 
 class Asked(NamedTuple):
@@ -102,14 +104,16 @@ def claude(data: bytes) -> Steps:
         time = micros(record.get("timestamp"))
         agent = _agent(record, owners)
         found.times += [] if time is None else [(agent, time)]
-        _claude_request(found, record, agent, time)
+        _claude_request(found, record, agent, found.times[-1][1] if found.times else None)
         if record.get("type") == "system" and record.get("subtype") == "compact_boundary":
             about = record.get("compactMetadata") or {}
             facts = (about.get("trigger") or "", about.get("preTokens"), about.get("postTokens"))
             found.compacted.append(Compacted(agent, time, len(found.steps), *facts))
         found.errors += record.get("type") == "system" and record.get("subtype") == "api_error"
         found.errors += record.get("isApiErrorMessage") is True
-        found.steps += [step._replace(agent=agent, time=time) for step in _claude(record)]
+        name = str(record.get("uuid") or "")
+        name = name if len(name) == len("00000000-0000-4000-8000-000000000000") else ""
+        found.steps += [step._replace(agent=agent, time=time, record=name) for step in _claude(record)]
     return found
 
 
@@ -305,7 +309,7 @@ def by_window(stretches: list[Spent], size: int) -> dict[int, dict[str, int]]:
     return {start: dict(sums) for start, sums in found.items()}
 
 
-def by_hour(steps: list[Step]) -> dict[tuple[int, int], int]:
+def by_hour(steps: Iterable[Step | Asked]) -> dict[tuple[int, int], int]:
     """Steps by weekday (Monday is 0) and hour in Greenwich."""
     times = [datetime.fromtimestamp(step.time / 1e6, UTC) for step in steps if step.time is not None]
     return dict(Counter((time.weekday(), time.hour) for time in times))
@@ -418,9 +422,10 @@ class Share(NamedTuple):
 
 
 def delegation(found: Steps) -> tuple[Share, Share]:
-    """What the agent did that says something first, or that has no name, and what the others did. A request that both
-    tell of is the others'."""
-    own = {"", found.steps[0].agent} if found.steps else {""}
+    """What the session's own agent did, which has no name in its file (where everybody has one, it is the agent of the
+    first step), and what the others did. A request that both tell of is the others'."""
+    agents = [step.agent for step in found.steps]
+    own = {""} if "" in agents or not agents else {"", agents[0]}
     theirs = _requests([asked for asked in found.asked if asked.agent not in own])
     mine = _requests([asked for asked in found.asked if asked.agent in own])
     others = {one.agent for one in [*found.steps, *found.asked]} - own

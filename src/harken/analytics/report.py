@@ -9,7 +9,6 @@ import msgspec
 from harken.events import Event
 
 from . import activity, amplification, compactions, delegation, files, flow, lifecycle, profile, tools
-from .steps import steps
 
 
 class SessionReport(msgspec.Struct, kw_only=True, frozen=True):
@@ -27,18 +26,15 @@ class SessionReport(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def of(events: Iterable[Event], *, window: int = 0) -> SessionReport:
-    """All folds over one stream of events; `window` is that of the profile, in microseconds. The session's own agent
-    is the one that says or hears something first, and whoever has no name."""
+    """All folds over one stream of events; `window` is that of the profile, in microseconds."""
     held = list(events)
-    first = next(steps(held), None)
-    own = ("", first.event.agent_id if first is not None else "")
     return SessionReport(
         lifecycle=lifecycle.of(held),
         profile=profile.of(held, window),
         amplification=amplification.of(held),
         compactions=compactions.of(held),
         tools=tools.of(held),
-        delegation=delegation.of(held, own),
+        delegation=delegation.of(held),
         files=files.of(held),
         flow=flow.of(held),
         activity=activity.of(held),

@@ -65,6 +65,9 @@ _PROJECT = (
 _COST = f"(sum(usage.cost / {MICRO}) / 1e6 + sum(usage.cost % {MICRO}) / 1e12)"
 """Dollars, of which no sum is too large for SQLite's integers."""
 
+_TOLD = "figures.report ->> "
+_CURVE = "figures.report, '$.compactions.curve'"
+
 VIEWS: tuple[IndexView, ...] = (
     _view(
         "sessions",
@@ -218,6 +221,25 @@ VIEWS: tuple[IndexView, ...] = (
         cause text nullif(compactions."trigger", '') -- what set it off; NULL where it is not known
         """,
         _OF_MESSAGE.format(table="compactions"),
+    ),
+    _view(
+        "profiles",
+        "one row for each session: where its time went and what came of what people said, without its sub-agents",
+        f"""
+        session text sessions.session -- the session
+        outcome text {_TOLD}'$.lifecycle.outcome' -- how its last run ended; NULL where the source does not say
+        duration real {_TOLD}'$.lifecycle.duration' / 1e6 -- seconds from its beginning to its end
+        prompt real {_TOLD}'$.profile.whole.prompt' / 1e6 -- seconds of people's turns
+        thinking real {_TOLD}'$.profile.whole.thinking' / 1e6 -- seconds in which a model thought
+        response real {_TOLD}'$.profile.whole.response' / 1e6 -- seconds in which a model answered or asked for a tool
+        tool real {_TOLD}'$.profile.whole.tool' / 1e6 -- seconds in which a tool was at work
+        compaction real {_TOLD}'$.profile.whole.compaction' / 1e6 -- seconds of compactions
+        idle real {_TOLD}'$.profile.whole.idle' / 1e6 -- seconds in which nobody did anything
+        characters_in integer {_TOLD}'$.amplification.characters_in' -- characters that people wrote
+        characters_out integer {_TOLD}'$.amplification.characters_out' -- characters that models answered
+        context integer (SELECT max(value ->> '$.tokens') FROM json_each({_CURVE})) -- most tokens before the model
+        """,
+        "FROM main.figures JOIN main.sessions ON sessions.n = figures.session WHERE figures.report IS NOT NULL",
     ),
 )
 NAMES = tuple(view.name for view in VIEWS)
