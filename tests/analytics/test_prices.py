@@ -23,7 +23,7 @@ from harken.formats import get
 from harken.index import schema
 from support.recordings import corpus_files
 
-PRICED_VERSION, PRICED_SUM = 5, 2864234853
+PRICED_VERSION, PRICED_SUM = 7, 2864234853
 TABLE = """
 [[model]]
 name = "demo"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harken.cli import COMMANDS
-from harken.cli.suggesting import MEANT, command_for
+from harken.cli.suggesting import FILTERS, MEANT, command_for
 from harken.repo import Repo
 
 Run = Any
@@ -72,3 +72,36 @@ def test_an_option_that_others_have_gives_ours(repo: Repo, run: Run, words: list
 
     assert 2 == done.code
     assert option in done.err.partition("Did you mean ")[2]
+
+
+@pytest.mark.parametrize(
+    ("option", "filter"), [("--since", "since:7d"), ("--folder", "project:shop"), ("--role", "role:human")]
+)
+def test_an_option_of_search_is_a_filter_of_its_query(repo: Repo, run: Run, option: str, filter: str) -> None:
+    done = run("search", "otter", option, "x")
+
+    assert 2 == done.code
+    assert f"In a query that is a filter: {filter}" in done.err
+
+
+def test_every_filter_has_an_example(repo: Repo) -> None:
+    assert repo.search_filters().keys() == FILTERS.keys()
+
+
+def test_colours_are_no_option(repo: Repo, run: Run) -> None:
+    assert "NO_COLOR=1" in run("log", "--no-color").err
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("yesterday", "`harken sessions --since yesterday`"), ("shop", "`--project shop`")]
+)
+def test_what_begins_no_id_may_be_a_time_or_a_folder(repo: Repo, run: Run, word: str, meant: str) -> None:
+    done = run("sessions", word)
+
+    assert (0, "") == (done.code, done.out)
+    assert meant in done.err
+
+
+def test_a_session_is_no_view(repo: Repo, run: Run) -> None:
+    assert "`harken view timeline 3f2a91bc`" in run("view", "3f2a91bc").err
+    assert "Did you mean 'timeline'?" in run("view", "timelin", "3f2a91bc").err

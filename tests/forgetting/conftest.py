@@ -75,7 +75,8 @@ def repo(location, files):
 def run(location, monkeypatch):
     """A command, and what it printed."""
 
-    def call(*args, stdin="", store=location):
+    def call(*args, stdin="", store=location, columns=""):
+        monkeypatch.setenv("COLUMNS", columns)  # a list is cut to a window only where there is one
         out, err = io.TextIOWrapper(io.BytesIO()), io.StringIO()
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         monkeypatch.setattr(sys, "stdout", out)

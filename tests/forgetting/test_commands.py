@@ -125,6 +125,14 @@ class TestSecrets:
         assert "6 candidates" in done.err
         assert SECRET[8:24] not in done.out
 
+    def test_in_a_narrow_window_the_place_is_whole(self, run, stored):
+        whole = [line.split()[1] for line in run("secrets").out.splitlines()]
+
+        narrow = run("secrets", columns="60").out.splitlines()
+
+        assert whole == [line.strip() for line in narrow[1::2]]
+        assert 60 >= max(map(len, narrow[::2]))
+
     def test_as_json_ends_with_a_report(self, run, stored):
         *found, last = map(json.loads, run("secrets", FIRST, "--json").out.splitlines())
 

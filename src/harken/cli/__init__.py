@@ -211,10 +211,10 @@ def _explained(problem: click.ClickException) -> click.ClickException:
         text = f"--store goes before the command: `harken --store PATH {command} ...`"
         return click.UsageError(text, problem.ctx)
     if isinstance(problem, click.NoSuchOption):
-        from .suggesting import option_for  # only who mistyped needs it
+        from .suggesting import advice_for  # only who mistyped needs it
 
-        if (meant := option_for(problem)) is not None:
-            return click.UsageError(f"{problem.message} Did you mean '{meant}'?", problem.ctx)
+        if advice := advice_for(problem):
+            return click.UsageError(f"{problem.message} {advice}", problem.ctx)
     return problem
 
 

@@ -92,7 +92,7 @@ def _print(answer: ForgetAnswer) -> None:
         ui.line(f"session {session} {verb}")
     for place in answer.places[:SHOWN] if not answer.sessions else ():
         what = ui.count(place.spans, "place") if place.spans else "all of it"
-        ui.row(place.commit or ids.artifact_ref(place.artifact), place.session, f"{what}, {place.bytes:,} bytes")
+        ui.row(place.commit or ids.artifact_ref(place.artifact), f"{what}, {place.bytes:,} bytes", place.session)
     if not answer.sessions and len(answer.places) > SHOWN:
         ui.line(f"and {len(answer.places) - SHOWN} more")
     for spool in answer.spools:

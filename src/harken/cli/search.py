@@ -27,6 +27,8 @@ INSET = "  "
 LINES = 2
 """How many lines of a snippet are shown in a window."""
 SHORT_ID = 8
+PROJECT = 5
+"""A project's name takes one part of so many of the window."""
 LONG_NAME = 20
 """An agent's name that is longer is an id, of which the beginning will do."""
 _NOT = re.compile(r"-(?!n\d*$|h$|-)\S")
@@ -140,7 +142,7 @@ def _draw(hit: SearchHit, *, first: bool) -> None:
         ui.Styled(hit.commit or hit.ref, "name"),
         age(hit.time),
         ui.Styled(_speaker(hit), "mark"),
-        PurePath(hit.project).name if hit.project else "",
+        _project(hit),
         (hit.session or "")[:SHORT_ID],
         ui.Styled(hit.title or "", "dim"),
     )
@@ -150,6 +152,12 @@ def _draw(hit: SearchHit, *, first: bool) -> None:
         ui.line(f"{INSET}(its text cannot be shown: {hit.problem})")
     copies = f"   also in {ui.count(len(hit.copies), 'other session')}" if hit.copies else ""
     ui.row(INSET + shlex.join(hit.command) + copies)
+
+
+def _project(hit: SearchHit) -> str:
+    """The folder's name, as much of it as leaves room for the session and its title."""
+    name, wide = ui.one_line(PurePath(hit.project or "").name), ui.width()
+    return ui.fit(name, wide // PROJECT) if wide else name
 
 
 def _speaker(hit: SearchHit) -> str:

@@ -11,6 +11,7 @@ from .options import REF, json_option, pass_repo
 from .secret_rules import counting, own_rules, rule_names
 
 if TYPE_CHECKING:
+    from harken.api.forgetting import SecretAnswer
     from harken.repo import Repo
 
 
@@ -41,9 +42,19 @@ def secrets_command(repo: Repo, refs: tuple[str, ...], rules: tuple[str, ...], a
                 ui.json_line(one)
             elif isinstance(one, SecretAnswer):
                 found += 1
-                ui.row(f"{one.rule:<18}", one.ref, ui.one_line(one.excerpt))
+                _draw(one)
             else:
                 read = f"{one.report.bytes / 1e6:.1f} MB"
                 ui.note(f"{ui.count(one.report.candidates, 'candidate')} in {read}")
     if found:
         ui.note("`harken forget --rule NAME` or `harken forget --secret -` takes one out of the store")
+
+
+def _draw(one: SecretAnswer) -> None:
+    """The rule, what stands around it, and where that is: whole, however narrow the window is, since it is copied."""
+    rule = f"{one.rule:<18}"
+    if ui.width():
+        ui.row(rule, one.excerpt)
+        ui.line(f"  {one.ref}")
+    else:
+        ui.row(rule, one.ref, one.excerpt)

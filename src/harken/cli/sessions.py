@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,16 @@ def sessions_command(
         if project and not shown and any(row.source and not row.project for row in sessions(repo, SessionsRequest())):
             ui.note(NO_PROJECT)
     else:
-        _show(found, none="no sessions" + (f" begin with {prefix!r}" if prefix else "; `harken import` imports some"))
+        _show(found, none=_none_with(prefix) if prefix else "no sessions; `harken import` imports some")
+
+
+def _none_with(prefix: str) -> str:
+    """What is said where no id begins so: whoever gave the word may have meant something else by it."""
+    word = shlex.quote(prefix)
+    if clock.parse_when(prefix, clock.now()) is not None:
+        return f"no session has an id that begins with {prefix!r}; for a time: `harken sessions --since {word}`"
+    meant = f"`--project {word}` looks at folders, `--match {word}` at titles"
+    return f"no session has an id that begins with {prefix!r}; {meant}"
 
 
 NO_PROJECT = "sessions that an earlier Harken imported have no project until `harken import --verify` reads them again"

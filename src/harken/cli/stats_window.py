@@ -12,6 +12,7 @@ from . import ui
 if TYPE_CHECKING:
     from harken.api.usage import SpendingAnswer, UsageAnswer, UsageTotal
 
+INSET = 2
 OVERVIEW = ("day", "project", "model", "session", "tool")
 TOP = 5
 DAYS = 7
@@ -31,12 +32,12 @@ def draw_overview(found: Sequence[UsageAnswer], total: UsageTotal, days: Sequenc
     first = "the beginning" if since is None else clock.local_period(since)
     last = clock.local_period(clock.now() if until is None else until - 1)
     ui.row(f"{first} to {last} ({total.zone})")
-    ui.row(f"  {price(total)} at list price, {ui.count(total.sessions, 'session')}, {total.requests:,} requests")
-    tokens = total.usage
-    ui.row(
-        f"  {short(tokens.input)} in, {short(tokens.output)} out, {short(tokens.cache_read)} cache read,"
-        f" {short(tokens.cache_write)} written"
+    ui.fact(
+        "", f"{price(total)} at list price, {ui.count(total.sessions, 'session')}, {total.requests:,} requests", INSET
     )
+    tokens = total.usage
+    read, written = short(tokens.cache_read), short(tokens.cache_write)
+    ui.fact("", f"{short(tokens.input)} in, {short(tokens.output)} out, {read} cache read, {written} written", INSET)
     _draw_busiest(total)
     by_day = {one.key: one.price_usd_micros or 0 for one in parts["day"]}
     if any(by_day.values()) and days:
@@ -56,7 +57,8 @@ def _draw_busiest(total: UsageTotal) -> None:
     if most:
         day, hour = next((day, row.index(most)) for day, row in enumerate(total.hours) if most in row)
         at_once = ui.count(total.peak_sessions, "session")
-        ui.row(f"  busiest {WEEKDAYS[day]} {hour:02d}:00 to {hour + 1:02d}:00; at most {at_once} at the same time")
+        hours = f"{WEEKDAYS[day]} {hour:02d}:00 to {hour + 1:02d}:00"
+        ui.fact("", f"busiest {hours}; at most {at_once} at the same time", INSET)
 
 
 def draw_by(by: str, found: Sequence[UsageAnswer], total: UsageTotal, *, per: str = "") -> None:
@@ -69,14 +71,14 @@ def draw_by(by: str, found: Sequence[UsageAnswer], total: UsageTotal, *, per: st
 def draw_remarks(total: UsageTotal) -> None:
     """What the figures do not say."""
     if total.uncounted:
-        ui.row(f"nobody counted what was used in {total.uncounted:,} of the sessions and sub-agents")
+        ui.fact("", f"nobody counted what was used in {total.uncounted:,} of the sessions and sub-agents", 0)
     if total.unpriced:
         names = ", ".join(f"{model or '(no model)'} ({count:,})" for model, count in total.unpriced.items())
-        ui.row(f"no price is known for {names}")
+        ui.fact("", f"no price is known for {names}", 0)
     if total.unverified:
-        ui.row(f"the price was not checked of {', '.join(total.unverified)}")
+        ui.fact("", f"the price was not checked of {', '.join(total.unverified)}", 0)
     if total.cost_usd_micros is not None:
-        ui.row(f"runtimes said {money(total.cost_usd_micros)} of what they told the cost of")
+        ui.fact("", f"runtimes said {money(total.cost_usd_micros)} of what they told the cost of", 0)
 
 
 def draw_table(by: str, found: Sequence[UsageAnswer], *, left: int = 0, per: str = "") -> None:

@@ -59,6 +59,20 @@ OPTIONS = {
 }
 """An option, and others that people try for it."""
 
+FILTERS = {
+    "agent": "reviewer",
+    "runtime": "NAME",
+    "project": "shop",
+    "model": "opus",
+    "tool": "Bash",
+    "role": "human",
+    "file": "runner.py",
+    "since": "7d",
+    "until": "2026-01-31",
+    "session": "5b6258c8",
+}
+"""The filters of a query, each with a value."""
+_COLOURS = ("--no-color", "--no-colour", "--no-colors", "--color", "--colour")
 _COMMAND_OF = {word: command for command, words in MEANT.items() for word in words}
 
 
@@ -71,9 +85,17 @@ def command_for(word: str, known: Collection[str]) -> str | None:
     )
 
 
-def option_for(problem: click.NoSuchOption) -> str | None:
-    """The option of the command that was meant by one that it does not have."""
+def advice_for(problem: click.NoSuchOption) -> str:
+    """What to do in place of giving an option that the command does not have; empty where nobody knows."""
     if problem.ctx is None:
-        return None
+        return ""
+    wanted = problem.option_name
+    if wanted in _COLOURS:
+        return "NO_COLOR=1 before the command, or the configuration file, turns colours off."
+    if problem.ctx.command.name == "search":
+        words = (wanted.lstrip("-"), *(name.lstrip("-") for name, words in OPTIONS.items() if wanted in words))
+        if (filter := next((word for word in words if word in FILTERS), None)) is not None:
+            return f"In a query that is a filter: {filter}:{FILTERS[filter]}"
     known = {name for param in problem.ctx.command.params for name in (*param.opts, *param.secondary_opts)}
-    return next((name for name, words in OPTIONS.items() if name in known and problem.option_name in words), None)
+    meant = next((name for name, words in OPTIONS.items() if name in known and wanted in words), None)
+    return f"Did you mean '{meant}'?" if meant else ""

@@ -96,7 +96,9 @@ def count(number: int, noun: str) -> str:
 
 def speaks_unicode() -> bool:
     """Whether stdout takes every character."""
-    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    # Below a progress bar stdout is a stand-in of Rich's, which does not say.
+    encoding = sys.stdout.encoding or getattr(sys.__stdout__, "encoding", "") or ""
+    return encoding.lower().replace("-", "").startswith("utf")
 
 
 class Styled(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
@@ -32,6 +33,10 @@ class ViewGroup(click.Group):
             word = next((word for word in args[1:] if word in self.commands), None)
             if word is not None:
                 raise click.UsageError(f"the view comes first, then the session: `harken view {word} {args[0]}`", ctx)
+            if not get_close_matches(args[0], self.commands):  # no view at all: whoever types this means a session
+                views = ", ".join(self.commands)
+                text = f"'{args[0]}' is no view; name one before the session: `harken view timeline {args[0]}`"
+                raise click.UsageError(f"{text}. The views are {views}", ctx)
         return super().resolve_command(ctx, args)
 
 
