@@ -20,7 +20,7 @@ PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** Add File: /
         ("Edit", b'{"old_string": "a", "file_path": "/work/src/a.py"}', "Edit: src/a.py"),
         ("Edit", b'{"file_path": "/elsewhere/a.py"}', "Edit: /elsewhere/a.py"),
         ("Read", b'{"file_path": "/workshop/a.py"}', "Read: /workshop/a.py"),
-        ("Grep", b'{"pattern": "def x", "path": "/work/src"}', "Grep: src"),
+        ("Grep", b'{"pattern": "def x", "path": "/work/src"}', "Grep: def x in src"),
         ("WebFetch", b'{"url": "https://example.org/"}', "WebFetch: https://example.org/"),
         ("Task", b'{"description": "look around", "prompt": "please look"}', "Task: look around"),
         ("shell", b'{"command": ["bash", "-lc", "ls | wc"]}', "shell: ls | wc"),

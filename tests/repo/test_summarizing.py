@@ -6,13 +6,14 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import harken
 from harken.context.sentences import LENGTH, sentence
 from harken.errors import BadRequest, ModelFailed, NotFound
-from harken.events import Event, Output, Prompt, Response, ToolCall, ToolResult
+from harken.events import Event, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import Repo
 from harken.repo.summarizing import EXTRACTED, Pace
 from support.contexts import chain, keep, turn
@@ -42,23 +43,45 @@ class TestSentence:
         [
             (
                 [
-                    Prompt(content="Fix the login test. It is red."),
+                    Prompt(content="Fix the login test of the shop. It is red."),
                     ToolCall(id="1", name="Bash", input=b'{"command": "pytest -q"}'),
                     ToolResult(id="1", output="1 failed", is_error=True),
                     ToolCall(id="2", name="Edit", input=b'{"file_path": "/w/src/a.py"}'),
                     ToolCall(id="3", name="Edit", input=b'{"file_path": "/w/src/b.py"}'),
                     Response(content="## Done\nAll tests pass."),
                 ],
-                "Fix the login test: ran pytest -q, edited src/a.py and 1 more (1 failed); “Done”",
+                "Fix the login test of the shop: ran pytest -q, edited src/a.py and 1 more (1 failed); "
+                "“Done: All tests pass.”",
             ),
             ([Prompt(content="why?")], "Asked: why?"),
-            ([Response(content="**Because.** It is.")], "Answered: Because."),
+            (
+                [Response(content="**Because.** It is. And so on, and on.")],
+                "Answered: Because. It is. And so on, and on.",
+            ),
+            (
+                [Response(content="Two of them, both wrong:\n\n1. this\n2. that")],
+                "Answered: Two of them, both wrong: 1. this",
+            ),
+            ([Prompt(content="Any ideas for:\n\n> A short file")], "Asked: Any ideas for: A short file"),
+            (
+                [
+                    ToolCall(
+                        name="Edit", input=b'{"file_path": "/w/src/a/long/way/down/to/where/it/is/test_overlap.py"}'
+                    )
+                ],
+                "Edited …/way/down/to/where/it/is/test_overlap.py",
+            ),
+            ([ToolCall(name="Bash", input=b'{"command": "cd /w && make test 2>&1 | tail -20"}')], "Ran make test"),
+            ([ToolCall(name="Grep", input=b'{"pattern": "def a", "path": "/w/src"}')], "Searched for def a in src"),
+            ([ToolCall(name="write_stdin", input=b'{"session_id": 7, "chars": ""}')], "Waited for a command"),
+            ([ToolCall(name="mcp__shop__add_item", input=b"{}")], "Used add_item of shop"),
+            ([System(subtype="session_start")], "Session start"),
             ([ToolCall(name="mcp__x", input=b"{}")], "Used mcp__x"),
             ([Output(raw=b"{}")], "A record that is no conversation"),
             ([Prompt(content="so far", source="injected", origin="compact_summary")], "Compacted the conversation"),
             (
                 [Prompt(content="<command-name>/clear</command-name>", source="injected", origin="command")],
-                "Asked: command: /clear",
+                "Command: /clear",
             ),
         ],
         ids=lambda value: value[:12] if isinstance(value, str) else "",
@@ -149,6 +172,36 @@ def test_a_model_that_fails_is_not_asked_for_ever_and_what_it_wrote_is_kept(repo
     assert "The newest" == summaries(repo)[0]
     assert "never asked" not in summaries(repo)
     assert 5 == len(list(repo.summarize()))
+
+
+def test_a_model_that_fails_in_passing_is_asked_again(repo: Repo, tmp_path: Path) -> None:
+    """As it does where it is asked too often (429), or the service is down (500)."""
+
+    class Waiting(threading.Event):
+        waited: ClassVar[list[float]] = []
+
+        def wait(self, timeout: float | None = None) -> bool:
+            self.waited.append(timeout or 0)
+            return self.is_set()
+
+    chain(repo, [1, 2])
+    lines = ({"say": "Second turn", "failures": 2}, {"say": "First turn", "failures": 99})
+
+    made = list(repo.summarize(model=script(tmp_path / "m.json", *lines), stop=Waiting()))
+
+    assert ["Second turn", ""] == [one.summary for one in made]
+    assert "scripted failure" in made[1].problem
+    assert [1, 2, 1, 2, 4, 8] == [seconds for seconds in Waiting.waited if seconds]
+
+
+def test_whoever_stops_does_not_wait_for_a_model(repo: Repo, tmp_path: Path) -> None:
+    chain(repo, [1])
+    stop = threading.Event()
+
+    made = repo.summarize(model=script(tmp_path / "m.json", {"say": "never", "failures": 9}), stop=stop)
+    threading.Timer(0.05, stop.set).start()
+
+    assert [""] == [one.summary for one in made]
 
 
 def test_what_cannot_be_read_stops_no_other(repo: Repo) -> None:

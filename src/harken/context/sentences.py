@@ -16,17 +16,35 @@ from .summary import conversation, line
 LENGTH = 160
 """Characters of a line."""
 _ASKED, _DID, _SAID = 60, 90, 60
+_THING = 44
+"""Characters of the first thing of a kind that was done."""
+_ENOUGH = 24
+"""Characters of a sentence that says something; behind a shorter one ("Fixed.") the next is told too."""
 _DEEDS = {
     "ran": "bash shell exec_command local_shell local_shell_call run_shell_command execute terminal run_terminal_cmd",
     "edited": "edit write multiedit notebookedit apply_patch replace write_file edit_file create_file str_replace",
-    "read": "read read_file view notebookread grep glob ls list_directory search_file_content list_dir read_many_files",
+    "read": "read read_file view notebookread ls list_directory list_dir read_many_files",
+    "searched for": "grep glob search_file_content find_files codebase_search file_search",
     "asked a sub-agent for": "task agent spawn_agent",
-    "searched the web for": "websearch web_search webfetch web_fetch fetch google_web_search",
+    "searched the web for": "websearch web_search google_web_search",
+    "fetched": "webfetch web_fetch fetch",
 }
+_ALONE = {
+    "waited for a command": "write_stdin bashoutput taskoutput",
+    "stopped a running command": "killshell killbash taskstop",
+    "kept the plan": "update_plan todowrite todoread write_todos taskcreate taskupdate tasklist",
+    "proposed a plan": "exitplanmode",
+    "asked the user": "askuserquestion request_user_input",
+    "looked at a picture": "view_image",
+}
+"""What a tool does, by the names it goes by; of those that need no object, whatever they were called with."""
 _VERBS = {tool: verb for verb, tools in _DEEDS.items() for tool in tools.split()}
+_WHOLE = {tool: verb for verb, tools in _ALONE.items() for tool in tools.split()}
 _MARKS = re.compile(r"^[#>*\-\s]+|[`*]+")
-_ENDS = re.compile(r"(?<=[.!?])\s|\n")
+_ENDS = re.compile(r"(?<=[.!?])(?<![0-9]\.)\s|\n")
 _TAGS = re.compile(r"<[^<>]{0,200}>")
+# Where a command is run and what becomes of its output says little of what was done.
+_AROUND = re.compile(r"^cd\s+[^;&|]{1,200}&&\s*|(?:\s+2>&1|\s*\|\s*(?:tail|head)(?:\s+-?[\w=-]{1,20})*)+\s*$")
 
 
 def sentence(events: Sequence[Event], folder: str = "") -> str:
@@ -37,19 +55,23 @@ def sentence(events: Sequence[Event], folder: str = "") -> str:
     answers = [event.content for event in events if isinstance(event, Response) and event.content.strip()]
     said = excerpt(_gist(answers[-1]), _SAID) if answers else ""
     asked = _asked(events)
+    given = "" if asked else _given(events)
     if _is_compaction(events):
         return one_line(f"Compacted the conversation{f'; {did}' if did else ''}")
-    if did or (asked and said):
+    if did or ((asked or given) and said):
         told = "; ".join(part for part in (did, f"“{said}”" if said else "") if part)
-        text = f"{asked.rstrip('.:')}: {told}" if asked else told
+        text = f"{(asked or given).rstrip('.:')}: {told}" if asked or given else told
     elif asked or said:
         text = f"Asked: {asked}" if asked else f"Answered: {said}"
+    elif given:
+        text = given
     elif events and all(isinstance(event, Output | Metric) and not getattr(event, "why", "") for event in events):
         text = (
             f"{len(events)} records that are no conversation" if len(events) > 1 else "A record that is no conversation"
         )
     else:
         text = line(events, folder)
+        text = text.replace("_", " ") if text.isidentifier() else text  # the name of a notice alone
     return one_line(text[:1].upper() + text[1:])
 
 
@@ -62,16 +84,25 @@ def _is_compaction(events: Sequence[Event]) -> bool:
 
 
 def _asked(events: Sequence[Event]) -> str:
-    """What a person asked; else what was put in, and what that is."""
-    prompts = [event for event in events if isinstance(event, Prompt) and event.content.strip()]
-    for event in prompts:
-        if event.source != "injected":
-            return excerpt(_gist(event.content), _ASKED)
-    if not prompts:
+    """What a person asked, or an agent of another."""
+    asked = (
+        event.content
+        for event in events
+        if isinstance(event, Prompt)
+        and event.content.strip()
+        and (event.source != "injected" or event.origin == "agent")
+    )
+    return excerpt(_gist(next(asked, "")), _ASKED)
+
+
+def _given(events: Sequence[Event]) -> str:
+    """What was put in, and what that is."""
+    prompt = next((event for event in events if isinstance(event, Prompt) and event.content.strip()), None)
+    if prompt is None:
         return ""
-    text = excerpt(_gist(_TAGS.sub(" ", prompts[0].content)), _ASKED)
-    what = prompts[0].origin.partition(":")[2] or prompts[0].origin
-    return f"{what.replace('_', ' ')}: {text}" if what and what != "agent" else text
+    text = excerpt(_gist(_TAGS.sub(" ", prompt.content)), _ASKED)
+    what = prompt.origin.partition(":")[2] or prompt.origin
+    return f"{what.replace('_', ' ')}: {text}" if what else text
 
 
 def one_line(text: str) -> str:
@@ -80,25 +111,53 @@ def one_line(text: str) -> str:
 
 
 def _gist(text: str) -> str:
-    """The first sentence, without the marks that lay it out."""
-    plain = _MARKS.sub("", text.strip())
-    return _ENDS.split(plain, maxsplit=1)[0].strip() or excerpt(plain, LENGTH)
+    """The first sentence, without the marks that lay it out; more where that says nothing yet."""
+    told = ""
+    for part in _ENDS.split(text.strip()[: 4 * LENGTH]):
+        if not (plain := _MARKS.sub("", part.strip()).strip()):
+            continue
+        told += f"{' ' if told[-1:] in '.!?:,;' else ': '}{plain}" if told else plain
+        if len(told) >= _ENOUGH and not told.endswith(":"):
+            break
+    return told
 
 
 def _deeds(calls: Sequence[ToolCall], folder: str) -> str:
     """What was done, by what it is: the first thing of each kind, and how many more."""
     done: dict[str, dict[str, int]] = {}
     for call in calls:
-        tool, what = tool_and_deed(call, folder)
-        verb = _VERBS.get(tool.casefold(), "") if what else ""
-        things = done.setdefault(verb or f"used {excerpt(tool, 30)}", {})
-        things[what if verb else ""] = things.get(what if verb else "", 0) + 1
+        verb, what = _deed(call, folder)
+        things = done.setdefault(verb, {})
+        things[what] = things.get(what, 0) + 1
     told: list[str] = []
     for verb, things in done.items():
         first, more = next(iter(things)), len(things) - 1
-        told.append(f"{verb} {excerpt(first, 40)}".rstrip() + (f" and {more} more" if more else ""))
+        told.append(f"{verb} {first}".rstrip() + (f" and {more} more" if more else ""))
     text = ", ".join(told[:3])
     return excerpt(text + (f", {len(told) - 3} more" if len(told) > 3 else ""), _DID)
+
+
+def _deed(call: ToolCall, folder: str) -> tuple[str, str]:
+    """What was done and what with, which is empty where the first says all."""
+    tool, what = tool_and_deed(call, folder)
+    name = tool.casefold()
+    if name in _WHOLE:
+        return _WHOLE[name], ""
+    verb = _VERBS.get(name) if what else None
+    if verb is None:
+        server, _, of_server = name.removeprefix("mcp__").partition("__") if name.startswith("mcp__") else ("", "", "")
+        return f"used {excerpt(f'{of_server} of {server}' if of_server else tool, 30)}", ""
+    if verb == "ran":
+        return verb, excerpt(_AROUND.sub("", what) or what, _THING)
+    return verb, _path(what) if verb in ("edited", "read") else excerpt(what, _THING)
+
+
+def _path(path: str) -> str:
+    """A path on a line: of a long one the end, which tells more than the beginning."""
+    if len(path) <= _THING or "/" not in path or ", " in path:
+        return excerpt(path, _THING)
+    end = path[-(_THING - 2) :]
+    return f"…{end[end.index('/') :]}" if "/" in end else excerpt(path.rpartition("/")[2], _THING)
 
 
 SHOWN = 24_000

@@ -74,6 +74,8 @@ def _what(input: bytes, folder: str) -> str:
         return _patched(found, folder) or ("" if found.lstrip().startswith("{") else found)
     for name in TELLING:
         value = getattr(found, name)
+        if name in PATHS and isinstance(found.pattern, str) and found.pattern.strip() and value:
+            return f"{found.pattern} in {_below(str(value), folder)}"  # a search: what for tells more than where
         if isinstance(value, list) and name in ("command", "cmd"):
             value = _command(value)
         if isinstance(value, str) and value.strip():

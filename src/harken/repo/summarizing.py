@@ -191,7 +191,8 @@ class _Work:
         from harken.agents.models.ask import ask
 
         try:
-            answer = ask(self._model, sentence_request(shown), purpose="summarize", turn=self._asked)
+            question = sentence_request(shown)
+            answer = ask(self._model, question, purpose="summarize", turn=self._asked, wait=self._stop.wait)
         except ModelFailed as problem:
             self._failures += 1
             return Summarized(commit=commit, problem=str(problem))
