@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from harken import clock
+from harken.cli import ui
 from harken.cli.stats_window import money, short, sparkline
 from harken.events import Metric
 from harken.repo import Repo
@@ -324,3 +325,13 @@ def test_what_brings_the_index_up_to_date_is_not_loaded_where_it_is(repo: Repo, 
     code, *loaded = done.stderr.split()
     assert "0" == code
     assert set() == {"harken.index.follow", "harken.index.figures", "importlib.metadata", "logging"} & set(loaded)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [("/a/bc", "/a/bc"), ("/home/me/shop", "…me/shop"), ("/home/漢字漢字漢字", "…字漢字"), ("", "")],
+)
+def test_of_a_path_that_is_too_wide_its_end_is_shown(path: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui, "speaks_unicode", lambda: True)
+
+    assert shown == ui.fit_path(path, 8)

@@ -13,7 +13,7 @@ from harken.events import Event, Image, Prompt, Response, ToolCall, ToolResult
 from harken.text import CONTROL
 from harken.views import page
 from harken.views.documents import DocumentFoot, DocumentHead
-from harken.views.transcript import Transcript
+from harken.views.story import SessionStory
 from support.browser import Browser
 from support.hostile import EVIL, PIXEL, evil_events
 
@@ -52,7 +52,7 @@ def browser() -> Iterator[Browser]:
 def written(events: list[Event]) -> str:
     head = DocumentHead(title=EVIL, facts=(("Session", EVIL), ("Project", HUGE[:500])))
     foot = DocumentFoot(masked={"a rule": 1}, left_out={EVIL: 2}, losses=(EVIL,))
-    pieces = page.PageWriter().pieces(head, Transcript(events).passages(""), lambda: foot)
+    pieces = page.PageWriter().pieces(head, SessionStory(events).passages(""), lambda: foot)
     return "".join(piece for piece in pieces if isinstance(piece, str))
 
 

@@ -24,7 +24,7 @@ from harken.events import (
 from harken.text import CONTROL, width_of
 from harken.views import markdown, page, plain
 from harken.views.documents import DocumentFoot, DocumentHead, DocumentWriter, PictureFile
-from harken.views.transcript import Transcript
+from harken.views.story import SessionStory
 from support.hostile import EVIL, PIXEL, evil_events
 from support.markdown import HtmlTokens
 
@@ -37,7 +37,7 @@ NOTHING = DocumentFoot(masked={}, left_out={}, losses=())
 
 
 def written(writer: DocumentWriter, events: list[Event], first: str | None = "", head: DocumentHead = HEAD) -> str:
-    pieces = writer.pieces(head, Transcript(events).passages(first), lambda: NOTHING)
+    pieces = writer.pieces(head, SessionStory(events).passages(first), lambda: NOTHING)
     return "".join(piece for piece in pieces if isinstance(piece, str))
 
 
@@ -178,10 +178,10 @@ def test_a_compaction_is_marked_and_its_summary_folded() -> None:
 
 
 def test_what_is_no_conversation_is_counted() -> None:
-    transcript = Transcript([Thinking(message_id="1", signature="x"), System(message_id="2", subtype="init")])
+    story = SessionStory([Thinking(message_id="1", signature="x"), System(message_id="2", subtype="init")])
 
-    assert [] == list(transcript.passages(""))
-    assert {"sealed reasoning": 1, "notices of the runtime": 1} == transcript.left_out
+    assert [] == list(story.passages(""))
+    assert {"sealed reasoning": 1, "notices of the runtime": 1} == story.left_out
 
 
 def test_words_that_were_told_already_are_not_told_again_to_each_hearer() -> None:
@@ -204,7 +204,7 @@ def test_pictures_are_files_with_names_of_ours_each_once() -> None:
     said = Prompt(message_id="1", content="look", images=(image, image, Image(media_type="image/png", data="PHN2Zz4=")))
     writer = markdown.MarkdownWriter("my pictures")
 
-    pieces = list(writer.pieces(HEAD, Transcript([said]).passages(""), lambda: NOTHING))
+    pieces = list(writer.pieces(HEAD, SessionStory([said]).passages(""), lambda: NOTHING))
 
     assert ["1.png"] == [piece.name for piece in pieces if isinstance(piece, PictureFile)]
     assert 2 == "".join(p for p in pieces if isinstance(p, str)).count("![picture 1.png](my%20pictures/1.png)")

@@ -251,8 +251,10 @@ def _draw_table(drawn: Sequence[StatsLine]) -> None:
     for line, cells in zip(drawn, rows, strict=True):
         # Of an id the beginning tells most; of a path the end.
         name = ui.one_line(line.name)
-        short = name if len(name) <= first else "…" + name[1 - first :] if "/" in name else name[: first - 1] + "…"
-        ui.line(f"{short:<{first}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
+        short = ui.fit_path(name, first) if "/" in name else ui.fit(name, first)
+        ui.line(
+            ui.padded(short, first) + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        )
 
 
 def _draw_block(line: StatsLine) -> None:

@@ -50,7 +50,7 @@ def draw_details(one: ReportAnswer) -> None:
         head = f"  file      {', '.join(f'{count} {op}' for op, count in done.items() if count)}"
         # Of a path the end tells most.
         room = max(12, ui.width() - len(head) - 2) if ui.width() else len(path)
-        ui.row(head, path if ui.columns(path) <= room else "…" + path[1 - room :])
+        ui.row(head, ui.fit_path(path, room))
     if len(ranked) > TOP:
         ui.row(f"  and {len(ranked) - TOP:,} more files")
     for edge in one.flow[:TOP]:

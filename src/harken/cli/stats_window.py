@@ -115,7 +115,7 @@ def _name(by: str, one: UsageAnswer, room: int, per: str) -> str:
     if by == "project" and (not ui.width() or ui.columns(name) <= room):
         return name  # whole in a pipe: behind a long one its own figures stand further to the right
     if by == "project":
-        name = "…" + name[-(room - 1) :]  # of a path the end tells most
+        name = ui.fit_path(name, room)
     elif by == "session" and one.title:
         name = f"{name[:8]} {ui.one_line(one.title)}"
     elif per:

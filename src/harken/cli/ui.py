@@ -201,6 +201,16 @@ def fit(text: str, columns: int) -> str:
     return text if end == len(text) else _cut(text[:end], columns)
 
 
+def fit_path(path: str, most: int) -> str:
+    """As much of a path as so many columns hold: of its end, which tells most."""
+    if columns(path) <= most:
+        return path
+    end = path
+    while end and columns(end) + len(_ellipsis()) > most:
+        end = end[1:]
+    return _ellipsis() + end
+
+
 def columns(text: str) -> int:
     """How many columns the text takes."""
     return len(text) if text.isascii() else sum(map(width_of, text))
@@ -213,8 +223,12 @@ def padded(text: str, wide: int, *, right: bool = False) -> str:
     return blank + shown if right else shown + blank
 
 
+def _ellipsis() -> str:
+    return "…" if speaks_unicode() else "..."
+
+
 def _cut(text: str, columns: int) -> str:
-    more = "…" if speaks_unicode() else "..."
+    more = _ellipsis()
     while text and sum(map(width_of, text)) + len(more) > columns:
         text = text[:-1]
     return text.rstrip() + more

@@ -213,10 +213,10 @@ class Export:
 
     def _document(self, moved: ExportMoved | None) -> Iterator[bytes | PictureFile]:
         from harken.views.documents import DocumentFoot
-        from harken.views.transcript import Transcript
+        from harken.views.story import SessionStory
 
-        transcript = Transcript(self._events(moved, "reading"), HeldEvents)
-        self.left_out = transcript.left_out
+        story = SessionStory(self._events(moved, "reading"), HeldEvents)
+        self.left_out = story.left_out
         writer = self._writer()
 
         def foot() -> DocumentFoot:
@@ -224,10 +224,10 @@ class Export:
             losses = tuple(f"{loss.what} ×{loss.count}: {loss.why}" for loss in self.losses)
             return DocumentFoot(masked=self.masked, left_out=self.left_out, losses=losses)
 
-        passages = transcript.passages(self._first if self._seen.nested else None)
+        passages = story.passages(self._first if self._seen.nested else None)
         for done, piece in enumerate(writer.pieces(self._head(), passages, foot)):
             if moved is not None and not done % self.every:
-                moved("writing", transcript.told, self._seen.count)
+                moved("writing", story.told, self._seen.count)
             yield piece.encode("utf-8", "replace") if isinstance(piece, str) else piece
 
     def _head(self) -> DocumentHead:

@@ -42,7 +42,7 @@ _RESERVED = frozenset({"user", "assistant", "task"})
 _COMPACTIONS = frozenset({"compact_boundary", "microcompact_boundary", "context_truncated", "compact_summary"})
 
 
-class Transcript:
+class SessionStory:
     """The passages of a session. `left_out` is whole when the last passage has been taken."""
 
     def __init__(self, events: Iterable[Event], hold: Callable[[Iterable[Event]], Sequence[Event]] = list) -> None:
@@ -208,12 +208,12 @@ class Transcript:
 class _Nesting:
     """The order of a session whose sub-agents' stories stand where they were asked for."""
 
-    def __init__(self, transcript: Transcript, first: str) -> None:
-        self._transcript = transcript
+    def __init__(self, session: SessionStory, first: str) -> None:
+        self._session = session
         self._asked: dict[str, list[AgentCreated]] = {}
         self._unplaced: deque[AgentCreated] = deque()
-        for one in (one for one in transcript.created.values() if one.agent_id != first):
-            cause = next((cause for cause in one.causes() if cause in transcript.calls), None)
+        for one in (one for one in session.created.values() if one.agent_id != first):
+            cause = next((cause for cause in one.causes() if cause in session.calls), None)
             if cause is not None:
                 self._asked.setdefault(cause, []).append(one)
             elif one.time is not None:
@@ -224,7 +224,7 @@ class _Nesting:
     def passages(self) -> Iterator[Passage]:
         """One story after the other, each inside the one that asked for it; in no more than one place."""
         yield from self._nested(self._first, top=True)
-        for agent in list(self._transcript.stories):
+        for agent in list(self._session.stories):
             if agent not in self._told:
                 self._told.add(agent)
                 yield from self._nested(agent, top=False)
@@ -240,7 +240,7 @@ class _Nesting:
             if found is None:
                 stack.pop()
                 if stack or not top:
-                    yield AgentEnds(name=self._transcript.name(agent))
+                    yield AgentEnds(name=self._session.name(agent))
             elif isinstance(found, str):
                 yield self._begin(found)
                 stack.append((found, self._story(found, top=False)))
@@ -250,7 +250,7 @@ class _Nesting:
     def _begin(self, agent: str) -> AgentBegins:
         times = (event.time for _, event in self._events(agent))
         time = next((time for time in times if time is not None), None)
-        return AgentBegins(name=self._transcript.name(agent), time=time)
+        return AgentBegins(name=self._session.name(agent), time=time)
 
     def _story(self, agent: str, *, top: bool) -> Iterator[Passage | str]:
         """The passages of one agent; where another's story belongs, its id."""
@@ -261,11 +261,11 @@ class _Nesting:
                 last = event.message_id
             while top and self._unplaced and (self._unplaced[0].time or 0) < (event.time or 0):
                 yield from self._take([self._unplaced.popleft()])
-            yield from self._transcript.tell(place, event, top=top)
+            yield from self._session.tell(place, event, top=top)
         yield from self._take(self._asked.pop(last, ()))
 
     def _events(self, agent: str) -> Iterator[tuple[int, Event]]:
-        return ((place, self._transcript.events[place]) for place in self._transcript.stories.get(agent, ()))
+        return ((place, self._session.events[place]) for place in self._session.stories.get(agent, ()))
 
     def _take(self, agents: Iterable[AgentCreated]) -> Iterator[str]:
         for one in agents:
