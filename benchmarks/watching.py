@@ -16,7 +16,7 @@ SESSIONS = int(os.environ.get("WATCHED_SESSIONS", "2000"))
 """How many of the files are sessions; to a watch that waits, a file is a file."""
 IDLE = float(os.environ.get("WATCHED_SECONDS", "60"))
 PER_FOLDER = 500
-LIMIT = 0.5
+LIMIT = 0.1
 """Percent of one processor while nothing happens."""
 
 
@@ -58,7 +58,8 @@ def processor_seconds(pid: int) -> float:
 def settle(pid: int) -> None:
     """Wait until it has looked at everything twice: once to begin with, and again when all of it is quiet."""
     busy = [processor_seconds(pid)]
-    while len(busy) < 5 or busy[-1] - busy[-3] > 0.02 * FILES / 1000:
+    # The second look comes five seconds behind the first; both take longer on a busy machine.
+    while len(busy) < 6 or busy[-1] - busy[-5] > 0.1:
         time.sleep(5.0)
         busy.append(processor_seconds(pid))
 

@@ -17,7 +17,7 @@ OPEN, CLOSE = "<details><summary>ours</summary>", "</details>"
 PIECES = (
     "```", "````", "~~~", "`", "``", "<script>alert(1)</script>", "</details>", "<!--", "-->", "<b",
     "[a](javascript:b)", "![x](http://y)", "[x]: http://y", "[x]", "[^1]: z", "# h", "## ", "===", "---", "-", "> ",
-    "- ", "* ", "1. ", "+ ",
+    "- ", "* ", "1. ", "+ ", "fixes ", "Closes: ", "org/repo",
     "\t", "    ", " ", "\n", "\n\n", "\\", "*", "_", "**", "@user", "#1", "!2", "GH-3", "&lt;", "&#64;", "|", "|-|",
     "$", "<http://a.b>", "http://a.b/?c=1&d=2#@e", "a", "b c", "\r", "\x0b", "\x1b[31m", "\u2028", "é", "\ud800",
 )  # fmt: skip
@@ -77,17 +77,21 @@ def test_a_code_span_is_one_span(text: str) -> None:
     assert ["code_inline"] == [kind for kind in kinds(f"- {code_span(text)}") if kind in ("code_inline", "text")]
 
 
-MENTION = re.compile(r"(?<![A-Za-z0-9])(?:@[A-Za-z0-9]|[#!][0-9]|GH-[0-9])")
+MENTION = re.compile(r"(?<![A-Za-z0-9])(?:@[A-Za-z0-9]|GH-[0-9])|[#!][0-9]")
+CLOSING = re.compile(r"\b(?:clos|fix|resolv|implement)(?:e|es|ed|s|ing)?:?\s+(?:http|[\w/.-]*[#!][0-9])", re.IGNORECASE)
 
 
 @given(hostile)
 @example("_@user_")
+@example("fixes org/repo#12, Closes: org/repo!3")
+@example("Fixed http://a.b/org/repo/issues/12 and resolves:  http://a.b/c/-/issues/1")
 @example("\\@user")
 def test_nobody_is_mentioned(text: str) -> None:
     """In code and in an address nobody is."""
     shown = "".join(token.content for token in tokens(prose(text)) if token.type in ("text", "text_special"))
 
     assert [] == MENTION.findall(re.sub(r"http://\S+", "", shown))
+    assert [] == CLOSING.findall(shown)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,9 @@ def test_nobody_is_mentioned(text: str) -> None:
         ("a <b> & c", "a &lt;b> &amp; c"),
         ("see [here](http://x)", "see \\[here\\](http://x)"),
         ("ask @jill about #12", f"ask @{JOINER}jill about #{JOINER}12"),
+        ("fixes org/repo#12", f"fixes org/repo#{JOINER}12"),
+        ("Closes http://a.b/issues/1", f"Closes{JOINER} http://a.b/issues/1"),
+        ("it closes at 5", "it closes at 5"),
         ("me@example.org", "me@example.org"),
         ("- one\n- two", "- one\n- two"),
         ("a\n\n---\n\nb", "a\n\n---\n\nb"),

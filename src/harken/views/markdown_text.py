@@ -15,7 +15,7 @@ from harken.text import one_line, safe
 
 JOINER = "\u2060"
 """An invisible character between `@` and a name, which then is no mention: trackers look at what is shown, so that no
-escape helps."""
+escape helps. Behind `fixes` and its like before an address it closes no issue."""
 
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})\s*(.*)$")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.\-]{1,30}")
@@ -27,16 +27,21 @@ _RULE = re.compile(r" {0,3}-{3,}\s*$")
 _RUNS = re.compile(r"`+")
 _COLUMNS = re.compile(r"(?=[\s>\-]*[|:])[\s>|:]*-[\s>|:\-]*$")
 _BAR = re.compile(r"(?<!\\)\|")
+_CLOSING = (
+    r"(?<![A-Za-z])(?i:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)(?=:?\s+http)"
+)
 _SPECIAL = re.compile(
     r"https?://[^\s<>\[\]`\\]+"
+    rf"|{_CLOSING}"
     r"|\\[!-/:-@\[-`{-~]?"
     r"|`+"
     r"|[<&\[\]$]"
     r"|(?<![A-Za-z0-9])[@#!](?=\w)"
+    r"|[#!](?=[0-9])"
     r"|(?<![A-Za-z0-9])GH-(?=[0-9])"
 )
 _MARKS = re.compile(r"[\\`*_\[\]<>&|~$]")
-_MENTION = re.compile(r"(?<![A-Za-z0-9])(?:[@#!](?=\w)|GH-(?=[0-9]))")
+_MENTION = re.compile(rf"(?<![A-Za-z0-9])(?:[@#!](?=\w)|GH-(?=[0-9]))|[#!](?=[0-9])|{_CLOSING}")
 _ITEM_FENCE = re.compile(r"\s*(?:[-*+]|([0-9]{1,9})[.)])\s+(?=`{3,}[^`]*$|~{3,})")
 
 
@@ -76,13 +81,13 @@ def inline(text: str, *, in_table: bool = False) -> str:
 
 
 def _escaped(special: str) -> str:
-    if special[0] == "h":
+    if special.startswith("http"):
         return special.replace("&", "&amp;")
     if special == "<":
         return "&lt;"
     if special == "&":
         return "&amp;"
-    if special in ("@", "#", "!", "GH-"):
+    if special[0] in "@#!" or special[0].isalpha():
         return special + JOINER
     if special[0] == "\\":
         # What was escaped stays so; a tracker would take `\@name` for a mention.
