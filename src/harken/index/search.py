@@ -186,13 +186,13 @@ def _best(candidates: Sequence[Candidate], present: int, limit: int) -> list[Ran
     prompt after which its session is called, the prompt; of what a compaction repeats, that which was said."""
     asked = {(one.session, one.size, one.sum) for one in candidates if one.role == HUMAN}
     said = {(one.size, one.sum) for one in candidates if one.role != SYSTEM}
-    repeated = {
+    fresh = [
         one
         for one in candidates
-        if (one.role == TITLE and (one.session, one.size, one.sum) in asked)
-        or (one.role == SYSTEM and (one.size, one.sum) in said)
-    }
-    scored = [(_score(one, present), one) for one in candidates if one not in repeated]
+        if not (one.role == TITLE and (one.session, one.size, one.sum) in asked)
+        and not (one.role == SYSTEM and (one.size, one.sum) in said)
+    ]
+    scored = [(_score(one, present), one) for one in fresh]
     scored.sort(key=lambda each: (-each[0], -(each[1].time or 0), each[1].n))
     found: dict[tuple[object, ...], Ranked] = {}
     for score, one in scored:
