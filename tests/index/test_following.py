@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.index import StoreIndex
+from harken.index import StoreIndex, file
 from harken.repo import Repo
 from support.contexts import Ticking, chain, keep, turn
 from support.indexes import digest, found
@@ -119,3 +119,18 @@ def test_a_session_whose_id_is_no_utf_8_is_told_and_stops_no_other() -> None:
         assert 0 == reached.behind
         assert [("t",)] == repo.index.query("SELECT session FROM sessions")
         assert {r"s\udcff"} == {session for _, session, _ in repo.index.status().problems}
+
+
+def test_words_are_joined_behind_much_that_was_taken_in(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = "SELECT count(DISTINCT id >> 37) FROM words_data WHERE id > 10"
+    for number in range(4):
+        keep(repo, turn(number), session_id=f"s{number}")
+        repo.index.catch_up()
+    assert [(4,)] == repo.index.query(pieces)
+
+    monkeypatch.setattr(file, "MANY", 0)
+    keep(repo, turn(4), session_id="s4")
+    repo.index.catch_up()
+
+    assert [(1,)] == repo.index.query(pieces)
+    assert [f"m{number}a" for number in range(5)] == [record for _, record in found(repo.index, "question")]

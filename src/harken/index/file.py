@@ -12,7 +12,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,7 +29,7 @@ from harken.store.opening import is_writable
 from . import schema, words
 from .connecting import HOW, alone, copied, in_memory, is_damage, read_only
 from .progress import IndexProgress, IndexStatus, OnProgress, OutdatedIndex
-from .step import place_of, take
+from .step import join_words, place_of, take
 
 SUFFIX = "-index"
 PARTS = ("", "-wal", "-shm", "-journal")
@@ -169,7 +169,7 @@ class StoreIndex:
                 if not more or (deadline is not None and clock.monotonic() >= deadline):
                     break
             if taken > MANY:
-                self._give_back_room()
+                self._tidy(lambda: deadline is None or clock.monotonic() < deadline)
             (missing, damaged), (stale, _) = self.query(_LACKING)
             done = IndexProgress(at=at, last=self._store.last_change(), taken=taken, stale=stale, problem=problem)
             return msgspec.structs.replace(done, rebuilt=self._rebuilt, missing=missing, damaged=damaged)
@@ -193,10 +193,12 @@ class StoreIndex:
         self._writing = held
         return True
 
-    def _give_back_room(self) -> None:
-        """Give the pages that merging words left empty back to the disk, unless somebody else is writing."""
+    def _tidy(self, go_on: Callable[[], bool]) -> None:
+        """Behind much that was taken in: join its words, and give the pages that this left empty back to the disk,
+        unless somebody else is writing."""
         with contextlib.suppress(sqlite3.OperationalError):
             self._writer().execute("PRAGMA busy_timeout = 0")
+            join_words(self._writer(), go_on)
             self._writer().executescript("PRAGMA incremental_vacuum")  # `execute` stops after the first page
 
     def rebuild(self, moved: OnProgress = _ignore) -> IndexProgress:
@@ -306,7 +308,8 @@ class StoreIndex:
             if connection.execute(_TABLES).fetchone() == (0,):
                 for statement in schema.TABLES.split(";\n"):
                     connection.execute(statement)
-                connection.execute("INSERT INTO words (words, rank) VALUES ('hashsize', ?)", (HASHED,))
+                settings = {"hashsize": HASHED, "automerge": 0}  # words are joined when much was taken in (`_tidy`)
+                connection.executemany("INSERT INTO words (words, rank) VALUES (?, ?)", settings.items())
                 facts = {"at": 0, "begun": self._store.last_change(), "epoch": self._store.epoch, **self._versions()}
                 connection.executemany("INSERT INTO state VALUES (?, ?)", facts.items())
             connection.execute("COMMIT")

@@ -6,12 +6,15 @@ Most readers find nothing to do, so what does it is loaded only where there is s
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
 from harken.formats.base import revision
 from harken.store.base import Store
 
 STALE = 50
 """Sessions whose numbers are made in one transaction."""
+JOINED = 1000
+"""Pages of words that are joined in one transaction."""
 
 
 def take(connection: sqlite3.Connection, store: Store, *, numbers: bool) -> tuple[int, int, bool]:
@@ -49,3 +52,16 @@ def _count(connection: sqlite3.Connection, store: Store) -> int:
     made = refresh(connection, store, limit=STALE)
     sum_up(connection)
     return made
+
+
+def join_words(connection: sqlite3.Connection, go_on: Callable[[], bool]) -> None:
+    """Join the words of all transactions into one piece, a part in each transaction, as long as it may go on.
+
+    SQLite joins pieces of about one size as soon as there are sixteen. Large ones would be joined when a line is
+    added, and whoever waits for that line would wait for all of them."""
+    pages = -JOINED  # the first time: all pieces, of whatever size
+    changed = 2
+    while changed >= 2 and go_on():
+        before = connection.total_changes
+        connection.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (pages,))
+        changed, pages = connection.total_changes - before, JOINED
