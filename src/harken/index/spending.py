@@ -145,8 +145,9 @@ class Spent:
         self._top = {number: by_name[tops.get(known.name, known.name)] for number, known in self._known.items()}
         self._parts = [part for part in self._read(prices) if self._is_wanted(part.session)]
         since, until, timeless = window.values
+        wanted = {number for number in self._known if self._is_wanted(number)}
         calls = totals.called(index, since, until, timeless=timeless)
-        self._calls = [call for call in calls if call[0] in self._known and self._is_wanted(call[0])]
+        self._calls = [call for call in calls if call[0] in wanted]
 
     def groups(self, by: str, per: str = "") -> list[UsageGroup]:
         """One of `BY`; days in their order, everything else with the most expensive first. Tools may be told apart by

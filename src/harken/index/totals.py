@@ -36,11 +36,11 @@ FROM (
 """
 """The id of a call is one in its session only; where it is told again, it was called at the first time."""
 _TABLES = {"usage_totals": _USED, "call_totals": _CALLED}
-_IN_SLOTS = "slot >= ?1 AND slot < ?2 OR slot IS NULL AND "
-_READ_USAGE = f"SELECT * FROM usage_totals WHERE {_IN_SLOTS} ?3"
-_READ_CALLS = f"""
+_READ_USAGE = "SELECT * FROM usage_totals WHERE slot >= ?1 AND slot < ?2 OR slot IS NULL AND ?3"
+_READ_CALLS = "SELECT * FROM call_totals WHERE slot >= ?1 AND slot < ?2"
+_TIMELESS_CALLS = """
 SELECT t.* FROM call_totals t LEFT JOIN sessions s ON n = t.session
-WHERE {_IN_SLOTS} (?3 OR started >= ?4 AND started < ?5)
+WHERE slot IS NULL AND (?1 OR started >= ?2 AND started < ?3)
 """
 """A call that nobody said the time of is as old as its session."""
 
@@ -67,7 +67,8 @@ def used(index: StoreIndex, since: int, until: int, *, timeless: bool) -> list[t
 def called(index: StoreIndex, since: int, until: int, *, timeless: bool) -> list[tuple[Any, ...]]:
     """The same for calls."""
     first, end, edges = _pieces(since, until)
-    found = index.query(_READ_CALLS, (first, end, timeless, since, until))
+    found = index.query(_READ_CALLS, (first, end))
+    found += index.query(_TIMELESS_CALLS, (timeless, since, until))
     return found + _edges(index, "call_totals", edges, "WHERE time >= ?2 AND time < ?3")
 
 
