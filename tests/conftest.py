@@ -6,15 +6,16 @@ import os
 import signal
 import time
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from support.checkout import pytest_sessionfinish, pytest_sessionstart
 
 __all__ = ["pytest_sessionfinish", "pytest_sessionstart"]
 
 # The same examples on every machine: whether a change is taken must not depend on luck. `make explore` draws new ones.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("new", print_blob=True)
+# Nor on how busy the machine is: no example has a deadline, and drawing them slowly is no fault.
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("new", print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("new" if os.environ.get("HARKEN_EXPLORE") else "same")
 
 # Whoever runs the tests may have a configuration of their own.
