@@ -213,7 +213,10 @@ def fit_path(path: str, most: int) -> str:
 
 def columns(text: str) -> int:
     """How many columns the text takes."""
-    return len(text) if text.isascii() else sum(map(width_of, text))
+    if text.isascii():
+        return len(text)
+    others = _BEYOND_ASCII.findall(text)  # most texts have a few, like the mark of what was cut off
+    return len(text) - len(others) + sum(map(width_of, others))
 
 
 def padded(text: str, wide: int, *, right: bool = False) -> str:

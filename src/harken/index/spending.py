@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -144,10 +145,13 @@ class Spent:
         tops = ids.tops(dict(index.query(_PARENTS)))
         self._top = {number: by_name[tops.get(known.name, known.name)] for number, known in self._known.items()}
         self._parts = [part for part in self._read(prices) if self._is_wanted(part.session)]
-        since, until, timeless = window.values
+
+    @cached_property
+    def _calls(self) -> list[tuple[Any, ...]]:
+        """What was called; a list of sessions does not ask."""
+        since, until, timeless = self._window.values
         wanted = {number for number in self._known if self._is_wanted(number)}
-        calls = totals.called(index, since, until, timeless=timeless)
-        self._calls = [call for call in calls if call[0] in wanted]
+        return [call for call in totals.called(self._index, since, until, timeless=timeless) if call[0] in wanted]
 
     def groups(self, by: str, per: str = "") -> list[UsageGroup]:
         """One of `BY`; days in their order, everything else with the most expensive first. Tools may be told apart by
