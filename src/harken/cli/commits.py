@@ -24,9 +24,9 @@ def me() -> str:
     """Who is at the keyboard, for what is written down."""
     if told := os.environ.get("USER") or os.environ.get("LOGNAME"):
         return told
-    import getpass  # asks the system, and seldom has to
-
     try:
+        import getpass  # asks the system, and seldom has to
+
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # some systems know nobody
         return ""

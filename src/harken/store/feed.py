@@ -82,7 +82,7 @@ def unpacked(rows: list[Row], after: int | None = None) -> Iterator[tuple[int, s
         known = 0 if after is None else max(0, after - before)
         for number, (kind, subject, *detail) in enumerate(changes[known:], before + known + 1):
             yield number, CHANGES[kind], subject, detail[0] if detail else ""
-        after = last
+        after = last if after is None else max(after, last)  # a damaged key may lead to rows from before
 
 
 def changes_of(store: SqliteStore, rows: list[Row], number: int, limit: int) -> list[Change]:
