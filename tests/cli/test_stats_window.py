@@ -108,6 +108,12 @@ class TestByOneThing:
         (line,) = run("stats", name(2), "--json").json
         assert (OWN + 110, {}) == (line["price"]["usd_micros"], line["price"]["unpriced"])
 
+        asked = "SELECT sum(cost), sum(unpriced) FROM daily WHERE model = 'nobody-knows'"
+        (row,) = run("sql", asked, "--json").json
+        assert {"sum(cost)": pytest.approx(110e-6), "sum(unpriced)": 0} == row
+        both = "SELECT round((SELECT sum(cost) FROM usage WHERE counted) - (SELECT sum(cost) FROM sessions), 9) AS rest"
+        assert [{"rest": 0.0}] == run("sql", both, "--json").json
+
         mine.write_text('[[model]]\nname = "nobody-knows"\nverified = false\ninput = 1\noutput = 1\n')
         *_, total = run("stats", "--by", "model", *ALWAYS, "--json").json
         (line,) = run("stats", name(2), "--json").json

@@ -63,6 +63,19 @@ def test_has_the_rows_that_sql_gives(repo: Repo, folder: Path, view: Any) -> Non
     assert sorted(map(repr, expected)) == sorted(map(repr, found))
 
 
+def test_costs_what_somebody_s_own_prices_say(repo: Repo, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[[model]]\nname = "scripted"\ninput = 1\noutput = 1\n')
+    list(repo.export_parquet(tmp_path, prices=str(prices)).files())
+
+    asked = "SELECT sum(cost) FROM usage"
+    (priced,) = repo.sql(asked, prices=str(prices)).rows
+    with duckdb.connect() as engine:
+        (read,) = engine.execute(f"SELECT sum(cost) FROM '{tmp_path / 'usage.parquet'}'").fetchall()
+    assert pytest.approx(priced) == read
+    assert priced != repo.sql(asked).rows[0]
+
+
 def test_is_for_its_owner_alone(folder: Path) -> None:
     assert {0o600} == {path.stat().st_mode & 0o777 for path in folder.iterdir()}
     assert {f"{name}.parquet" for name in NAMES} == {path.name for path in folder.iterdir()}

@@ -112,6 +112,42 @@ def test_a_query_finds_what_it_names(repo, query, found):
     assert found == {hit for hit in hits(repo, query) if hit != "title"}
 
 
+def by_agent(session: str, name: str, *records: dict) -> bytes:
+    return in_session(session, "/home/me/shop", *(each | {"isSidechain": True, "agentId": name} for each in records))
+
+
+def test_the_beginning_of_a_session_s_id_names_its_sub_agents_along(tmp_path):
+    (tmp_path / "11111111-aaaa.jsonl").write_bytes(
+        in_session("11111111-aaaa", "/x", user("u1", None, "feed the newts"))
+    )
+    (tmp_path / "agent-ab12.jsonl").write_bytes(by_agent("11111111-aaaa", "ab12", user("s1", None, "count the newts")))
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path]))
+
+        assert {"u1", "s1"} == {hit for hit in hits(repo, "session:1111 newts") if hit != "title"}
+
+
+def test_what_a_sub_agent_said_has_its_runtime_and_project_where_the_session_is_not_in_the_store(tmp_path):
+    words = (user("s1", None, "count the newts"), assistant("s2", "s1", [call("c1")], "m1", 1))
+    (tmp_path / "agent-ab12.jsonl").write_bytes(by_agent("44444444-dddd", "ab12", *words))
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path]))
+
+        for query in ("runtime:claude-code", "project:shop", "session:4444"):
+            assert {"s1", "s2"} == {hit for hit in hits(repo, query) if hit != "title"}
+        for query in ("-runtime:claude-code", "-project:shop"):
+            assert [] == hits(repo, query)
+        for project, calls in (("shop", 1), ("zoo", 0)):
+            spent, _ = repo.usage(project=project)
+            assert calls == spent.total().calls
+        assert ["claude-code"] == [group.per for group in spent_by_tool(repo)]
+
+
+def spent_by_tool(repo: Repo) -> list:
+    spent, _ = repo.usage()
+    return spent.groups("tool", "runtime")
+
+
 def test_what_a_fork_copied_is_one_hit_that_names_both(repo):
     (hit,) = repo.search("callers").hits
 

@@ -19,6 +19,8 @@ class ExportParquetRequest(RulesRequest, frozen=True, kw_only=True):
     """Whether secrets stay as they are; else they are masked."""
     replace: bool = False
     """Whether files that are there already are replaced."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken."""
 
 
 class ParquetAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -61,7 +63,11 @@ class ParquetReport(ApiAnswer, frozen=True, kw_only=True):
 def export_parquet(repo: Repo, request: ExportParquetRequest) -> Iterator[ParquetAnswer | ParquetReport]:
     """Write every view of the index as a Parquet file: a line for each, and a report."""
     made = repo.export_parquet(
-        request.folder, reveal=request.reveal, own_rules=compiled(request.own_rules), replace=request.replace
+        request.folder,
+        reveal=request.reveal,
+        own_rules=compiled(request.own_rules),
+        replace=request.replace,
+        prices=request.prices,
     )
     files = rows = size = 0
     for file in made.files():

@@ -22,6 +22,8 @@ class SqlRequest(ApiRequest, frozen=True, kw_only=True):
     """How many rows it may give."""
     megabytes: int = 256
     """How much memory it may take."""
+    prices: str = ""
+    """A file whose prices stand over those that come with Harken."""
 
 
 class SqlAnswer(IndexedAnswer, frozen=True, kw_only=True):
@@ -37,7 +39,13 @@ class SqlAnswer(IndexedAnswer, frozen=True, kw_only=True):
 
 def sql(repo: Repo, request: SqlRequest) -> SqlAnswer:
     """Ask the index a question in SQL."""
-    found = repo.sql(request.query, seconds=request.seconds, rows=request.rows, megabytes=request.megabytes)
+    found = repo.sql(
+        request.query,
+        seconds=request.seconds,
+        rows=request.rows,
+        megabytes=request.megabytes,
+        prices=request.prices,
+    )
     rows = [[_told(value) for value in row] for row in found.rows]
     return SqlAnswer(columns=list(found.columns), rows=rows, more=found.more, **index_fields(found.reached))
 

@@ -22,11 +22,15 @@ def export_tables(
     """Write the files, and a line for each."""
     from harken.api.parquet import ExportParquetRequest, ParquetReport, export_parquet
 
+    from .config import prices
+
     if output is not None:
         raise click.UsageError("the folder is named without -o: `harken export --to parquet DIR`")
     if not with_agents:
         raise click.UsageError("--no-agents is for a session; a table has all of them")
-    request = ExportParquetRequest(folder=folder, reveal=reveal, own_rules=own_rules(), replace=force)
+    request = ExportParquetRequest(
+        folder=folder, reveal=reveal, own_rules=own_rules(), replace=force, prices=prices() or ""
+    )
     for one in export_parquet(repo, request):
         if as_json:
             ui.json_line(one)

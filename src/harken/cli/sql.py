@@ -70,9 +70,12 @@ def sql_command(ctx: click.Context, /, query: str, schema: bool, **settings: Any
 def _ask(repo: Repo, query: str, as_csv: bool, rows: int, seconds: float, megabytes: int, as_json: bool) -> None:
     from harken.api.sql import SqlRequest, sql
 
+    from .config import prices
+
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
-    answer = sql(repo, SqlRequest(query=query, seconds=seconds, rows=rows, megabytes=megabytes))
+    request = SqlRequest(query=query, seconds=seconds, rows=rows, megabytes=megabytes, prices=prices() or "")
+    answer = sql(repo, request)
     if as_json:
         for row in answer.rows:
             ui.json_line(dict(zip(answer.columns, row, strict=True)))

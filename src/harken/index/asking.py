@@ -14,7 +14,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,8 +22,12 @@ from harken import clock
 from harken.errors import BadRequest, HarkenError
 
 from .file import StoreIndex
+from .making_views import make_views
 from .progress import IndexProgress
 from .views import NAMES, VIEWS
+
+if TYPE_CHECKING:
+    from harken.analytics.prices import PriceList
 
 STEPS = 1000
 """Instructions of SQLite's machine between two looks at time and memory: some tens of microseconds."""
@@ -80,25 +84,26 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """How much more memory than before."""
 
 
-def ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress) -> SqlResult:
-    """The rows of one query. What is wrong with it is a `BadRequest` that says where; what takes too long or too much
-    is a `HarkenError`."""
+def ask(
+    index: StoreIndex, query: str, budget: Budget, reached: IndexProgress, prices: PriceList | None = None
+) -> SqlResult:
+    """The rows of one query; `prices` stand over those that come with Harken. What is wrong with the query is a
+    `BadRequest` that says where; what takes too long or too much is a `HarkenError`."""
     if not query.strip():
         raise BadRequest("there is no query", hint="harken sql 'SELECT title FROM sessions LIMIT 5'")
     if budget.rows < 1 or budget.seconds <= 0 or budget.megabytes < 1:
         raise BadRequest("a query needs some time, memory and rows", hint="give numbers greater than zero")
     try:
-        return _ask(index, query, budget, reached)
+        return _ask(index, query, budget, reached, prices)
     except sqlite3.DatabaseError:  # damage; nothing else comes out of there
         index.rebuild()
-        return _ask(index, query, budget, reached)
+        return _ask(index, query, budget, reached, prices)
 
 
-def _ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress) -> SqlResult:
+def _ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress, prices: PriceList | None) -> SqlResult:
     with closing(index.connect()) as connection:
         connection.execute("PRAGMA temp_store = MEMORY")  # first, since it drops what is there
-        for view in VIEWS:
-            connection.execute(view.statement)
+        make_views(connection, prices)
         for table in _TABLES:
             connection.execute(f"SELECT 1 FROM {table}('[]')")  # SQLite makes them when they are first asked
         guard = _Guard(budget)

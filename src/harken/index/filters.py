@@ -9,7 +9,7 @@ copy, fits all of them. The others ask for messages; a copy is said by the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -69,7 +69,7 @@ def limits_of(index: StoreIndex, query: Query, present: int) -> Limits:
     if not about:
         return Limits(within, None)
     asked = _together(index, about, present)
-    numbers = Condition(f"SELECT n FROM sessions WHERE {asked.sql}", asked.values)
+    numbers = Condition(f"SELECT n FROM {_SESSIONS} WHERE {asked.sql}", asked.values)
     chosen = SessionChoice(numbers, unknown=all(filter.without for filter in about))
     return Limits(_and([within, chosen.any()]), chosen)
 
@@ -107,7 +107,7 @@ def has_value(index: StoreIndex, name: str, value: str) -> bool:
 
 def _is_had(index: StoreIndex, filter: Filter, present: int) -> bool:
     sql, values = _MAKERS[filter.name](index, filter, present)
-    table = "sessions" if filter.name in _OF_SESSIONS else "messages m LEFT JOIN sessions s ON s.n = m.session"
+    table = _SESSIONS if filter.name in _OF_SESSIONS else "messages m LEFT JOIN sessions s ON s.n = m.session"
     return bool(index.query(f"SELECT 1 FROM {table} WHERE {sql} LIMIT 1", values))
 
 
@@ -179,12 +179,19 @@ def _session(index: StoreIndex, filter: Filter, _present: int) -> Condition:
 
 
 def _one_session(filter: Filter, known: Sequence[str]) -> str:
-    meant = [name for name in known if name.startswith(filter.value)]
+    found = {name for name in known if name.startswith(filter.value)}
+    meant = sorted(name for name in found if not found.intersection(_above(name)))
     if len(meant) > 1:
         raise BadRequest(f"several sessions begin with {filter.value!r}", hint="give more of the id: " + _list(meant))
     if not meant:
         raise NotFound(f"no session begins with {filter.value!r}", hint="`harken sessions` lists them")
     return meant[0]
+
+
+def _above(name: str) -> Iterator[str]:
+    """The sessions that one with such a name is a sub-agent of."""
+    while name := name.rpartition("/")[0]:
+        yield name
 
 
 _MAKERS: dict[str, Callable[[StoreIndex, Filter, int], Condition]] = {
@@ -201,6 +208,13 @@ _MAKERS: dict[str, Callable[[StoreIndex, Filter, int], Condition]] = {
 }
 _OF_SESSIONS = ("runtime", "project", "session")
 """The filters whose conditions are on the rows of sessions."""
+_BELOW = "(SELECT max({fact}) FROM sessions AS below WHERE below.parent = sessions.session)"
+_SESSIONS = (
+    f"(SELECT n, session, parent, coalesce(runtime, {_BELOW.format(fact='runtime')}) AS runtime,"
+    f" coalesce(project, {_BELOW.format(fact='project')}) AS project FROM sessions)"
+)
+"""The rows that they are on. What a sub-agent says is its session's; where that is not in the store, nobody but the
+sub-agent says which runtime and project it was."""
 
 
 _KNOWN = {

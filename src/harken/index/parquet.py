@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import orjson
@@ -19,7 +20,11 @@ from harken.errors import BadRequest, Conflict, HarkenError
 from harken.files import write_hint, write_whole
 
 from .file import StoreIndex
+from .making_views import make_views
 from .views import VIEWS, IndexView
+
+if TYPE_CHECKING:
+    from harken.analytics.prices import PriceList
 
 ROWS = 1000
 """Rows that are written at once."""
@@ -41,9 +46,10 @@ class ParquetFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_parquet(
-    index: StoreIndex, folder: Path, *, mask: Callable[[str], str], replace: bool
+    index: StoreIndex, folder: Path, *, mask: Callable[[str], str], replace: bool, prices: PriceList | None = None
 ) -> Iterator[ParquetFile]:
-    """A file for each view, as it is written; text that is no name goes through `mask` first."""
+    """A file for each view, as it is written; text that is no name goes through `mask` first, and `prices` stand over
+    those that come with Harken."""
     try:
         import duckdb
     except ImportError:
@@ -61,8 +67,7 @@ def write_parquet(
         engine.execute("SET autoinstall_known_extensions = false")  # nothing is fetched from anywhere
         engine.execute(f"SET temp_directory = {_literal(Path(scratch, 'engine'))}")
         connection.execute("PRAGMA temp_store = MEMORY")
-        for view in VIEWS:
-            connection.execute(view.statement)
+        make_views(connection, prices)
         connection.execute("BEGIN")
         for view in VIEWS:
             lines, made = Path(scratch, "rows.jsonl"), Path(scratch, "made.parquet")

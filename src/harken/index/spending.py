@@ -232,7 +232,7 @@ class Spent:
         sums: dict[tuple[Any, ...], tuple[int, int, int]] = {}
         values = (*self._window.values, msgspec.json.encode(models).decode())
         for session, model, agent, time, several, *tokens in self._index.query(_ROWS, values):
-            row = _usage_row(model, time, tokens, several)
+            row = usage_row(model, time, tokens, several)
             key = (session, model, agent, None if time is None else time // QUARTER)
             cost, unknown, known = sums.get(key, (0, 0, 0))
             found = prices.cost(row)
@@ -329,14 +329,18 @@ WHERE responses + calls > 0 AND coalesce(ended, started, 0) >= ? AND coalesce(st
 """
 PERIODS = ("day", "week", "month")
 _PARENTS = "SELECT session, coalesce(parent, '') FROM sessions WHERE runtime IS NOT NULL"
-_SESSIONS = """
-SELECT n, s.session, coalesce(runtime, ''), coalesce(project, ''), coalesce(title, ''), coalesce(agent, ''),
+_BELOW = "(SELECT max({fact}) FROM sessions AS below WHERE below.parent = s.session)"
+_SESSIONS = f"""
+SELECT n, s.session, coalesce(runtime, {_BELOW.format(fact="runtime")}, ''),
+       coalesce(project, {_BELOW.format(fact="project")}, ''), coalesce(title, ''), coalesce(agent, ''),
        coalesce(pays, 0)
 FROM sessions s LEFT JOIN figures f ON f.session = n
 """
+"""Of a session that is not in the store its sub-agents say which runtime and project it was."""
 
 
-def _usage_row(model: str, time: int | None, tokens: Sequence[int | None], several: int) -> UsageRow:
+def usage_row(model: str, time: int | None, tokens: Sequence[int | None], several: int) -> UsageRow:
+    """A row of the table `usage`, as far as a price depends on it."""
     given, output, read, for_minutes, for_an_hour, reasoning = tokens
     return UsageRow(
         key="",

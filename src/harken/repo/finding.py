@@ -101,13 +101,18 @@ class Indexed:
         self.index.catch_up(seconds=SEARCH_SECONDS, numbers=False)
         return has_value(self.index, name, value)
 
-    def sql(self, query: str, *, seconds: float = 10.0, rows: int = 1000, megabytes: int = 256) -> SqlResult:
+    def sql(
+        self, query: str, *, seconds: float = 10.0, rows: int = 1000, megabytes: int = 256, prices: str = ""
+    ) -> SqlResult:
         """The rows of a query in SQL over the views of the index, which it can only read. It is stopped when it takes
-        longer or more memory than it may."""
+        longer or more memory than it may. `prices` is a file as in `stats`."""
         from harken.index.asking import Budget, ask
 
+        from .numbers import read_price_file
+
+        own = read_price_file(prices)
         reached = self._follow(SEARCH_SECONDS)
-        return ask(self.index, query, Budget(seconds=seconds, rows=rows, megabytes=megabytes), reached)
+        return ask(self.index, query, Budget(seconds=seconds, rows=rows, megabytes=megabytes), reached, own)
 
     def export_parquet(
         self,
@@ -116,12 +121,16 @@ class Indexed:
         reveal: bool = False,
         own_rules: Sequence[Rule] = (),
         replace: bool = False,
+        prices: str = "",
     ) -> TableExport:
         """Every view that SQL is asked of as a Parquet file in a folder, written as its `files()` are taken. Secrets
-        are masked by the rules of `harken.secrets` and these, unless they are to be revealed."""
+        are masked by the rules of `harken.secrets` and these, unless they are to be revealed. `prices` is a file as in
+        `stats`."""
+        from .numbers import read_price_file
         from .tables import TableExport
 
-        return TableExport(self.index, Path(folder), own_rules, reveal=reveal, replace=replace)
+        own = read_price_file(prices)
+        return TableExport(self.index, Path(folder), own_rules, reveal=reveal, replace=replace, prices=own)
 
 
 def sql_views(name: str = "") -> list[IndexView]:
