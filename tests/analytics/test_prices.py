@@ -187,6 +187,7 @@ def test_a_price_of_ones_own_for_a_model_says_nothing_of_other_ways_to_serve_it(
         ({"service_tier": "batch"}, "claude-opus-5-5 (batch)"),
         ({"speed": "fast", "inference_geo": "us"}, "claude-opus-5-5 (fast, us)"),
         ({"service_tier": {"hostile": []}, "speed": 3}, "claude-opus-5-5"),
+        ({"service_tier": "[removed]", "speed": "no name at all"}, "claude-opus-5-5"),
     ],
 )
 def test_claude_codes_records_say_how_a_request_was_served(said: dict[str, object], model: str) -> None:

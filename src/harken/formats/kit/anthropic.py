@@ -59,6 +59,7 @@ _SAYS = {
 STAND_IN = "No result of this call was recorded."
 _STANDARD = (None, "", "standard", "default", "not_available", "global")
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
+_WAY = re.compile(r"[A-Za-z][\w.-]{0,31}", re.ASCII)  # what looks otherwise was put there by whoever cleaned the file
 _LONGEST_NAME = 128
 
 WHY = {
@@ -105,7 +106,7 @@ SAYS: dict[str | None, str] = {block: says(block) for block in BLOCKS}
 def served_as(usage: Block) -> str:
     """How a request was served that has another price for it, as its `usage` says; empty for the standard way."""
     told = (usage.get("service_tier"), usage.get("speed"), usage.get("inference_geo"))
-    return ", ".join(clean(how) for how in told if how not in _STANDARD and isinstance(how, str))
+    return ", ".join(how for how in told if isinstance(how, str) and how not in _STANDARD and _WAY.fullmatch(how))
 
 
 def assistant_event(block: Any, model: str) -> Event:
