@@ -78,6 +78,22 @@ class TestTheCommand:
         assert ("s", "morse-v1 cannot be read here") == (problem["session"], problem["why"])
         assert "of s: morse-v1 cannot be read here" in run("index").err
 
+    @pytest.mark.parametrize("asked", [[], ["--status"], ["--rebuild"], ["--json"]])
+    def test_what_is_damaged_is_an_error_behind_the_rest(
+        self, repo: Repo, run: Run, where: Path, asked: list[str]
+    ) -> None:
+        keep(repo, turn(1), session_id="s")
+        repo.index.catch_up()
+        repo.close()
+        with contextlib.closing(sqlite3.connect(where)) as damaged, damaged:
+            assert 1 == damaged.execute("DELETE FROM loose").rowcount
+        where.with_name(where.name + "-index").unlink()
+        run("search", "question")
+        done = run("index", *asked)
+
+        assert (9, True) == (done.code, bool(done.out))
+        assert "this is not all: 1 part of the store cannot be read" in done.err
+
     def test_what_cannot_be_read_is_told_by_whoever_asks(self, repo: Repo, run: Run) -> None:
         repo.checkpoint(b"dot dash", format="morse-v1", session_id="s")
 
@@ -91,7 +107,8 @@ class TestTheCommand:
         repo.checkpoint(b"dot dash", format="morse-v1", session_id="s")
         where.with_name(where.name + "-index").mkdir()
 
-        assert (1, True) == ((done := run("index", "--status")).code, "-index could not be read" in done.err)
+        for asked in ("--status", "--rebuild"):
+            assert (4, True) == ((done := run("index", asked)).code, "-index is no index of Harken's" in done.err)
         assert 0 == run("search", "question").code
 
 

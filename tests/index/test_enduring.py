@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,18 @@ class TestOneThatCannotBeRead:
 
             assert ["m0a", "m2a"] == [record for _, record in found(opened.index, "question")]
             assert ["s1"] == [session for _, session, _ in opened.index.status().problems]
+
+    def test_a_frame_that_is_missing_is_damage(self, repo: Repo, tmp_path: Path) -> None:
+        for number in range(3):
+            keep(repo, turn(number), session_id=f"s{number}")
+        repo.close()
+        with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as damaged, damaged:
+            assert 1 == damaged.execute("DELETE FROM loose WHERE rowid = 2").rowcount
+        with harken.open(tmp_path / "store.db") as opened:
+            progress = opened.index.catch_up()
+
+            assert (1, 1) == (progress.missing, progress.damaged)
+            assert ["m0a", "m2a"] == [record for _, record in found(opened.index, "question")]
 
     @pytest.mark.parametrize("table", ["sessions", "commits", "artifacts"])
     def test_damaged_rows_stop_no_other_session(self, repo: Repo, tmp_path: Path, table: str) -> None:
@@ -324,6 +337,33 @@ class TestTheStoreIsAnother:
         assert [("human", "m1a")] == found(repo.index, "question")
         repo.forget(secret=["question 1"])
         assert mine == (tmp_path / "store.db-index").read_bytes()
+
+    @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+    def test_what_is_no_file_stays_and_is_not_waited_for(
+        self, repo: Repo, tmp_path: Path, make: Callable[[Path], None]
+    ) -> None:
+        chain(repo, [1])
+        make(tmp_path / "store.db-index")
+        with pytest.raises(Conflict, match="is no index of Harken's"):
+            repo.index.rebuild()
+        report = repo.forget(secret=["question 1"])
+
+        assert "is no index of Harken's" in repo.index.catch_up(seconds=1).problem
+        assert [] == repo.unfinished_forgetting()
+        assert report.places
+        assert not (tmp_path / "store.db-index").is_file()
+
+    def test_behind_a_link_it_is_removed_where_the_link_leads(self, repo: Repo, tmp_path: Path) -> None:
+        chain(repo, [1])
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "store.db-index").symlink_to(tmp_path / "elsewhere" / "words")
+        repo.index.catch_up()
+        repo.forget(secret=["question 1"])
+
+        assert [] == list((tmp_path / "elsewhere").iterdir())
+        repo.index.catch_up()
+        assert [("call", "m1b")] == found(repo.index, "read")
+        assert (tmp_path / "elsewhere" / "words").is_file()
 
     @pytest.mark.parametrize("lost", [100, 4096])
     def test_an_index_whose_beginning_is_lost_is_built_anew(self, repo: Repo, tmp_path: Path, lost: int) -> None:

@@ -56,6 +56,8 @@ class IndexAnswer(ApiAnswer, frozen=True, kw_only=True):
     """The size of its files."""
     problems: list[IndexProblem]
     """What could not be read."""
+    damaged: int
+    """How many of these are damaged; others were evicted, or nothing here reads their format."""
 
 
 def index(repo: Repo, request: IndexRequest, *, moved: Callable[[int, int], None] | None = None) -> IndexAnswer:
@@ -81,4 +83,5 @@ def index(repo: Repo, request: IndexRequest, *, moved: Callable[[int, int], None
         stale=status.stale,
         bytes=status.bytes,
         problems=[IndexProblem(commit=commit, session=session, why=why) for commit, session, why in status.problems],
+        damaged=status.damaged,
     )

@@ -11,6 +11,7 @@ from harken.errors import BadRequest
 
 from . import ui
 from .options import json_option, pass_repo
+from .wholeness import tell_what_is_missing
 
 if TYPE_CHECKING:
     from harken.api.index import IndexAnswer
@@ -44,6 +45,7 @@ def index_command(repo: Repo, look: bool, rebuild: bool, as_json: bool) -> None:
         ui.json_line(answer)
     else:
         _print(answer)
+    tell_what_is_missing(behind=0, damaged=answer.damaged)
 
 
 def _print(answer: IndexAnswer) -> None:

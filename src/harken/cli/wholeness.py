@@ -1,4 +1,4 @@
-"""What an answer from the index lacks: one rule for `search`, `sql`, `stats` and `export --to parquet`.
+"""What an answer from the index lacks: one rule for `search`, `sql`, `stats`, `index` and `export --to parquet`.
 
 An index that is merely late says by how much, and the next one who asks finds it further on: a remark. So is what was
 evicted, or has a format that nothing here reads. One that cannot follow its store, since there is no room or something

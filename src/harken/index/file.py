@@ -50,8 +50,12 @@ _TABLES = "SELECT count(*) FROM sqlite_master"
 
 
 def index_files(store: Path) -> list[Path]:
-    """The files of a store's index, there or not. By their whole names: what only begins like them is not ours."""
-    return [store.with_name(store.name + SUFFIX + part) for part in PARTS]
+    """The files of a store's index, there or not. By their whole names: what only begins like them is not ours.
+
+    Behind a symbolic link they lie where it leads: there the words are that somebody wants forgotten."""
+    place = store.with_name(store.name + SUFFIX)
+    place = place.resolve() if place.is_symlink() else place
+    return [place.with_name(place.name + part) for part in PARTS]
 
 
 def _ignore(_at: int, _last: int) -> None:
@@ -124,6 +128,7 @@ class StoreIndex:
                 bytes=self._size(),
                 stale=stale,
                 problems=tuple(problems),
+                damaged=self.query(_LACKING)[0][1],
             )
 
     def _size(self) -> int:

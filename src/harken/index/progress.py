@@ -57,3 +57,5 @@ class IndexStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Sessions whose numbers are not up to date."""
     problems: tuple[tuple[str, str, str], ...]
     """What could not be read: commit, session and why."""
+    damaged: int
+    """How many of these are damaged."""

@@ -181,7 +181,9 @@ CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='unicode61');
 def is_foreign(path: Path) -> bool:
     """Whether something of somebody else's lies in the place of an index: a whole database without the tables that
     every index has, or what never was one. A damaged file was an index if it begins as a database does, or still says
-    somewhere at its beginning how our tables are made."""
+    somewhere at its beginning how our tables are made. A folder is none, nor a pipe, which would be waited for."""
+    if path.exists() and not path.is_file():
+        return True
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
             (count,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

@@ -279,7 +279,7 @@ class SqliteBlobs:
                     yield data
                     return
                 problem: HarkenError = _not_its_bytes(artifact)
-            except NotFound as error:
+            except Corrupt as error:
                 problem = error
             if (place := self._locate(artifact)) == before:
                 raise problem
@@ -346,7 +346,7 @@ class SqliteBlobs:
     def _frame_row(self, number: int) -> FrameRow:
         row = self.db.one(sql.FRAME if number > 0 else sql.LOOSE_FRAME, (abs(number),))
         if row is None:
-            raise NotFound(f"no frame {number}", hint=FSCK)
+            raise Corrupt(f"frame {number} is missing", hint=FSCK)
         return _frame_of(row, number > 0)
 
     def frame_rows(self, numbers: Sequence[int]) -> dict[int, FrameRow]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from harken.errors import NotFound
+from harken.errors import Corrupt
 
 from . import sql
 from .blob_writer import LOOSE_LIMIT, add_frame, fill_slot, place_artifact
@@ -66,8 +66,10 @@ def pack(store: SqliteStore, chain: int | None) -> int:
     for group in _groups([Loose.of(row) for row in rows]):
         try:
             content, frame = _gather(store, group)
-        except NotFound:  # others have packed it since, and closed the store, which gives the room of slots back
-            continue
+        except Corrupt:
+            if all(db.one(sql.LOOSE_HASH, (loose.slot,)) for loose in group):
+                raise
+            continue  # others have packed it since, and closed the store, which gives the room of slots back
         with db.transaction():
             moved = _swap(store, group, content, frame)
         gone += moved
