@@ -47,6 +47,13 @@ class TestASessionThatIsForgotten:
         assert not [artifact for artifact in artifacts if repo.store.has(artifact)]
         assert artifacts == {commit.artifact for commit in repo.history(FIRST)}
 
+    def test_is_nothing_that_an_answer_from_the_index_lacks(self, repo, files):
+        repo.forget(FIRST)
+
+        assert (0, 0) == ((found := repo.search("done")).reached.missing, found.reached.damaged)
+        assert {SECOND} == {hit.session for hit in found.hits}
+        assert () == repo.index.status().problems
+
     def test_may_be_brought_back(self, repo, files):
         before = repo.materialize(FIRST, stop="root").bytes
         repo.forget(FIRST)
@@ -57,6 +64,7 @@ class TestASessionThatIsForgotten:
 
         assert before == repo.materialize(FIRST, stop="root").bytes
         assert SECRET in repo.sessions(FIRST)[0].title
+        assert repo.search(f"session:{FIRST}").hits
         assert repo.fsck(read_data=True).ok
 
     def test_cannot_be_forgotten_twice(self, repo):

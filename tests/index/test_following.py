@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import harken
+from harken.events import ToolCall
 from harken.index import StoreIndex, file
 from harken.repo import Repo
 from support.contexts import Ticking, chain, keep, turn
@@ -41,6 +42,16 @@ class TestWhatIsSaidIsFound:
         assert [("result", "m7c"), ("assistant", "m7d")] == found(repo.index, "result OR answer")
         assert [("Read", "c7", 0)] == repo.index.query("SELECT tool, call_id, failed FROM calls")
         assert [("Read",)] == repo.index.query("SELECT tool FROM messages WHERE role = 'result'")
+
+    def test_of_a_message_that_came_again_the_last_is_there_with_its_call(self, repo: Repo) -> None:
+        tip = None
+        for path in ("/a", "/b", "/c"):
+            asked = b'{"file_path": "%s"}' % path.encode()
+            tip = keep(repo, [ToolCall(name="Read", id="c1", input=asked, message_id="m1")], tip, session_id="s")
+        repo.index.catch_up()
+
+        assert [("/c",)] == repo.index.query("SELECT what FROM calls")
+        assert [("/c",)] == repo.index.query("SELECT path FROM touched")
 
     def test_so_are_titles_and_summaries(self, repo: Repo) -> None:
         commit = chain(repo, [1])

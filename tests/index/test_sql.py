@@ -53,6 +53,16 @@ class TestTheViews:
 
         assert [("aaa", "claude-code", 3, 3), ("bbb", "claude-code", 3, 3)] == repo.sql(asked).rows
 
+    def test_say_where_the_time_of_a_session_went(self, repo: Repo) -> None:
+        spent = repo.report("aaa")
+        parts = ["prompt", "response", "thinking", "tool", "compaction", "idle"]
+        asked = ", ".join(f"{part}_seconds" for part in parts)
+        (row,) = repo.sql(f"SELECT turns, seconds, characters_out, {asked} FROM figures WHERE session = 'aaa'").rows
+
+        times = [getattr(spent.profile.whole, part) / 1e6 for part in parts]
+        said = (spent.lifecycle.turns, spent.lifecycle.duration / 1e6, spent.amplification.characters_out)  # type: ignore[operator]
+        assert (*said, *times) == row
+
     def test_have_a_row_for_each_message(self, repo: Repo) -> None:
         counted = repo.sql("SELECT role, count(*) FROM messages WHERE session = 'aaa' GROUP BY role ORDER BY role").rows
 

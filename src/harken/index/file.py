@@ -44,7 +44,8 @@ MANY = 5000
 COPIED = 256 << 20
 """Bytes of an index that are held in memory where its file cannot be written."""
 _LACKING = f"""
-SELECT count(*), coalesce(sum(damaged), 0) FROM problems UNION ALL SELECT count(*), 0 FROM {schema.UNCOUNTED}
+SELECT count(*), coalesce(sum(damaged), 0) FROM problems WHERE damaged >= 0
+UNION ALL SELECT count(*), 0 FROM {schema.UNCOUNTED}
 """
 _TABLES = "SELECT count(*) FROM sqlite_master"
 
@@ -118,7 +119,8 @@ class StoreIndex:
         counts = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)
         with self._lock:
             sessions, messages, stale = self.query(counts)[0]
-            problems = self.query('SELECT "commit", session, why FROM problems ORDER BY session, "commit"')
+            named = 'SELECT "commit", session, why FROM problems WHERE damaged >= 0 ORDER BY session, "commit"'
+            problems = self.query(named)
             return IndexStatus(
                 path=str(self.path or ""),
                 at=place_of(self._reader()),

@@ -15,7 +15,7 @@ from operator import attrgetter
 from harken.context import project_of
 from harken.context.readable import for_readers
 from harken.context.walk import RESETS, SNAPSHOT, named, places
-from harken.errors import BadRequest, Corrupt, HarkenError
+from harken.errors import BadRequest, Corrupt, Forgotten, HarkenError
 from harken.formats import Format, find, problem
 from harken.store.base import ArtifactInfo, Change, Commit, SessionRow, Store
 
@@ -232,7 +232,8 @@ class Batch:
     def _pass_over(self, commit: Commit, problem: Exception) -> None:
         """Write down why a commit is missing; what comes after it is still called after its place."""
         told = str(problem) if isinstance(problem, HarkenError) else f"{type(problem).__name__}: {problem}"
-        self._note(commit.id, commit.artifact, commit.session_id, told, damaged=isinstance(problem, Corrupt))
+        damaged = -1 if isinstance(problem, Forgotten) else isinstance(problem, Corrupt)
+        self._note(commit.id, commit.artifact, commit.session_id, told, damaged=damaged)
         begin, info = self._end_of(commit.parent), _infos(self._store, [commit.artifact]).get(commit.artifact)
         counted = not (commit.parent and commit.commit_type in RESETS)
         format = find(commit.format)
@@ -240,7 +241,8 @@ class Batch:
         size = info.size if info is not None else 0
         self._add_commit(commit, (begin or 0) + (size if counted else 0) if known else None)
 
-    def _note(self, commit: str, artifact: str, session: str, why: str, *, damaged: bool = False) -> None:
+    def _note(self, commit: str, artifact: str, session: str, why: str, *, damaged: int = False) -> None:
+        """Write down what cannot be read; `damaged` as the table has it."""
         told = (commit, artifact, session, why)
         values = [text.encode("utf-8", "backslashreplace").decode() for text in told]
         self._db.execute('DELETE FROM problems WHERE "commit" = ? AND "commit" != \'\'', values[:1])

@@ -74,7 +74,7 @@ CREATE TABLE commits (
 );
 CREATE TABLE problems (
 "commit" TEXT, artifact TEXT NOT NULL, session TEXT, why TEXT,
-damaged INTEGER NOT NULL,                                -- or evicted, or of a format that is not here
+damaged INTEGER NOT NULL,                                -- 0: evicted, or of a format that is not here; -1: forgotten
 PRIMARY KEY ("commit", session, why)                     -- of a damaged row neither commit nor session is known
 );
 CREATE INDEX problems_by_artifact ON problems (artifact);

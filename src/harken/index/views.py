@@ -68,6 +68,12 @@ _COST = f"(sum(usage.cost / {MICRO}) / 1e6 + sum(usage.cost % {MICRO}) / 1e12)"
 _TOLD = "figures.report ->> "
 _CURVE = "figures.report, '$.compactions.curve'"
 
+
+def _told(fact: str) -> str:
+    """A fact of the report that the index keeps of a session."""
+    return f"json_extract(figures.report, '$.{fact}')"
+
+
 VIEWS: tuple[IndexView, ...] = (
     _view(
         "sessions",
@@ -92,6 +98,26 @@ VIEWS: tuple[IndexView, ...] = (
         cost real {_SPENT.format(what=_COST)} -- dollars at list price; NULL where no price is known
         """,
         "FROM main.sessions LEFT JOIN main.figures ON figures.session = sessions.n WHERE sessions.runtime IS NOT NULL",
+    ),
+    _view(
+        "figures",
+        "one row for each session that was counted: what it made, in every version of it, without its sub-agents",
+        f"""
+        session text sessions.session -- the session
+        outcome text {_told("lifecycle.outcome")} -- how its last run ended; NULL where its source does not say
+        seconds real {_told("lifecycle.duration")} / 1e6 -- from its beginning to its end
+        turns integer {_told("lifecycle.turns")} -- how often a person said something
+        prompt_seconds real {_told("profile.whole.prompt")} / 1e6 -- the time that people took, up to five minutes each
+        response_seconds real {_told("profile.whole.response")} / 1e6 -- the time to answers and calls
+        thinking_seconds real {_told("profile.whole.thinking")} / 1e6 -- the time to thoughts
+        tool_seconds real {_told("profile.whole.tool")} / 1e6 -- the time to results of tools
+        compaction_seconds real {_told("profile.whole.compaction")} / 1e6 -- the time to compactions
+        idle_seconds real {_told("profile.whole.idle")} / 1e6 -- the time in which nothing was done
+        characters_in integer {_told("amplification.characters_in")} -- of what people wrote
+        characters_out integer {_told("amplification.characters_out")} -- of what models answered
+        compactions_per_hour real {_told("compactions.per_hour")} -- NULL where it took no time
+        """,
+        f"{_OF.format(table='figures')} WHERE figures.report IS NOT NULL",
     ),
     _view(
         "agents",

@@ -57,6 +57,8 @@ class RowWriter:
         self._next = max(last or 0, kept or 0) + 1  # a number whose words are there is never given again
         self._held: list[_HeldRow] = []
         self._size = 0
+        self._gone: set[int] = set()
+        """Messages that were removed since rows were last written, some of which may be held."""
         self._results: dict[_Call, rows.ResultRow] = {}
         self._words: list[tuple[int, str]] = []
         self._sessions: dict[str, int] = {}
@@ -135,7 +137,9 @@ class RowWriter:
         numbered = list(enumerate(held, first))
         self._db.executemany(_INSERT, [_values(n, one, one.row.key) for n, one in numbered if not one.row.alike])
         new = {n for (n,) in self._db.execute("SELECT n FROM messages WHERE n >= ?", (first,))}
-        self._add_below([(n, one) for n, one in numbered if n in new or self._is_new(n, one, one.row.key)])
+        added = [(n, one) for n, one in numbered if n in new or self._is_new(n, one, one.row.key)]
+        gone, self._gone = self._gone, set()
+        self._add_below([(n, one) for n, one in added if n not in gone])
 
     def write(self) -> None:
         """Write everything that is held, the words last: before a statement that can be taken back by itself SQLite has
@@ -265,6 +269,7 @@ class RowWriter:
 
     def _remove(self, number: int) -> None:
         """Drop a message whose text is another now. Its words stay, and lead nowhere."""
+        self._gone.add(number)
         self._db.execute("DELETE FROM messages WHERE n = ?", (number,))
         for table in BELOW:
             self._db.execute(f"DELETE FROM {table} WHERE message = ?", (number,))
