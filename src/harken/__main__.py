@@ -29,7 +29,8 @@ def main() -> None:
     except KeyboardInterrupt:  # between two commands' own words: before or behind everything that tells of it
         sys.exit(130)
     finally:
-        gc.freeze()
+        if "duckdb" not in sys.modules:  # which tells of everything that is not collected at the end
+            gc.freeze()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,15 @@ def test_a_line_tells_of_each_file(repo: Repo, run: Run, tmp_path: Path) -> None
     assert 0 == done.code
     assert f"         1 row  {tmp_path / 'tables' / 'sessions.parquet'}" in done.lines
     assert {Path(line.split()[-1]) for line in done.lines} == set((tmp_path / "tables").iterdir())
+
+
+def test_nothing_else_is_said_at_the_end_of_the_process(repo: Repo, tmp_path: Path) -> None:
+    keep(repo, turn(1), session_id="s")
+    words = ("--store", str(repo.store.location), "export", "--to", "parquet", str(tmp_path / "tables"))
+
+    done = subprocess.run([sys.executable, "-m", "harken", *words], capture_output=True, text=True, check=True)
+
+    assert "" == done.stderr
 
 
 def test_what_is_there_is_not_replaced(repo: Repo, run: Run, tmp_path: Path) -> None:
