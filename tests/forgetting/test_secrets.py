@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
+from pathlib import Path
 
 import pytest
 
 import harken
-from harken.errors import BadRequest, NotFound
+from harken.errors import BadRequest, Corrupt, NotFound
 from harken.files import SPOOL, UNREAD, name_beside
 
 from .conftest import FIRST, SECOND, SECRET, leaks, write_session
@@ -38,6 +41,24 @@ class TestASecretThatIsForgotten:
         assert 4 * len(SECRET) == report.bytes
         assert 3 == report.rows  # two titles and a remark
         repo.close()
+        assert [] == leaks(location)
+
+    def test_goes_out_of_a_store_that_has_lost_commits_and_was_repaired(self, repo, location, files):
+        repo.close()
+        with contextlib.closing(sqlite3.connect(location)) as damaged, damaged:
+            first = "SELECT min(n) FROM commits"
+            assert 1 == damaged.execute(f"UPDATE commits SET messages = 77 WHERE n = ({first})").rowcount
+        with harken.open(location) as damaged:
+            with pytest.raises(Corrupt):
+                damaged.forget(secret=[SECRET])
+            damaged.fsck(repair=True)
+            report = damaged.forget(secret=[SECRET])
+
+            assert report.places
+            assert report.left == tuple(map(str, location.parent.glob("*before-repair*")))
+            assert damaged.fsck(read_data=True).ok
+        for copy in report.left:
+            Path(copy).unlink()
         assert [] == leaks(location)
 
     def test_goes_where_a_program_escapes_what_need_not_be(self, repo, location, files):

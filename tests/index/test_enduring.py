@@ -447,3 +447,27 @@ class TestWhatIsGoneFromTheStore:
 
         assert "the session s is called otherwise now" == progress.rebuilt
         assert fresh(repo) == digest(repo.index)
+
+    def test_also_where_it_has_gone_on_under_that_name(self, repo: Repo) -> None:
+        first = keep(repo, turn(1), session_id="s")
+        repo.index.catch_up()
+        with repo.store.write() as writer:
+            writer.rename_session("s", "s-other")
+        keep(repo, turn(2), first, session_id="s-other")
+        progress = repo.index.catch_up()
+
+        assert "the session s is called otherwise now" == progress.rebuilt
+        assert fresh(repo) == digest(repo.index)
+
+    def test_also_while_the_index_is_being_built(self, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+        keep(repo, turn(1), session_id="s")
+        keep(repo, turn(2), session_id="t")
+        with monkeypatch.context() as small:
+            small.setattr(follow.Batch.take, "__defaults__", (1,))
+            while [("s",)] != repo.index.query("SELECT session FROM sessions WHERE runtime IS NOT NULL"):
+                repo.index.catch_up(seconds=0)
+        with repo.store.write() as writer:
+            writer.rename_session("s", "s-other")
+        repo.index.catch_up()
+
+        assert fresh(repo) == digest(repo.index)

@@ -11,8 +11,10 @@ import harken
 from harken.events import ToolCall
 from harken.index import StoreIndex, file
 from harken.repo import Repo
+from support.claude_lines import assistant, call, dump, result, user
 from support.contexts import Ticking, chain, keep, turn
 from support.indexes import digest, found
+from support.rollouts import Rollout
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -30,6 +32,17 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
         list(repo.import_sessions([RECORDED]))
         repo.index.catch_up()
         yield repo
+
+
+def about_call(line: str, second: int) -> bytes:
+    """A record about the call `c`; two may have the same name."""
+    if line == "result":
+        return dump(result(f"r{second}", None, "c", second))
+    if line == "failure":
+        block = {"type": "tool_result", "tool_use_id": "c", "content": "no", "is_error": True}
+        return dump(user(f"r{second}", None, [block], second))
+    block = call("c") | {"input": {"command": line}}
+    return dump(assistant("named" if "named" in line else f"r{second}", None, [block], f"m{second}", second))
 
 
 class TestWhatIsSaidIsFound:
@@ -88,6 +101,48 @@ class TestItIsTheSameHoweverItCameToBe:
             fresh.catch_up()
 
             assert digest(fresh) == digest(repo.index)
+
+    @pytest.mark.parametrize(
+        ("lines", "calls"),
+        [
+            (["result", "call"], [("Bash", None, None)]),
+            (["call", "result", "failure"], [("Bash", 0, 1_000_000)]),
+            (["call", "result", "call", "failure"], [("Bash", 0, 1_000_000), ("Bash", 1, 1_000_000)]),
+            (["call", "call", "result"], [("Bash", 0, 2_000_000), ("Bash", 0, 1_000_000)]),
+            (["named", "named anew", "result"], [("Bash", 0, 1_000_000)]),
+        ],
+    )
+    def test_a_call_that_is_told_oddly(self, repo: Repo, lines: list[str], calls: list[tuple[object, ...]]) -> None:
+        parent = None
+        for second, line in enumerate(lines):
+            delta = about_call(line, second)
+            parent = repo.checkpoint(delta, parent=parent, format="claude-code-v1", session_id="s")
+            repo.index.catch_up()
+        with StoreIndex(repo.store, None) as fresh:
+            fresh.catch_up()
+
+            assert digest(fresh) == digest(repo.index)
+        assert calls == repo.index.query("SELECT tool, failed, took FROM calls ORDER BY message")
+
+    def test_what_a_thread_says_a_thousand_times_is_not_compared_with_all_of_it(self, tmp_path: Path) -> None:
+        asked: list[int] = []
+        for count in (50, 100):
+            rollout = Rollout().turn("go")
+            for _ in range(count):
+                rollout.call("c", "shell", "{}").output("c", "done")
+            path = tmp_path / str(count) / "rollout-2026-01-02T00-00-00-019b88e5-a2e4-7b90-8953-38fce393c653.jsonl"
+            path.parent.mkdir()
+            path.write_bytes(rollout.data)
+            with harken.open(path.with_name("store.db")) as repo:
+                list(repo.import_sessions([path]))
+                statements: list[str] = []
+                repo.index._writer().set_trace_callback(statements.append)
+                repo.index.catch_up(numbers=False)
+
+                assert [(count,)] == repo.index.query("SELECT count(*) FROM calls")
+            asked.append(len(statements))
+
+        assert asked[1] < 3 * asked[0]
 
     def test_an_index_that_is_up_to_date_has_nothing_to_do(self, recorded: Repo) -> None:
         progress = recorded.index.catch_up()

@@ -220,6 +220,18 @@ class TestTheFormsOfASecret:
         ):
             assert merged(find_words(data, forms(secret))), data
 
+    @pytest.mark.parametrize("secret", ["the first line\nand the second", 'a "quoted" secret', "C:\\\\secret\\\\place"])
+    def test_so_it_is_however_deep_it_stands(self, secret):
+        import json
+
+        written = secret
+        for _ in range(6):
+            written = json.dumps(written)[1:-1]
+            data = f"before {written} behind".encode()
+            spans = merged([*find_words(data, forms(secret)), *EscapedForms(secret).find(data)])
+
+            assert f"before {'*' * len(written)} behind".encode() == blanked(data, spans)
+
     @given(
         secret=st.text(st.characters(codec="utf-8"), min_size=1, max_size=12),
         escaped=st.lists(st.booleans(), min_size=12, max_size=12),

@@ -66,7 +66,7 @@ class Batch:
             taken = _cut(changes, sizes, limit - total)
             went_on = len(taken) == len(changes)
             total += sum(sizes.get(change.subject, 0) for change in taken if change.kind == "commit")
-            self._take_changes(taken, commits, new=at < begun)
+            self._take_changes(taken, commits, new=taken[-1].number <= begun)
             at = taken[-1].number
         self._rows.write()
         return at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from . import rows
@@ -57,14 +57,17 @@ class RowWriter:
         self._next = max(last or 0, kept or 0) + 1  # a number whose words are there is never given again
         self._held: list[_HeldRow] = []
         self._size = 0
+        self._results: list[tuple[int, _Call, rows.ResultRow]] = []
+        """What calls came to, each with the number of rows that were held before it."""
         self._gone: set[int] = set()
         """Messages that were removed since rows were last written, some of which may be held."""
-        self._results: dict[_Call, rows.ResultRow] = {}
         self._words: list[tuple[int, str]] = []
         self._sessions: dict[str, int] = {}
         self._families: dict[int, str] = {}
         self._own: set[int | None] = set()
         """The sessions that have said something of their own, behind what they have copied."""
+        self._places: dict[tuple[str, int, int | None], dict[str | None, int]] = {}
+        """Of what a session says again and again, where among those that say the same each of its records stands."""
 
     def session(self, name: str) -> int:
         """The number of a session, which is made if it is not there."""
@@ -80,9 +83,9 @@ class RowWriter:
         return number
 
     def knows(self, name: str) -> bool:
-        """Whether a session is there."""
-        known = "SELECT 1 FROM sessions WHERE session = ?"
-        return name in self._sessions or self._db.execute(known, (name,)).fetchone() is not None
+        """Whether the row of a session was taken in; its commits may have come before."""
+        known = "SELECT 1 FROM sessions WHERE session = ? AND runtime IS NOT NULL"
+        return self._db.execute(known, (name,)).fetchone() is not None
 
     def family(self, session: int, told: str) -> str:
         """What everything in a session descends from: as its first delta told, and this one may be that."""
@@ -119,9 +122,10 @@ class RowWriter:
         return own
 
     def add_results(self, results: Iterable[rows.ResultRow], session: int | None) -> None:
-        """Take what calls came to; of several results of a call the first counts."""
-        for result in results:
-            self._results.setdefault((session, result.call_id), result)
+        """Take what calls came to, behind the messages of the same commit; of several results of a call the first
+        counts."""
+        place = len(self._held)
+        self._results += [(place, (session, result.call_id), result) for result in results]
 
     def add_agents(self, names: Iterable[tuple[str, str]], session: int | None) -> None:
         """Take what agents are called; the name that was given last stands."""
@@ -139,7 +143,7 @@ class RowWriter:
         new = {n for (n,) in self._db.execute("SELECT n FROM messages WHERE n >= ?", (first,))}
         added = [(n, one) for n, one in numbered if n in new or self._is_new(n, one, one.row.key)]
         gone, self._gone = self._gone, set()
-        self._add_below([(n, one) for n, one in added if n not in gone])
+        self._add_below([(n, one) for n, one in added if n not in gone], first)
 
     def write(self) -> None:
         """Write everything that is held, the words last: before a statement that can be taken back by itself SQLite has
@@ -149,12 +153,12 @@ class RowWriter:
         prepared = ((n, prepare(text)) for n, text in words)
         self._db.executemany("INSERT INTO words (rowid, text) VALUES (?, ?)", prepared)
 
-    def _add_below(self, added: list[tuple[int, _HeldRow]]) -> None:
-        """What belongs to messages that were not there."""
+    def _add_below(self, added: list[tuple[int, _HeldRow]], first: int) -> None:
+        """What belongs to messages that were not there, whose rows are held from that number on."""
         do = self._db.executemany
         self._words += [(n, one.row.text) for n, one in added if one.row.text]
         calls = [(n, one, more) for n, one in added if isinstance(more := one.row.more, rows.CallRow)]
-        self._add_calls(calls, [(n, one, m) for n, one in added if isinstance(m := one.row.more, rows.ResultRow)])
+        self._add_calls(added, calls, first)
         do(
             "INSERT OR IGNORE INTO touched (message, session, path, op) VALUES (?, ?, ?, ?)",
             [(n, one.session, path, op) for n, one, more in calls for path, op in more.touched],
@@ -173,34 +177,47 @@ class RowWriter:
         )
 
     def _add_calls(
-        self, calls: list[tuple[int, _HeldRow, rows.CallRow]], answers: list[tuple[int, _HeldRow, rows.ResultRow]]
+        self, added: list[tuple[int, _HeldRow]], calls: list[tuple[int, _HeldRow, rows.CallRow]], first: int
     ) -> None:
         """Calls, each with its result where that is there as well, and results of calls that were written before. Most
-        calls find their results here, and to change a row afterwards costs more than to write it."""
-        results, self._results = self._results, {}
-        open_calls: dict[_Call, str] = {}
-        for session in {session for session, _ in results}:
-            open_calls |= {
-                (session, call): tool for call, tool in reversed(self._db.execute(_OPEN, (session,)).fetchall())
-            }
-        waiting = [(result.failed, result.time, *call) for call, result in results.items() if call in open_calls]
-        for _, one, more in calls:
-            open_calls.setdefault((one.session, more.call_id), more.tool)
-        # A result seldom says which tool it is of, but its call does.
-        self._db.executemany(
-            "UPDATE messages SET tool = ? WHERE n = ?",
-            [
-                (tool, n)
-                for n, one, more in answers
-                if one.row.tool is None and (tool := open_calls.get((one.session, more.call_id)))
-            ],
-        )
+        calls find their results here, and to change a row afterwards costs more than to write it. All in the order of
+        arrival: which of them come together does not matter. A result is that of the open calls before it."""
+        results, self._results = self._results, []
+        told = [(n, one, more) for n, one in added if isinstance(more := one.row.more, rows.CallRow | rows.ResultRow)]
+        sessions = {call[0] for _, call, _ in results} | {one.session for _, one, _ in told}
+        stored = {
+            (session, call): tool
+            for session in sessions
+            for call, tool in reversed(self._db.execute(_OPEN, (session,)).fetchall())
+        }
+        tools, opened = dict(stored), dict[_Call, list[int]]()
+        outcomes, waiting, tool_of = dict[int, rows.ResultRow](), list[tuple[object, ...]](), list[tuple[str, int]]()
+
+        def end(call: _Call, result: rows.ResultRow) -> None:
+            outcomes.update(dict.fromkeys(opened.pop(call, ()), result))
+            if tools.pop(call, None) is not None and stored.pop(call, None) is not None:
+                waiting.append((result.failed, result.time, *call))
+
+        at = 0
+        for n, one, more in told:
+            while at < len(results) and results[at][0] <= n - first:
+                end(*results[at][1:])
+                at += 1
+            call = one.session, more.call_id
+            if isinstance(more, rows.CallRow):
+                opened.setdefault(call, []).append(n)
+                tools.setdefault(call, more.tool)
+            elif one.row.tool is None and (tool := tools.get(call)):  # a result seldom says of which tool it is
+                tool_of.append((tool, n))
+        for _, call, result in results[at:]:
+            end(call, result)
+        self._db.executemany("UPDATE messages SET tool = ? WHERE n = ?", tool_of)
         self._db.executemany(_RESULT, waiting)
         self._db.executemany(
             "INSERT INTO calls (message, session, tool, call_id, time, what, failed, took)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (n, one.session, more.tool, more.call_id, one.row.time, more.what, *_outcome(one, more, results))
+                (n, one.session, more.tool, more.call_id, one.row.time, more.what, *_outcome(one, outcomes.get(n)))
                 for n, one, more in calls
             ],
         )
@@ -239,23 +256,28 @@ class RowWriter:
         """`_is_new` where records have no names: of those that say the same, the first that is not taken. A copy comes
         before everything that the session says of its own accord."""
         row, session = one.row, one.session
-        for count in range(1 << 30):
+        which = row.alike, row.event, session
+        places = self._places.get(which, {})
+        for count in range(places.get(row.record, len(places)), 1 << 30):
             key = rows.key_of(row.alike, str(count or ""), row.event)
             there = self._find(key)
             if there is None:
                 break
+            record = there.record
             if there.session == session:
-                if there.record == row.record:
+                if record == row.record:
                     return self._is_new_again(number, one, there, key)
-                continue
-            copied = "SELECT record FROM copies WHERE message = ? AND session IS ?"
-            found = self._db.execute(copied, (there.n, session)).fetchone()
-            if found is None and session in self._own:  # said again by one that has gone its own way
-                own = rows.key_of(one.scope, row.record or str(key), row.event)
-                return self._is_new(number, one._replace(row=row._replace(alike="")), own)
-            if found is None or found[0] == row.record:
-                self._db.execute(_COPY, (there.n, session, row.record, one.commit))
-                return False
+            else:
+                copied = "SELECT record FROM copies WHERE message = ? AND session IS ?"
+                found = self._db.execute(copied, (there.n, session)).fetchone()
+                if found is None and session in self._own:  # said again by one that has gone its own way
+                    own = rows.key_of(one.scope, row.record or str(key), row.event)
+                    return self._is_new(number, one._replace(row=row._replace(alike="")), own)
+                if found is None or found[0] == row.record:
+                    self._db.execute(_COPY, (there.n, session, row.record, one.commit))
+                    return False
+                record = found[0]
+            self._places.setdefault(which, places)[record] = count
         if row.role in _SPOKEN and session not in self._own:
             self._own.add(session)
             self._db.execute("UPDATE families SET own = 1 WHERE session = ?", (session,))
@@ -316,11 +338,8 @@ _AT_ONCE = 500
 """How many names stand in one question."""
 
 
-def _outcome(
-    one: _HeldRow, call: rows.CallRow, results: Mapping[_Call, rows.ResultRow]
-) -> tuple[bool | None, int | None]:
+def _outcome(one: _HeldRow, result: rows.ResultRow | None) -> tuple[bool | None, int | None]:
     """Whether a call failed and how long it took; nothing is known of one that has no result."""
-    result = results.get((one.session, call.call_id))
     if result is None:
         return None, None
     begun, ended = one.row.time, result.time

@@ -104,7 +104,7 @@ def candidates(
     is told behind the rest."""
     damage: list[Corrupt] = []
     rows, only = _scope(store, refs, damage)
-    commits = _commits(store, damage)
+    commits = readable_commits(store, damage)
     held = first_holders(commits)
     found: dict[str, list[FoundSecret]] = {}
     for artifact, one, _ in search(store, rules, moved, only, damage):
@@ -122,7 +122,7 @@ def candidates(
         raise Corrupt(f"not looked through: {'; '.join(told[:TOLD])}{more}", hint="`harken fsck` says what is lost")
 
 
-def _commits(store: Store, damage: list[Corrupt], prefix: str = "") -> list[Commit]:
+def readable_commits(store: Store, damage: list[Corrupt], prefix: str = "") -> list[Commit]:
     """The commits, the oldest first. Where one is damaged, those whose names begin otherwise."""
     try:
         return store.commits(prefix)[::-1]
@@ -130,7 +130,7 @@ def _commits(store: Store, damage: list[Corrupt], prefix: str = "") -> list[Comm
         if len(prefix) == 3:
             damage.append(problem)
             return []
-    found = [commit for digit in SIXTEEN for commit in _commits(store, damage, prefix + digit)]
+    found = [commit for digit in SIXTEEN for commit in readable_commits(store, damage, prefix + digit)]
     return sorted(found, key=lambda commit: commit.time)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from harken.context import forgetting
 from harken.context.forgetting import Going
 from harken.context.refs import Ref
-from harken.errors import Conflict, NotFound
+from harken.errors import Conflict, Corrupt, NotFound
 from harken.files import SPOOL, UNREAD, find_beside
 from harken.secrets import Rule
 from harken.store import Commit, ErasureOrder, SessionRow, Store
@@ -28,7 +28,7 @@ from harken.store.tombstones import (
     without,
 )
 
-from .candidates import counted, first_holders, search
+from .candidates import counted, first_holders, readable_commits, search
 
 _FACTS = ("session_id", "template", "ticket_id", "thread_id", "spawned_from", "format", "checkpoint")
 OnBytes = Callable[[int], None]
@@ -183,7 +183,7 @@ class ForgetPlan:
 
     def _placed(self) -> Iterator[ForgetPlace]:
         going = {**dict.fromkeys(self._going.artifacts, ()), **self._spans}
-        held = first_holders(reversed(self._store.commits())) if going else {}
+        held = first_holders(_commits(self._store)) if going else {}
         infos = self._store.infos(list(going))
         for artifact, spans in going.items():
             by = held.get(artifact)
@@ -222,10 +222,20 @@ def _in_spool(data: bytes, words: Sequence[bytes], escaped: Sequence[EscapedForm
     return merged([*find_words(data, words), *(span for one in escaped for span in one.find(data))])
 
 
+def _commits(store: Store) -> list[Commit]:
+    """The commits, the oldest first. Where some are damaged nothing may be forgotten, since their bytes may hold it;
+    those that a repair could not save are gone."""
+    damage: list[Corrupt] = []
+    commits = readable_commits(store, damage)
+    if damage and not store.fsck().ok:
+        raise damage[0]
+    return commits
+
+
 def _remarks(store: Store, words: Sequence[bytes]) -> int:
     """How many names and remarks hold one of the words."""
     texts = [name.name for name in store.names()] + [text for move in store.moves() for text in (move.why, move.who)]
-    commits = [commit.id for commit in store.commits()]
+    commits = [commit.id for commit in _commits(store)]
     for at in range(0, len(commits), 400):
         for notes in store.annotations_of(commits[at : at + 400]).values():
             texts += [note.value for note in notes]
@@ -236,7 +246,7 @@ def _staying(store: Store, words: Sequence[bytes]) -> Iterator[str]:
     """What holds one of the words and cannot be changed: a commit is called after all that it says of itself, and a
     session by its id. The words themselves are blanked here."""
     held: dict[str, list[str]] = {}
-    for commit in store.commits():
+    for commit in _commits(store):
         for name in _FACTS:
             if (said := getattr(commit, name)) and _holds(said, words):
                 held.setdefault(name, []).append(commit.short)

@@ -145,7 +145,10 @@ class EscapedForms:
 
     def __init__(self, secret: str) -> None:
         units = {unit for letter in secret for unit in self._units(letter)}
-        self._hint = re.compile(rb"\\u(?i:" + b"|".join(sorted(units)) + rb")")
+        # `forms` knows a few levels of JSON in JSON; deeper ones are told by their many backslashes.
+        short = b"".join(sorted({re.escape(self._SHORT[letter][-1:]) for letter in secret if letter in self._SHORT}))
+        deep = [rb"\\{5,}[" + short + b"]"] if short else []
+        self._hint = re.compile(b"|".join([rb"\\u(?i:" + b"|".join(sorted(units)) + rb")", *deep]))
         self._whole = re.compile(b"".join(map(self._pattern, secret)))
         self.longest = 24 * len(secret.encode("utf-16-be", "surrogatepass")) // 2
         """In how many bytes it may stand."""
