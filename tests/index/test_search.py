@@ -278,3 +278,15 @@ def test_every_message_of_real_sessions_gives_its_own_text(tmp_path):
 
     assert len(everything.hits) > 100
     assert [] == [hit for hit in everything.hits if hit.problem or not hit.snippet.text]
+
+
+def test_what_is_said_in_hundreds_of_sessions_leaves_room_for_others(tmp_path):
+    rules = "the rules of this project: every heron is fed at noon. " * 5
+    said = [Prompt(content=rules, message_id=f"p{n}", time=NOW) for n in range(300)]
+    other = Response(content="a heron, and many words about something else " * 40, message_id="r0", time=NOW)
+    with harken.open(tmp_path / "store.db", clock=lambda: NOW or 0) as repo:
+        keep(repo, [other, *said], session_id="zoo")
+
+        found = repo.search("every OR heron")
+
+    assert {"r0"} < {hit.message_id for hit in found.hits}

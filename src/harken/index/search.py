@@ -24,9 +24,9 @@ from .rows import HUMAN, SYSTEM, TITLE
 from .snippets import Snippet, holds_exactly, names_something, snippet
 from .texts import MessagePlace, read_texts
 
-CANDIDATES = 2000
+CANDIDATES = 1000
 """So many of the newest are looked at."""
-RANKED = 500
+RANKED = 250
 """So many of these, those that fit best, are ranked by age and by who said it; more where more are asked for."""
 _SPARE = 5
 """How many more texts are read where an exact spelling counts."""
@@ -114,7 +114,12 @@ def search(
     if not candidates:
         check_values(index, query, present)
     exact = snippets and names_something(query)
-    best = _best(candidates, present, limit + _SPARE if exact else limit + 1)
+    wanted = limit + _SPARE if exact else limit + 1
+    best = _best(candidates, present, wanted)
+    if len(best) < wanted and len(candidates) == ranked < CANDIDATES:  # many of them say the same
+        ranked = CANDIDATES
+        candidates = _candidates(index, query, limits.messages, ranked)
+        best = _best(candidates, present, wanted)
     more = len(best) > limit or len(candidates) == ranked
     chosen = _details(index, best if exact else best[:limit], limits.sessions)
     if not snippets:
