@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 import harken
 from harken.context.sentences import LENGTH, sentence
-from harken.errors import BadRequest, ModelFailed, NotFound
+from harken.errors import BadRequest, Corrupt, ModelFailed, NotFound
 from harken.events import Event, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import Repo
 from harken.repo.summarizing import EXTRACTED, Pace
@@ -258,3 +260,18 @@ def test_who_wrote_a_line_is_known(repo: Repo) -> None:
     list(repo.summarize())
 
     assert [EXTRACTED] == [note.who for note in next(repo.log()).annotations]
+
+
+def test_a_damaged_commit_stops_no_other_and_is_told_behind_them(tmp_path: Path) -> None:
+    with harken.open(tmp_path / "store.db") as opened:
+        for number in range(3):
+            keep(opened, turn(number), session_id=f"s{number}")
+    with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as damaged, damaged:
+        row = "SELECT n FROM commits ORDER BY n LIMIT 1 OFFSET 1"
+        assert 1 == damaged.execute(f"UPDATE commits SET messages = 77 WHERE n = ({row})").rowcount
+    made: list[str] = []
+    with harken.open(tmp_path / "store.db") as opened, pytest.raises(Corrupt, match="is not what was written"):
+        for one in opened.summarize():
+            made.append(one.commit.session_id)
+
+    assert ["s0", "s2"] == sorted(made)

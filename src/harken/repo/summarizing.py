@@ -19,7 +19,7 @@ from harken.context.chains import is_superseded
 from harken.context.describe import read_deltas
 from harken.context.sentences import one_line, sentence, sentence_request
 from harken.context.summary import WRITTEN, written
-from harken.errors import BadRequest, HarkenError, ModelFailed
+from harken.errors import BadRequest, Corrupt, HarkenError, ModelFailed
 from harken.events import Event
 from harken.store import Annotation, Commit, Store
 
@@ -81,13 +81,23 @@ class Summarizing:
         work = _Work(self, model, per_minute, own_rules, threading.Event() if stop is None else stop)
         if watch:
             return islice(work.watch(tips, on_total), limit)
-        return work.run(_candidates(self.store, tips), on_total, limit)
+        damage: list[Corrupt] = []
+        return _told_behind(work.run(_candidates(self.store, tips, damage), on_total, limit), damage)
 
 
-def _candidates(store: Store, tips: Sequence[Commit]) -> list[Commit]:
-    """The commits behind the tips, each once, or all; the newest first."""
+def _told_behind(made: Iterator[Summarized], damage: Sequence[Corrupt]) -> Iterator[Summarized]:
+    """What was made, and then what could not be looked at."""
+    yield from made
+    if damage:
+        raise damage[0]
+
+
+def _candidates(store: Store, tips: Sequence[Commit], damage: list[Corrupt]) -> list[Commit]:
+    """The commits behind the tips, each once, or all that can be read; the newest first."""
     if not tips:
-        return store.commits()
+        from .candidates import readable_commits  # most commands do without the rules that it brings along
+
+        return readable_commits(store, damage)[::-1]
     return list({commit.id: commit for tip in tips for commit in context.lineage(store, tip.id)}.values())
 
 
@@ -124,14 +134,14 @@ class _Work:
     def watch(self, tips: Sequence[Commit], on_total: Callable[[int], None] | None) -> Iterator[Summarized]:
         """Every commit that lacks a line, and then those that come."""
         seen = self._store.last_change()
-        yield from self.run(_candidates(self._store, tips), on_total)
+        yield from self.run(_candidates(self._store, tips, []), on_total)
         while not self._stop.is_set():
             if not self._store.wait(seen, 0.5):
                 continue
             self._wait_for_quiet()
             last = self._store.last_change()
             made, seen = self._made_since(seen), last
-            among = {commit.id for commit in _candidates(self._store, tips)} if tips else None
+            among = {commit.id for commit in _candidates(self._store, tips, [])} if tips else None
             yield from self.run([commit for commit in made if among is None or commit.id in among], on_total)
 
     def _wait_for_quiet(self) -> None:
