@@ -13,6 +13,7 @@ from harken.analytics.prices import micros
 from harken.events import Tokens
 from harken.repo import Repo
 from harken.repo.counting import TotalFigures
+from support.claude_lines import assistant, call, dump, result, user
 from support.double_counting import CASES, OPUS, Case, Used, answered, claude, name, said
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -57,6 +58,29 @@ class TestNothingIsCountedTwice:
             assert tokens(used) == counted(repo) == total(repo)
             ((cost,),) = repo.index.query("SELECT sum(cost) FROM usage WHERE counted")
             assert round(sum(one.micros for one in used)) == micros(cost)
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["the call first", "the result first"])
+def test_a_call_has_its_result_whichever_file_came_first(tmp_path: Path, order: int) -> None:
+    (tmp_path / "1.jsonl").write_bytes(dump(user("u1", None, "go"), assistant("a1", "u1", [call("c1")], "m1", 1)))
+    (tmp_path / "2.jsonl").write_bytes(dump(result("r1", "a1", "c1", 4)))
+    with harken.open(tmp_path / "store.db") as repo:
+        for path in (tmp_path / "1.jsonl", tmp_path / "2.jsonl")[::order]:
+            list(repo.import_sessions([path]))
+            repo.index.catch_up()
+
+        assert [("c1", 0, 3.0)] == repo.sql("SELECT call_id, failed, seconds FROM calls").rows
+        (spent, _) = repo.usage()
+        assert (1, 3_000_000) == (spent.total().calls, spent.total().took)
+
+
+def test_a_call_by_an_id_that_was_answered_before_has_no_result(tmp_path: Path) -> None:
+    called = [user("u1", None, "go"), assistant("a1", "u1", [call("c1")], "m1", 1), result("r1", "a1", "c1", 4)]
+    (tmp_path / "1.jsonl").write_bytes(dump(*called, assistant("a2", "r1", [call("c1")], "m2", 5)))
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path / "1.jsonl"]))
+
+        assert [("a1", 0), ("a2", None)] == repo.sql("SELECT message, failed FROM calls ORDER BY time").rows
 
 
 @pytest.mark.parametrize("runtime", ["claude-code", "codex"])

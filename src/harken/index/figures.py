@@ -28,6 +28,9 @@ from harken.events.figures import Figures
 from harken.events.records import SessionRecord
 from harken.store.base import SessionRow, Store
 
+from .rows import results
+from .writing import RESULT
+
 MOST = 1 << 62
 """A cost that is larger cannot be, and would not fit."""
 _COLUMNS = (
@@ -35,6 +38,11 @@ _COLUMNS = (
     " said_usd, cost, several, nested, carried, counted"
 )
 _INSERT = f"INSERT OR REPLACE INTO usage ({_COLUMNS}) VALUES ({', '.join('?' * 18)})"
+_UNANSWERED = """
+SELECT call_id, max(time) FROM calls AS asked WHERE session = ? AND failed IS NULL AND call_id != '' AND NOT EXISTS
+  (SELECT 1 FROM calls WHERE session = asked.session AND call_id = asked.call_id AND failed IS NOT NULL)
+GROUP BY call_id
+"""
 _REPORTS = """
 SELECT u.session, u.key, u.nested, u.output, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, u.counted,
        u.agent NOT IN ('', coalesce(s.agent, '')) AS others, coalesce(s.started, 1 << 62) AS began, s.session AS name
@@ -65,7 +73,8 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
         row = store.find_session(name)
         if row is None or row.forgotten:  # of what was forgotten nobody can say anything any more
             return before
-        rows, figures = _count(store, row)
+        records = own_records(store, row)
+        rows, figures = _count(records)
     except Exception as problem:  # whatever is wrong with one session, the others are counted
         if isinstance(problem, sqlite3.Error):
             raise
@@ -79,16 +88,28 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
         connection.execute(parent, (row.parent,))
     connection.executemany(_INSERT, [_values(number, row.session, one, row.started) for one in rows])
     connection.execute(f"INSERT INTO figures VALUES ({', '.join('?' * 11)})", (number, *figures))
+    _answer_calls(connection, number, records)
     return before | {one.api for one in rows if not one.api.startswith(LOCAL)}
 
 
-def _count(store: Store, row: SessionRow) -> tuple[list[UsageRow], tuple[object, ...]]:
+def _count(records: list[SessionRecord]) -> tuple[list[UsageRow], tuple[object, ...]]:
     """What a session used, and its figures as the table has them."""
-    records = own_records(store, row)
     counts = _counts(count_records(records).figures)
     made = (event for record in records if not record.carried for event in record.events)
     told = msgspec.json.encode(report.of(made)).decode()
     return usage_rows(records), (*counts, tells_process_cost(records), "", told)
+
+
+def _answer_calls(connection: sqlite3.Connection, number: int, records: list[SessionRecord]) -> None:
+    """Give calls their results where these came first, in another file of the session: they are later by their times.
+    An id that was answered once is left alone: who calls by it again has no result yet."""
+    if not (unanswered := dict(connection.execute(_UNANSWERED, (number,)))):
+        return
+    for result in results(event for record in records for event in record.events):
+        called = unanswered.get(result.call_id)
+        if called is not None and result.time is not None and called <= result.time:
+            del unanswered[result.call_id]  # of several results the first counts
+            connection.execute(RESULT, (result.failed, result.time, number, result.call_id))
 
 
 def own_records(store: Store, row: SessionRow) -> list[SessionRecord]:
