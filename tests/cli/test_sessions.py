@@ -131,6 +131,19 @@ def test_costs_that_the_index_does_not_know_yet_are_not_passed_over(
     assert "warning: the index is not up to date, so what sessions cost is not all known" in run("sessions").err
 
 
+@pytest.mark.parametrize("words", [[], ["--json"]], ids=" ".join)
+def test_costs_that_damage_hides_are_an_error_behind_the_list(
+    two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    progress = IndexProgress(at=1, last=1, missing=1, damaged=1)
+    monkeypatch.setattr(StoreIndex, "catch_up", lambda *_, **__: progress)
+
+    done = run("sessions", "--top", *words)
+
+    assert (9, 2) == (done.code, len(done.lines))
+    assert "what sessions cost is not all known: 1 part of the store cannot be read" in done.err
+
+
 @pytest.mark.parametrize("words", [[], ["-n", "1"], ["--match", "about one"]], ids=" ".join)
 def test_what_is_shown_of_an_id_names_no_other_session(
     repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str]

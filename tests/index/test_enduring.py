@@ -160,6 +160,21 @@ class TestOneThatCannotBeRead:
             assert ["m0a", "m2a"] == [record for _, record in found(opened.index, "question")]
             assert ["s1"] == [session for _, session, _ in opened.index.status().problems]
 
+    def test_a_damaged_last_row_of_the_feed_hides_nothing_before_it(self, repo: Repo, tmp_path: Path) -> None:
+        for number in range(3):
+            keep(repo, turn(number), session_id=f"s{number}")
+        repo.close()
+        with contextlib.closing(sqlite3.connect(tmp_path / "store.db")) as damaged, damaged:
+            last = "SELECT max(n) FROM changes"
+            assert 1 == damaged.execute(f"UPDATE changes SET what = x'00' WHERE n = ({last})").rowcount
+        with harken.open(tmp_path / "store.db") as opened:
+            assert 1 == opened.index.catch_up(seconds=1).damaged
+            again = opened.index.catch_up()
+
+            assert ["m0a", "m1a"] == [record for _, record in found(opened.index, "question")]
+            assert (0, 0, 1) == (again.taken, again.behind, again.damaged)
+            assert "of the table changes is not what was written" in opened.index.status().problems[0][2]
+
     def test_a_frame_that_is_missing_is_damage(self, repo: Repo, tmp_path: Path) -> None:
         for number in range(3):
             keep(repo, turn(number), session_id=f"s{number}")

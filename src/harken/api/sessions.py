@@ -9,7 +9,7 @@ from harken import clock, ids
 from harken.context import project_of
 from harken.context.chains import in_project, is_unused
 from harken.context.names import Continued, begun_elsewhere
-from harken.errors import BadRequest, NotFound, PartlyCorrupt
+from harken.errors import BadRequest, Corrupt, NotFound, PartlyCorrupt
 from harken.repo import Repo
 from harken.store import SessionRow
 
@@ -140,7 +140,7 @@ def sessions(
     repo: Repo, request: SessionsRequest, *, note: Callable[[str], None] | None = None
 ) -> Iterator[SessionAnswer]:
     """The sessions in the store, the last active first; a sub-agent's stands below the session that spawned it. `note`
-    is told where the index cannot say what they cost."""
+    is told where the index cannot say what they cost; where damage is why, that is an error behind the list."""
     since = instant(request.since) or 0
     problem = None
     try:
@@ -151,12 +151,16 @@ def sessions(
     _check_runtime(request.runtime, rows)
     chosen = [row for row in _ordered(rows, listed.active) if _is_meant(row, request, listed, since)]
     chosen = _first(chosen, request.limit)
-    costs = _costs(repo, request, note or (lambda _: None))
+    costs, damaged = _costs(repo, request, note or (lambda _: None))
     shorts = repo.shorts({tip for row in chosen for tip in (row.tip, row.live, *row.older) if tip})
     for row in chosen:
         yield _answer(row, listed, shorts, costs.get(row.session))
     if problem is not None:
         raise problem
+    if damaged:
+        parts = "1 part" if damaged == 1 else f"{damaged:,} parts"
+        told = f"what sessions cost is not all known: {parts} of the store cannot be read"
+        raise Corrupt(told, hint="`harken index --status` names them, `harken fsck` says what is lost")
 
 
 def _listed(rows: Sequence[SessionRow], resumed: Mapping[str, Continued]) -> _Listed:
@@ -240,22 +244,26 @@ def _first(rows: list[SessionRow], limit: int | None) -> list[SessionRow]:
     return rows if limit is None or limit >= len(tops) else rows[: tops[limit]]
 
 
-def _costs(repo: Repo, asked: SessionsRequest, note: Callable[[str], None]) -> dict[str, Spending]:
-    """What each session cost; nothing where the index cannot tell: the list is there without it."""
+def _costs(repo: Repo, asked: SessionsRequest, note: Callable[[str], None]) -> tuple[dict[str, Spending], int]:
+    """What each session cost, and of how many parts of the store that cannot be known since they are damaged; nothing
+    where the index cannot tell: the list is there without it."""
+    damaged = 0
     if not asked.costs or repo.damage:
-        return {}
+        return {}, damaged
 
     def reached(progress: IndexProgress) -> None:
+        nonlocal damaged
+        damaged = progress.damaged
         if progress.behind or progress.stale:
             note("the index is not up to date, so what sessions cost is not all known; `harken index` mends that")
 
     try:
-        return repo.session_costs(prices=asked.prices, reached=reached)
+        return repo.session_costs(prices=asked.prices, reached=reached), damaged
     except (BadRequest, NotFound):  # the file of prices is wrong
         raise
     except Exception as problem:  # noqa: BLE001 -- whatever is wrong with what can be made again
         note(f"what sessions cost is not known, the index fails: {problem}")
-        return {}
+        return {}, damaged
 
 
 def _continued(resumed: Mapping[str, Continued]) -> dict[str, list[str]]:

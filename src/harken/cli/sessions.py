@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harken import clock
-from harken.errors import PartlyCorrupt
+from harken.errors import Corrupt
 
 from . import completing, ui
 from .options import Instant, json_option, pass_repo, project_option
@@ -105,7 +105,7 @@ def _show(found: Iterable[SessionAnswer], *, none: str) -> bool:
     rows, problem = list["SessionAnswer"](), None
     try:
         rows.extend(found)
-    except PartlyCorrupt as error:
+    except Corrupt as error:
         problem = error
     wide = ui.width()
     ui.rows(table(rows, wide, head=ui.is_terminal()), gap=gap(wide))

@@ -29,7 +29,7 @@ from harken.store.opening import is_writable
 from . import schema, words
 from .connecting import HOW, alone, copied, in_memory, is_damage, read_only
 from .progress import IndexProgress, IndexStatus, OnProgress, OutdatedIndex
-from .step import join_words, place_of, take
+from .step import join_words, last_of, place_of, take
 
 SUFFIX = "-index"
 PARTS = ("", "-wal", "-shm", "-journal")
@@ -123,8 +123,8 @@ class StoreIndex:
             problems = self.query(named)
             return IndexStatus(
                 path=str(self.path or ""),
-                at=place_of(self._reader()),
-                last=self._store.last_change(),
+                at=(at := place_of(self._reader())),
+                last=last_of(self._store, at),
                 sessions=sessions,
                 messages=messages,
                 bytes=self._size(),
@@ -172,13 +172,13 @@ class StoreIndex:
                     at = place_of(self._reader())  # of the store's damage memory knows no more
                     break
                 taken += max(0, at - before)
-                moved(at, max(at, self._store.last_change()))
+                moved(at, max(at, last_of(self._store, at)))
                 if not more or (deadline is not None and clock.monotonic() >= deadline):
                     break
             if taken > MANY:
                 self._tidy(lambda: deadline is None or clock.monotonic() < deadline)
             (missing, damaged), (stale, _) = self.query(_LACKING)
-            done = IndexProgress(at=at, last=self._store.last_change(), taken=taken, stale=stale, problem=problem)
+            done = IndexProgress(at=at, last=last_of(self._store, at), taken=taken, stale=stale, problem=problem)
             return msgspec.structs.replace(done, rebuilt=self._rebuilt, missing=missing, damaged=damaged)
 
     def _move_to_memory(self) -> bool:
@@ -317,7 +317,7 @@ class StoreIndex:
                     connection.execute(statement)
                 settings = {"hashsize": HASHED, "automerge": 0}  # words are joined when much was taken in (`_tidy`)
                 connection.executemany("INSERT INTO words (words, rank) VALUES (?, ?)", settings.items())
-                facts = {"at": 0, "begun": self._store.last_change(), "epoch": self._store.epoch, **self._versions()}
+                facts = {"at": 0, "begun": last_of(self._store, 0), "epoch": self._store.epoch, **self._versions()}
                 connection.executemany("INSERT INTO state VALUES (?, ?)", facts.items())
             connection.execute("COMMIT")
         except BaseException:
@@ -339,7 +339,7 @@ class StoreIndex:
         for key, value in state.items():
             if key.startswith("revision ") and revision(key.removeprefix("revision ")) != value:
                 raise OutdatedIndex(f"the format {key.removeprefix('revision ')} is read otherwise now")
-        if state["at"] > self._store.last_change():
+        if state["at"] > last_of(self._store, state["at"]):
             raise OutdatedIndex("it is ahead of its store")
 
     def _begin_anew(self, why: str) -> None:

@@ -307,7 +307,7 @@ class Batch:
 
 def _next_readable(store: Store, at: int, problem: Corrupt) -> int:
     """The next number that the feed can be followed from: the last of those that a damaged row was about."""
-    for number in range(at + 1, min(store.last_change(), at + DAMAGED) + 1):
+    for number in range(at + 1, at + DAMAGED + 1):
         try:
             store.since(number, 1)
         except Corrupt:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
+from harken.errors import Corrupt
 from harken.formats.base import revision
 from harken.store.base import Store
 
@@ -20,9 +21,21 @@ JOINED = 1000
 def take(connection: sqlite3.Connection, store: Store, *, numbers: bool) -> tuple[int, int, bool]:
     """Inside a transaction: where the index stood, where it stands now, and whether there is more to do."""
     at = place_of(connection)
-    if store.last_change() > at and (now := _follow(connection, store, at)) != at:
+    if last_of(store, at) > at and (now := _follow(connection, store, at)) != at:
         return at, now, True
     return at, at, numbers and _count(connection, store) > 0
+
+
+def last_of(store: Store, at: int) -> int:
+    """The number of the store's last change. Where its row is damaged, whether there is one after a number: then the
+    next, since the feed is followed up to what can be read, and what cannot is written down."""
+    try:
+        return store.last_change()
+    except Corrupt:
+        try:
+            return at + 1 if store.since(at, 1) else at
+        except Corrupt:
+            return at + 1
 
 
 def place_of(connection: sqlite3.Connection) -> int:
