@@ -7,13 +7,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""C0 and C1 controls except tab and newline, and the characters that reorder text."""
-
-# What a terminal, or a program that reads lines, may take for the end of one.
-_BREAK = re.compile("[\n\u2028\u2029]")
-_BREAKS = {"\n": "\\n", "\u2028": "\\x2028", "\u2029": "\\x2029"}
-
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+    "\u180e\u200b\u2028\u2029\u2061-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""C0 and C1 controls except tab and newline, the characters that reorder text, and those that nobody sees though a
+program reads them: of these the joiners stay, which scripts and emoji need."""
 
 _COLOUR = re.compile("\x1b\\[[0-9;:]{0,32}[mK]")
 
@@ -32,9 +32,19 @@ def safe(text: str) -> str:
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
+def safe_json(text: str) -> str:
+    """A text of JSON in which every such character is an escape of JSON: it says the same."""
+    return text if text.isprintable() else CONTROL.sub(_json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
 def one_line(text: str) -> str:
     """The text with every control character and every line break made visible."""
-    return text if text.isprintable() else _BREAK.sub(lambda found: _BREAKS[found[0]], safe(text))
+    return text if text.isprintable() else safe(text).replace("\n", "\\n")
 
 
 def wrap(line: str, columns: int) -> Iterator[tuple[int, int]]:

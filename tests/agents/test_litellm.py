@@ -43,12 +43,13 @@ class Provider(BaseHTTPRequestHandler):
 
     answers: ClassVar[list[dict[str, Any] | int]] = []
     requests: ClassVar[list[dict[str, Any]]] = []
+    refusal = "no"
 
     def do_POST(self) -> None:
         self.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         answer = self.answers.pop(0)
         if isinstance(answer, int):
-            return self.reply(answer, {"error": {"message": "no", "type": "x", "code": str(answer)}})
+            return self.reply(answer, {"error": {"message": self.refusal, "type": "x", "code": str(answer)}})
         usage = {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14}
         choice = {"index": 0, "message": answer, "finish_reason": "stop"}
         body = {
@@ -118,6 +119,20 @@ def test_a_provider_that_refuses_is_not(model: LiteLLMModel, tmp_path: Path) -> 
     with session, pytest.raises(ModelFailed, match="AuthenticationError"):
         say(root, "Hello")
     assert 1 == len(Provider.requests)
+
+
+@pytest.mark.parametrize("before", ["Bearer ", "Incorrect API key provided: ", "x-api-key='"])
+@pytest.mark.parametrize("key", ["house-0815", "sk-" + "proj-" + "a1B2c3D4" * 5])
+def test_a_key_that_a_provider_repeats_is_kept_nowhere(
+    model: LiteLLMModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, key: str
+) -> None:
+    monkeypatch.setattr(Provider, "refusal", f"{before}{key}, see request 0815.")
+    Provider.answers.append(401)
+
+    root, session = load_session(tmp_path / "log", language_model=model, retries=Retries(first=0))
+    with session, pytest.raises(ModelFailed, match=rf"{before}\[masked.*\], see request 0815") as failed:
+        say(root, "Hello")
+    assert key not in str(failed.value) + "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
 
 
 class Listener:

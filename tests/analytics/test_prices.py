@@ -9,6 +9,7 @@ from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -271,3 +272,10 @@ def test_on_the_corpus_the_cost_is_that_of_the_plain_lines() -> None:
 
             assert {} == found.unpriced, path
             assert abs(expected - (found.usd_micros or 0)) <= Fraction(1, 2), path
+
+
+def test_what_another_agent_repeats_of_a_request_counts_only_where_nobody_else_tells_of_it() -> None:
+    own, told = row(api="m", output=10), row(api="m", output=9, nested=True)
+    told = msgspec.structs.replace(told, key="m elsewhere")
+
+    assert [15 * 10, 15 * 9] == [price_of(rows, prices()).usd_micros for rows in ([own, told], [told])]

@@ -60,6 +60,27 @@ def test_agents_are_offered_behind_their_session_or_its_beginning(kept: Repo, co
     assert {"wint/helper"} == offered(*command.split(), "wint/he") - {"wint/he"}
 
 
+@pytest.mark.parametrize(
+    "name", ["a$(id)", "a`id`", "a;id", "a&id", "a\nid", "a\x1b[31m", "a\u202eb", "--yes", "a|id", "a'b"]
+)
+def test_no_word_is_offered_that_a_shell_would_act_upon(kept: Repo, name: str) -> None:
+    with kept.store.write() as writer:
+        writer.save_session(SessionRow(session=name, runtime="codex"))
+
+    assert {"winter-1"} == offered("stats", "") - {"", "review", kept.commit("review").short}
+
+
+def test_remarks_beside_words_do_nothing_to_a_terminal(kept: Repo) -> None:
+    with kept.store.write() as writer:
+        title = "\x1b[31mred\x1b]0;mine\x07\u202e\nnew\tline"
+        writer.save_session(SessionRow(session="summer", runtime="codex", title=title))
+
+    complete = ShellComplete(harken, {}, "harken", "_HARKEN_COMPLETE")
+    remarks = [item.help for item in complete.get_completions(["log"], "summ") if item.type != "file"]
+
+    assert [r"codex red\x1b]0;mine\x07\x202e new line"] == remarks
+
+
 def test_branch_offers_branches_and_tag_tags(kept: Repo) -> None:
     kept.tag("review", "v1")
 

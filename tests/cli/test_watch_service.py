@@ -125,6 +125,14 @@ class TestShowing:
 
         assert f'"--" "{folder / "mine"}"' in run("watch", "mine", "--print").out
 
+    @pytest.mark.parametrize("store", ["mine.db", "odd/my:store.db", "sqlite:mine.db"])
+    def test_so_is_the_store(self, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, store: str) -> None:
+        monkeypatch.chdir(folder)
+
+        shown = run("--store", store, "watch", "--print").out
+
+        assert f'"--store" "{folder / store.removeprefix("sqlite:")}"' in shown
+
     def test_a_yes_alone_is_refused(self, run: Run) -> None:
         assert (2, True) == ((done := run("watch", "--yes")).code, "--install" in done.err)
 

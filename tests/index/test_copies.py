@@ -136,6 +136,26 @@ class TestAResume:
             assert digest(fresh) == digest(repo.index)
 
     @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+    def test_has_words_that_were_said_twice_as_often(self, repo: Repo, tmp_path: Path, runtime: str) -> None:
+        again = [
+            line
+            for turn in (1, 2)
+            for line in (
+                user(f"u{turn}", f"a{turn - 1}", "go on", 2 * turn),
+                assistant(f"a{turn}", f"u{turn}", f"done {turn}", f"m{turn}", 2 * turn + 1),
+            )
+        ]
+        take_in(repo, tmp_path / "S.jsonl", claude("S", *again))
+        ready = repo.resume("S", runtime, cwd=tmp_path, home=tmp_path / "home")
+        list(repo.import_sessions([ready.path]))
+        repo.index.catch_up()
+
+        rows = repo.index.query(
+            "SELECT m.record FROM copies c JOIN messages m ON m.n = c.message WHERE m.role = 'human' ORDER BY 1"
+        )
+        assert ["u0", "u1", "u2"] == [record for (record,) in rows]
+
+    @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
     def test_is_found_under_the_session_that_is_asked_for(self, repo: Repo, tmp_path: Path, runtime: str) -> None:
         take_in(repo, tmp_path / "S.jsonl", claude("S").replace(b'"/x"', b'"/home/me/shop"'))
         (tmp_path / "zoo").mkdir()

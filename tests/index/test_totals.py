@@ -25,8 +25,13 @@ COLUMNS = (
 )
 NOON = 1_772_366_400_000_000
 """A quarter of an hour begins here."""
-near = st.none() | st.integers(-3, 3).flatmap(
-    lambda quarter: st.sampled_from([-1, 0, 1, QUARTER // 2]).map(lambda past: NOON + quarter * QUARTER + past)
+FIRST = 0
+"""The clock of computers begins here, and some run before it."""
+near = st.none() | st.builds(
+    lambda noon, quarter, past: noon + quarter * QUARTER + past,
+    st.sampled_from([NOON, FIRST]),
+    st.integers(-3, 3),
+    st.sampled_from([-1, 0, 1, QUARTER // 2]),
 )
 count = st.none() | st.integers(0, 9)
 rows = st.lists(
@@ -126,6 +131,14 @@ def is_inside(time: int | None, since: int | None, until: int | None) -> bool:
     if time is None:
         return since is None and until is None
     return (since is None or time >= since) and (until is None or time < until)
+
+
+def test_a_quarter_of_an_hour_before_1970_is_one_of_its_own(held: HeldIndex) -> None:
+    for number, time in enumerate((FIRST - 1, FIRST, FIRST + 1)):
+        held.add_usage(number, (1, "m", "", time, 0, 5, 1, None, None, None, 70, None))
+    sum_up(held.db)
+
+    assert [70, 140] == [held.spent(*span).total().cost for span in ((-QUARTER, FIRST), (FIRST, QUARTER))]
 
 
 class TestTotalsFollow:

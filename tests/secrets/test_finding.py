@@ -21,6 +21,7 @@ def _letters(count: int, alphabet: str = string.ascii_letters + string.digits) -
     return "".join(random.Random(count).choices(alphabet, k=count))
 
 
+URL_SAFE = string.ascii_letters + string.digits + "-_"
 # Put together here, so that no scanner takes this file for a leak.
 SECRETS = {
     "anthropic-key": "sk-" + "ant-api03-" + _letters(60),
@@ -98,6 +99,26 @@ class TestWhatIsNoSecret:
         text, _ = secrets.mask("\ud800 " + SECRETS["google-key"])
 
         assert "\ud800 [masked: google-key]" == text
+
+
+class TestLettersThatComeByChance:
+    @pytest.mark.parametrize("word", ["my_", "My-", "mY_", "YOUR-", "your_"])
+    def test_make_no_sample_of_a_real_key(self, word: str) -> None:
+        key = "sk-" + "ant-api03-" + _letters(40) + word + _letters(50)
+
+        assert ("[masked: anthropic-key]", 1) == ((masked := secrets.mask(key))[0], len(masked[1]))
+
+    def test_hide_next_to_no_key(self) -> None:
+        chance = random.Random(1)
+        keys = ["sk-" + "ant-api03-" + "".join(chance.choices(URL_SAFE, k=95)) for _ in range(5000)]
+
+        assert [] == [key for key in keys if not list(secrets.find(key.encode()))]
+
+    @pytest.mark.parametrize(
+        "text", ["sk-" + "ant-your-key-goes-in-this-place", "sk-" + "proj-my-secret-key-1234567890"]
+    )
+    def test_are_not_taken_for_words_that_stand_alone(self, text: str) -> None:
+        assert (text, []) == secrets.mask(text)
 
 
 class TestOwnRules:

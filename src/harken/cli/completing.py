@@ -3,6 +3,7 @@ makes anything."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from harken.errors import HarkenError
+from harken.text import one_line, plain
 
 if TYPE_CHECKING:
     from harken.repo import Repo
@@ -19,17 +21,33 @@ if TYPE_CHECKING:
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 COMMITS = 50
 """The newest commits are offered, and no more than these."""
+_ACTIVE = re.compile(r"[$`;|&<>()!\\']|[^\S ]")
+"""What a shell may act upon. Bash puts a word that was offered on the line as it is, and sessions, folders and agents
+are called as somebody else's transcript says."""
 
 
 def _completing(offer: Callable[[Repo, str], Iterable[CompletionItem]]) -> Complete:
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         try:
             with _store(ctx) as repo:
-                return [item for item in offer(repo, incomplete) if item.value.startswith(incomplete)]
+                return _fit(offer(repo, incomplete), incomplete)
         except (HarkenError, OSError, ValueError):
             return []
 
     return complete
+
+
+def _fit(items: Iterable[CompletionItem], incomplete: str) -> list[CompletionItem]:
+    """Those that go on with what was typed and can stand on a line, each with a remark that can be shown."""
+    found = [item for item in items if item.value.startswith(incomplete) and _is_harmless(item.value, incomplete)]
+    for item in found:
+        item.help = one_line(" ".join(plain(item.help or "").split()))[:60] or None
+    return found
+
+
+def _is_harmless(word: str, incomplete: str) -> bool:
+    looks_like_option = word.startswith("-") and not incomplete.startswith("-")
+    return word.isprintable() and not looks_like_option and not _ACTIVE.search(word)
 
 
 @contextmanager
@@ -58,7 +76,7 @@ def _sessions(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
         above, _, agent = one.session.partition("/")
         name = f"{start}/{agent}" if slash and agent else above if not slash else ""
         if name:
-            yield CompletionItem(name, help=" ".join(f"{one.runtime} {one.title}".split())[:60])
+            yield CompletionItem(name, help=f"{one.runtime} {one.title}")
 
 
 def _projects(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
@@ -88,7 +106,7 @@ def _filters(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
         for filter, what in repo.search_filters().items():
             yield CompletionItem(f"{minus}{filter}:", help=what)
         return
-    for value in repo.search_values(name):
+    for value in (value for value in repo.search_values(name) if '"' not in value):
         yield CompletionItem(f'{minus}{name}:"{value}"' if " " in value else f"{minus}{name}:{value}")
 
 
@@ -144,8 +162,7 @@ def _agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
             found = list(agents(repo, AgentsRequest(**place_of(repo, session))))
     except (HarkenError, OSError, ValueError):
         return []
-    offered = [CompletionItem(one.name or one.agent, help=one.title) for one in found]
-    return [item for item in offered if item.value.startswith(incomplete)]
+    return _fit([CompletionItem(one.name or one.agent, help=one.title) for one in found], incomplete)
 
 
 def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

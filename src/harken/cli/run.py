@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -115,7 +114,9 @@ def _environment() -> dict[str, str]:
     location = store_of(click.get_current_context())
     if not location:
         return environment()
-    return environment() | {"HARKEN_STORE": location if "://" in location else str(Path(location).absolute())}
+    from harken.repo import absolute_location
+
+    return environment() | {"HARKEN_STORE": absolute_location(location)}
 
 
 def _show(data: bytes) -> None:

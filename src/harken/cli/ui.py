@@ -21,7 +21,7 @@ import msgspec
 import orjson
 
 from harken.errors import HarkenError
-from harken.text import CONTROL, end_of, width_of, wrap
+from harken.text import end_of, safe_json, width_of, wrap
 from harken.text import one_line as one_line
 from harken.text import safe as safe
 
@@ -66,7 +66,7 @@ def _json(value: Any) -> str:
     # A lone DEL or C1 control is legal JSON, and a terminal would still obey it. `isprintable` asks for one character
     # after the other, so what is ASCII, which is nearly all of a line, is taken out first.
     if not data.translate(None, _HARMLESS).decode().isprintable():
-        text = CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = safe_json(text)
     if not (text.isascii() or speaks_unicode()):
         text = _BEYOND_ASCII.sub(lambda found: _json_slowly(found[0])[1:-1], text)
     return text

@@ -93,7 +93,9 @@ def _command(
     given = ctx.find_root().params.get("location")
     words = [sys.executable, "-m", "harken"]
     if given is not None and (location := store_of(ctx)):
-        words += ["--store", location if ":" in location else str(Path(location).absolute())]
+        from harken.repo import absolute_location
+
+        words += ["--store", absolute_location(location)]
     words += ["watch", "--interval", f"{interval:g}", *(word for one in runtimes for word in ("--runtime", one))]
     words += ["--poll"] if poll else []
     words += ["--verbose"] if verbose else []

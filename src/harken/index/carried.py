@@ -20,15 +20,18 @@ _Text = tuple[str, int, int]
 
 
 class CarriedTexts:
-    """The messages of the session before, as far as they have not come again."""
+    """The messages of the session before: those that have not come again, and those that have, by the record here."""
 
-    def __init__(self, there: dict[_Text, list[int]]) -> None:
-        self._there = there
+    def __init__(self, left: dict[_Text, list[int]], taken: dict[tuple[str | None, _Text], int]) -> None:
+        self._left, self._taken = left, taken
 
     def take(self, row: MessageRow) -> int | None:
-        """The message that comes again in this one, if one does."""
-        left = self._there.get((row.role, row.sum, row.size))
-        return left.pop(0) if left else None
+        """The message that comes again in this one, if one does: of several that say the same the next, and for a
+        record that a tail has told before, the same as then."""
+        text = (row.role, row.sum, row.size)
+        known = self._taken.get((row.record, text))
+        left = self._left.get(text)
+        return known if known is not None else left.pop(0) if left else None
 
 
 class Continuations:
@@ -42,16 +45,22 @@ class Continuations:
         """Whether a delta of the session that begins at this place has something that was carried over."""
         return begin is not None and begin < self._remembered(session)[0]
 
-    def texts(self, session: str) -> CarriedTexts:
+    def texts(self, session: str, number: int) -> CarriedTexts:
         """What the session that this one goes on from has said."""
-        there: dict[_Text, list[int]] = {}
-        for n, role, total, size in self._db.execute(
-            "SELECT m.n, m.role, m.sum, m.size FROM messages m JOIN sessions s ON s.n = m.session"
+        left: dict[_Text, list[int]] = {}
+        taken: dict[tuple[str | None, _Text], int] = {}
+        for n, role, total, size, is_copied, record in self._db.execute(
+            "SELECT m.n, m.role, m.sum, m.size, c.session IS NOT NULL, c.record FROM messages m"
+            " JOIN sessions s ON s.n = m.session LEFT JOIN copies c ON c.message = m.n AND c.session = ?"
             " WHERE s.session = ? ORDER BY m.n",
-            (self._remembered(session)[1],),
+            (number, self._remembered(session)[1]),
         ):
-            there.setdefault((role, total, size), []).append(n)
-        return CarriedTexts(there)
+            text = (role, total, size)
+            if is_copied:
+                taken[record, text] = n
+            else:
+                left.setdefault(text, []).append(n)
+        return CarriedTexts(left, taken)
 
     def _remembered(self, session: str) -> tuple[int, str]:
         """How many bytes of the session were written, and what session it goes on from."""

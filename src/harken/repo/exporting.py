@@ -22,7 +22,7 @@ from harken.errors import BadRequest
 from harken.events import AgentCreated, Event, Prompt
 from harken.events.base import excerpt
 from harken.store import Commit, SessionRow, Store
-from harken.text import CONTROL
+from harken.text import safe_json
 
 from .arguments import SessionOrFile
 from .held_events import HeldEvents
@@ -209,7 +209,7 @@ class Export:
         for event in self._events(moved, "writing"):
             line = json.dumps(to_readable(event), ensure_ascii=False)
             # JSON may hold a lone DEL or C1 control, which a terminal would obey.
-            yield CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line).encode() + b"\n"
+            yield safe_json(line).encode() + b"\n"
 
     def _document(self, moved: ExportMoved | None) -> Iterator[bytes | PictureFile]:
         from harken.views.documents import DocumentFoot

@@ -1,4 +1,4 @@
-"""Where the store lies that nobody named."""
+"""Where the store lies: the one that nobody named, and a named one for somebody in another folder."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ def default_location() -> Path:
     # The specification of these folders has relative paths ignored.
     base = Path(data) if Path(data).is_absolute() else home_folder() / ".local" / "share"
     return base / "harken" / "store.db"
+
+
+def absolute_location(where: str) -> str:
+    """A store's path or URL, as somebody in another folder has to name it."""
+    from harken.store.opening import locate
+
+    path = locate(where)
+    return where if path is None else str(path.absolute())
 
 
 def home_folder() -> Path:

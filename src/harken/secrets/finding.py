@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from .rules import RULES, Rule
 
 _FEW = 6  # different bytes: no secret has so few
-_SAMPLE = re.compile(rb"(?i)example|placeholder|redacted|x{5}|\*{3}|\.{3}|(?:your|my)[_\-]|^[${%]|^pass(?:word|wd)?$")
+# Short words count only as words of their own, in one case: in the letters of a real key they come by chance.
+_OWN = rb"(?<![A-Za-z0-9])(?-i:your|YOUR|my|MY)[_\-](?:(?-i:[a-z]{3}|[A-Z]{3}))"
+_SAMPLE = re.compile(rb"(?i)example|placeholder|redacted|x{5}|\*{3}|\.{3}|" + _OWN + rb"|^[${%]|^pass(?:word|wd)?$")
 _SHORT = 12  # up to here, a secret may well have few different bytes
 
 

@@ -23,6 +23,8 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _TIMEOUT = 600.0
+_KEY = re.compile(r"""(?i)((?:bearer|api[ _-]?key(?: provided)?)[:=\s'"]{1,4})(?=[^\s'",;]{0,99}[0-9])[^\s'",;]{8,}""")
+"""A key of whatever shape, where a provider says that it is one."""
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 """What they say below an error (prices that could not be fetched) is no business of a conversation."""
 
@@ -58,7 +60,7 @@ class LiteLLMModel:
             answer = await litellm.acompletion(model=self._name, messages=request.messages, **options)
         except Exception as problem:
             # Each provider raises its own; LiteLLM's have a status, and what has none is the network's.
-            said = f"{type(problem).__name__}: {problem}"
+            said = _without_keys(f"{type(problem).__name__}: {problem}")
             too_long = is_too_long(problem)
             raise ModelError(said, retryable=not too_long and _passing(problem), too_long=too_long) from problem
         return read_answer(answer)
@@ -104,6 +106,13 @@ def _usage(answer: Any) -> Usage | None:
         cache_write=written,
     )
     return Usage(tokens=tokens, cost_usd=None if cost is None else float(cost))
+
+
+def _without_keys(said: str) -> str:
+    """What a provider said, without the key that it was asked with: some repeat it, and errors are shown and kept."""
+    from harken.secrets import mask  # only who was refused needs it
+
+    return _KEY.sub(r"\1[masked]", mask(said)[0])
 
 
 def _passing(problem: Exception) -> bool:
