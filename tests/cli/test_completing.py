@@ -91,10 +91,14 @@ def test_projects_are_offered_by_name_or_by_path(kept: Repo, tmp_path: Path) -> 
     path = tmp_path / "home" / "s.jsonl"
     path.parent.mkdir()
     path.write_text(json.dumps(user("u", None, "hello") | {"cwd": "/work/team/api"}) + "\n")
-    list(kept.import_sessions([path]))
+    other = user("v", None, "hello") | {"cwd": "/work/else/api", "sessionId": "other"}
+    path.with_name("other.jsonl").write_text(json.dumps(other) + "\n")
+    list(kept.import_sessions([path.parent]))
 
-    assert {"api"} == offered("sessions", "--project", "")
-    assert {"/work/team/api"} == offered("sessions", "--project", "/wo")
+    complete = ShellComplete(harken, {}, "harken", "_HARKEN_COMPLETE")
+    named = [item.value for item in complete.get_completions(["sessions", "--project"], "")]
+    assert ["api"] == named, "two folders of one name are offered once"
+    assert {"/work/team/api", "/work/else/api"} == offered("sessions", "--project", "/wo")
 
 
 def test_formats_names_and_sessions_are_offered_where_they_belong(kept: Repo) -> None:

@@ -48,6 +48,15 @@ class TestLog:
         expected |= {"thread_id", "summary", "message_count", "token_count", "created_at", "artifact", "seal", "names"}
         assert expected <= first.keys()
 
+    def test_a_time_that_nothing_tells_is_unknown_and_not_1970(self, repo: Repo, run: Run, tmp_path: Path) -> None:
+        path = tmp_path / "s.jsonl"
+        path.write_text('{"type":"summary","summary":"A title","leafUuid":"u"}\n')
+        (session,) = [result.session for result in repo.import_sessions([path])]
+
+        assert [repo.commit(session).short, "?"] == run("log", session).lines[0].split()[:2]
+        assert "time  " not in run("show", session).out
+        assert [None, None] == [run(word, session, "--json").json[0]["time"] for word in ("log", "show")]
+
     def test_stops_at_a_limit(self, repo: Repo, run: Run) -> None:
         chain(repo, range(5))
 

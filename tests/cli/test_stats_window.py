@@ -271,6 +271,18 @@ class TestTheScreen:
         assert (None, 7_950_000, 2) == (total["price_usd_micros"], total["cost_usd_micros"], total["uncounted"])
         assert "? at list price" in run("stats").out
 
+    def test_what_was_carried_into_another_program_used_nothing_there(
+        self, run: Run, repo: Repo, tmp_path: Path
+    ) -> None:
+        claude(tmp_path, name(3), said(name(3), 1), answered(name(3), 2, Used(OPUS, 100, 10), "msg_9"))
+        list(repo.import_sessions([tmp_path / "claude"]))
+        written = repo.resume(name(3), "codex", home=tmp_path / "codex", cwd=tmp_path)
+        list(repo.import_sessions([written.path]))
+
+        *_, total = run("stats", "--by", "model", "--json").json
+
+        assert (2, 0) == (len(repo.store.sessions()), total["uncounted"])
+
     def test_an_empty_store_is_no_failure(self, run: Run, repo: Repo) -> None:
         done = run("stats")
 

@@ -34,7 +34,7 @@ class CommitAnswer(ApiAnswer, frozen=True, kw_only=True, gc=False):
     created_at: str
     """When it was made, in whole seconds: the form that the name is made from."""
     time: str | None
-    """When it was made, exactly."""
+    """When it was made, exactly; None where nothing in it says so (`created_at` is then the beginning of 1970)."""
     format: str
     """The format of its bytes."""
     artifact: str
@@ -132,7 +132,7 @@ def event_line(event: Event, folder: str = "") -> EventLine:
 def commit_fields(commit: Commit) -> dict[str, Any]:
     """The fields of a commit, as answers have them."""
     fields = {name: getattr(commit, name) for name in Commit.__struct_fields__}
-    return fields | {"time": stamp(commit.time), "artifact_ref": ids.artifact_ref(commit.artifact)}
+    return fields | {"time": stamp(commit.time or None), "artifact_ref": ids.artifact_ref(commit.artifact)}
 
 
 def commit_answer(commit: Commit) -> CommitAnswer:
@@ -143,7 +143,7 @@ def commit_answer(commit: Commit) -> CommitAnswer:
 def shown_fields(shown: Shown) -> dict[str, Any]:
     """The fields of a commit with what was said about it."""
     fields = msgspec.structs.asdict(shown)  # all at once, since lists are long
-    fields["time"] = clock.add_micros(shown.created_at, shown.time)
+    fields["time"] = clock.add_micros(shown.created_at, shown.time) if shown.time else None
     fields["artifact_ref"] = ids.artifact_ref(shown.artifact)
     fields["names"] = list(shown.names)
     fields["continued_by"] = list(shown.continued_by)

@@ -93,12 +93,14 @@ def excerpt(text: str, limit: int = SUMMARY) -> str:
 
 NARROW = 100
 """Columns under which a line of a list says how long ago something was, and not when."""
+WHEN = len("2026-01-31 12:00:00 UTC")
+"""Columns that a time takes in most time zones."""
 
 
 def commit_cells(shown: ShownCommit, wide: int = 0) -> list[ui.Words]:
     """A commit on one line, however much somebody wrote about it; how wide the window is decides how its time is
     told."""
-    time = f"{age(shown.time):>4}" if 0 < wide < NARROW else when(shown.time)
+    time = f"{age(shown.time):>4}" if 0 < wide < NARROW else when(shown.time) or f"{'?':<{WHEN}}"
     facts: list[ui.Words] = [ui.Styled(shown.short, "name"), ui.Styled(time, "dim")]
     if shown.commit_type != "delta":
         facts.append(ui.Styled(f"[{shown.commit_type}]", "mark"))

@@ -84,8 +84,9 @@ def _projects(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:
     from harken.api.sessions import SessionsRequest, sessions
 
     paths = {one.project for one in sessions(repo, SessionsRequest(top=True)) if one.project}
-    for path in sorted(paths):
-        yield CompletionItem(path if "/" in incomplete else path.rstrip("/").rpartition("/")[2], help=path)
+    called = {path if "/" in incomplete else path.rstrip("/").rpartition("/")[2]: path for path in sorted(paths)}
+    for name, path in called.items():
+        yield CompletionItem(name, help=path)
 
 
 def _refs(repo: Repo, incomplete: str) -> Iterator[CompletionItem]:

@@ -71,7 +71,9 @@ def draw_by(by: str, found: Sequence[UsageAnswer], total: UsageTotal, *, per: st
 def draw_remarks(total: UsageTotal) -> None:
     """What the figures do not say."""
     if total.uncounted:
-        ui.fact("", f"nobody counted what was used in {total.uncounted:,} of the sessions and sub-agents", 0)
+        ui.fact(
+            "", f"what was used in {total.uncounted:,} of the sessions and sub-agents is not known: they do not say", 0
+        )
     if total.unpriced:
         names = ", ".join(f"{model or '(no model)'} ({count:,})" for model, count in total.unpriced.items())
         ui.fact("", f"no price is known for {names}", 0)

@@ -325,8 +325,11 @@ class Spent:
 _UNCOUNTED = """
 SELECT n FROM sessions s JOIN figures f ON f.session = n
 WHERE responses + calls > 0 AND coalesce(ended, started, 0) >= ? AND coalesce(started, ended, 0) < ?
-  AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.session = n AND coalesce(input, output, cache_read) IS NOT NULL)
+  AND CASE WHEN NOT EXISTS (
+    SELECT 1 FROM usage u WHERE u.session = n AND coalesce(input, output, cache_read) IS NOT NULL
+  ) THEN json_extract(report, '$.amplification.responses') + json_extract(report, '$.amplification.calls') > 0 END
 """
+"""What was carried over used nothing there: the report, which has what was made, is read of those without usage."""
 PERIODS = ("day", "week", "month")
 _PARENTS = "SELECT session, coalesce(parent, '') FROM sessions WHERE runtime IS NOT NULL"
 _BELOW = "(SELECT max({fact}) FROM sessions AS below WHERE below.parent = s.session)"
