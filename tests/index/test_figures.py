@@ -74,6 +74,18 @@ def test_a_call_has_its_result_whichever_file_came_first(tmp_path: Path, order: 
         assert (1, 3_000_000) == (spent.total().calls, spent.total().took)
 
 
+def test_so_has_that_of_a_sub_agent(tmp_path: Path) -> None:
+    by_agent = {"isSidechain": True, "agentId": "ab12"}
+    (tmp_path / "2.jsonl").write_bytes(dump(result("r1", "a1", "c1", 4, **by_agent)))
+    asked = assistant("a1", "u1", [call("c1")], "m1", 1, **by_agent)
+    (tmp_path / "3.jsonl").write_bytes(dump(user("u1", None, "go", **by_agent), asked))
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path / "2.jsonl"]))
+        list(repo.import_sessions([tmp_path / "3.jsonl"]))
+
+        assert [("ab12", 0, 3.0)] == repo.sql("SELECT agent, failed, seconds FROM calls").rows
+
+
 def test_a_call_by_an_id_that_was_answered_before_has_no_result(tmp_path: Path) -> None:
     called = [user("u1", None, "go"), assistant("a1", "u1", [call("c1")], "m1", 1), result("r1", "a1", "c1", 4)]
     (tmp_path / "1.jsonl").write_bytes(dump(*called, assistant("a2", "r1", [call("c1")], "m2", 5)))

@@ -29,7 +29,6 @@ from harken.events.records import SessionRecord
 from harken.store.base import SessionRow, Store
 
 from .rows import results
-from .writing import RESULT
 
 MOST = 1 << 62
 """A cost that is larger cannot be, and would not fit."""
@@ -39,10 +38,13 @@ _COLUMNS = (
 )
 _INSERT = f"INSERT OR REPLACE INTO usage ({_COLUMNS}) VALUES ({', '.join('?' * 18)})"
 _UNANSWERED = """
-SELECT call_id, max(time) FROM calls AS asked WHERE session = ? AND failed IS NULL AND call_id != '' AND NOT EXISTS
-  (SELECT 1 FROM calls WHERE session = asked.session AND call_id = asked.call_id AND failed IS NOT NULL)
-GROUP BY call_id
+SELECT call_id, message, time FROM calls AS asked
+WHERE session = ? AND failed IS NULL AND call_id != '' AND time IS NOT NULL
+  AND (? = '' OR (SELECT agent FROM messages WHERE n = asked.message) = ?)
+  AND NOT EXISTS
+    (SELECT 1 FROM calls WHERE session = asked.session AND call_id = asked.call_id AND failed IS NOT NULL)
 """
+_ANSWER = "UPDATE calls SET failed = ?, took = ? WHERE message = ?"
 _REPORTS = """
 SELECT u.session, u.key, u.nested, u.output, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, u.counted,
        u.agent NOT IN ('', coalesce(s.agent, '')) AS others, coalesce(s.started, 1 << 62) AS began, s.session AS name
@@ -88,7 +90,7 @@ def _refresh(connection: sqlite3.Connection, store: Store, number: int) -> set[s
         connection.execute(parent, (row.parent,))
     connection.executemany(_INSERT, [_values(number, row.session, one, row.started) for one in rows])
     connection.execute(f"INSERT INTO figures VALUES ({', '.join('?' * 11)})", (number, *figures))
-    _answer_calls(connection, number, records)
+    _answer_calls(connection, number, row, records)
     return before | {one.api for one in rows if not one.api.startswith(LOCAL)}
 
 
@@ -100,16 +102,23 @@ def _count(records: list[SessionRecord]) -> tuple[list[UsageRow], tuple[object, 
     return usage_rows(records), (*counts, tells_process_cost(records), "", told)
 
 
-def _answer_calls(connection: sqlite3.Connection, number: int, records: list[SessionRecord]) -> None:
+def _answer_calls(connection: sqlite3.Connection, number: int, row: SessionRow, records: list[SessionRecord]) -> None:
     """Give calls their results where these came first, in another file of the session: they are later by their times.
     An id that was answered once is left alone: who calls by it again has no result yet."""
-    if not (unanswered := dict(connection.execute(_UNANSWERED, (number,)))):
+    unanswered: dict[str, list[tuple[int, int]]] = {}
+    asked = [(number, "")]
+    if row.parent and row.agent:  # what a sub-agent calls stands under its session
+        above = connection.execute("SELECT n FROM sessions WHERE session = ?", (row.parent.partition("/")[0],))
+        asked += [(n, row.agent) for (n,) in above]
+    for session, agent in asked:
+        for call, message, time in connection.execute(_UNANSWERED, (session, agent, agent)):
+            unanswered.setdefault(call, []).append((message, time))
+    if not unanswered:
         return
     for result in results(event for record in records for event in record.events):
-        called = unanswered.get(result.call_id)
-        if called is not None and result.time is not None and called <= result.time:
-            del unanswered[result.call_id]  # of several results the first counts
-            connection.execute(RESULT, (result.failed, result.time, number, result.call_id))
+        for message, time in unanswered.pop(result.call_id, ()):  # of several results the first counts
+            if result.time is not None and time <= result.time:
+                connection.execute(_ANSWER, (result.failed, result.time - time, message))
 
 
 def own_records(store: Store, row: SessionRow) -> list[SessionRecord]:

@@ -19,7 +19,7 @@ _COPY = (
     ' ON CONFLICT DO UPDATE SET "commit" = excluded."commit" WHERE record IS excluded.record'
 )
 _OPEN = "SELECT call_id, tool FROM calls WHERE session IS ? AND failed IS NULL ORDER BY message"
-RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE session IS ? AND call_id = ? AND failed IS NULL"
+_RESULT = "UPDATE calls SET failed = ?, took = max(0, ? - time) WHERE session IS ? AND call_id = ? AND failed IS NULL"
 _SPOKEN = (rows.HUMAN, rows.ASSISTANT, rows.CALL, rows.RESULT)
 BELOW = ("copies", "calls", "touched", "flow", "compactions")
 """The tables whose rows belong to a message."""
@@ -212,7 +212,7 @@ class RowWriter:
         for _, call, result in results[at:]:
             end(call, result)
         self._db.executemany("UPDATE messages SET tool = ? WHERE n = ?", tool_of)
-        self._db.executemany(RESULT, waiting)
+        self._db.executemany(_RESULT, waiting)
         self._db.executemany(
             "INSERT INTO calls (message, session, tool, call_id, time, what, failed, took)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
