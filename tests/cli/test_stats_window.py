@@ -143,6 +143,23 @@ class TestTheScreen:
         assert "▁" in done.out or "█" in done.out
 
     @pytest.mark.usefixtures("kept")
+    @pytest.mark.parametrize(
+        ("since", "bars"), [("2026-03-01", "█ ▂"), ("2026-02-28", " █ ▂"), ("2026-01-01", f"{' ' * 29}█▂")]
+    )
+    def test_every_day_is_in_a_bar(self, run: Run, since: str, bars: str) -> None:
+        lines = run("stats", "--since", since, "--until", "2026-03-03").lines
+
+        assert f"  {bars}" in lines
+
+    @pytest.mark.usefixtures("kept")
+    def test_where_a_price_is_missing_it_is_the_least_that_it_costs(self, run: Run) -> None:
+        one, two, total = run("stats", *ALWAYS, "--by", "project").lines[1:4]
+
+        assert (["/work/one", "$0.0053"], ["/work/two", ">="]) == (one.split()[:2], two.split()[:2])
+        assert total.startswith("total  >= $0.0060 at list price")
+        assert ">= $0.0060 at list price" in run("stats", *ALWAYS).lines[1]
+
+    @pytest.mark.usefixtures("kept")
     def test_when_work_happens(self, run: Run, zone: Any) -> None:
         zone("Asia/Tokyo")
 
@@ -242,7 +259,13 @@ class TestTheScreen:
         assert 0 == done.code
         first = clock.local_period(clock.now() - 29 * 86_400 * clock.SECOND)
         assert done.lines[0].startswith(first)
-        assert "nothing was used" in done.err
+        assert "nothing was used in that time;" in done.err
+
+    @pytest.mark.usefixtures("kept")
+    def test_where_a_folder_used_nothing_it_is_named(self, run: Run) -> None:
+        assert (
+            "nothing was used in that time in tow (`harken stats --by project` " in run("stats", "--project", "tow").err
+        )
 
     @pytest.mark.usefixtures("kept")
     def test_a_session_has_its_price_beside_what_the_runtime_said(self, run: Run) -> None:

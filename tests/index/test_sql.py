@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import sqlite3
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -189,6 +192,31 @@ class TestABudget:
         problem = refused(repo, endless, seconds=0.05)
 
         assert (1, "the query was stopped: it took longer than 0.05 seconds") == (problem.exit_code, str(problem))
+
+    def test_of_time_ends_a_query_of_few_and_slow_calls(self, repo: Repo) -> None:
+        slow = "instr(zeroblob(200000), CAST(zeroblob(100000) || 'x' AS BLOB))"
+        query = f"WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t LIMIT 60) SELECT sum({slow}) FROM t"
+        before = threading.active_count(), time.monotonic()
+
+        problem = refused(repo, query.replace("zeroblob(200000)", "substr(zeroblob(200000), x * 0 + 1)"), seconds=0.1)
+
+        assert "the query was stopped: it took longer than 0.1 seconds" == str(problem)
+        assert (before[0], True) == (threading.active_count(), time.monotonic() - before[1] < 5)
+
+    @pytest.mark.parametrize(
+        "call", ["printf('%.2000000000c', 'a')", "format('%%%d%*d', 1, '2000000000', 1)", "printf('%-999999s', 1)"]
+    )
+    def test_of_width_ends_a_call_that_nothing_else_would(self, repo: Repo, call: str) -> None:
+        assert "a width of 100,000 or more is not allowed" == str(refused(repo, f"SELECT {call}"))
+
+    def test_leaves_what_else_is_printed_as_it_is(self, repo: Repo) -> None:
+        values = "1.005, 42, 'ab', 'xyz', NULL, 3.14159, 6, 7, 1234567, 'it''s'"
+        call = f"printf('%.2f|%5d|%-4s|%%|%c|%s|%08.3f|%*d|%,d|%Q', {values})"
+        with closing(sqlite3.connect(":memory:")) as plain:
+            expected = plain.execute(f"SELECT {call}").fetchall()
+
+        assert expected == repo.sql(f"SELECT {call}").rows
+        assert [(None,)] == repo.sql("SELECT printf(NULL)").rows
 
     def test_of_memory_ends_a_query_that_takes_it_all(self, repo: Repo) -> None:
         greedy = (

@@ -15,7 +15,7 @@ import pytest
 import harken
 from harken.context.sentences import LENGTH, sentence
 from harken.errors import BadRequest, Corrupt, ModelFailed, NotFound
-from harken.events import Event, Output, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import Event, Image, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import Repo
 from harken.repo.summarizing import EXTRACTED, Pace
 from support.contexts import chain, keep, turn
@@ -56,6 +56,8 @@ class TestSentence:
                 "“Done: All tests pass.”",
             ),
             ([Prompt(content="why?")], "Asked: why?"),
+            ([Prompt(images=(Image(media_type="image/png"),))], "Showed a picture"),
+            ([Prompt(images=(Image(media_type="image/png"),) * 2)], "Showed 2 pictures"),
             (
                 [Response(content="**Because.** It is. And so on, and on.")],
                 "Answered: Because. It is. And so on, and on.",

@@ -165,7 +165,10 @@ def _count_window(
         elif not as_json:
             draw_overview(found, one, _days(start, until, now) if is_named else days)
         if not one.requests and not one.calls and not one.behind:
-            ui.note("nothing was used in that time; `--since` looks further back, `harken import` imports sessions")
+            where = f" in {ui.one_line(project)} (`harken stats --by project` names others)" if project else ""
+            ui.note(
+                f"nothing was used in that time{where}; `--since` looks further back, `harken import` imports sessions"
+            )
     if total is not None:  # last, since what could not be counted is told with more words
         tell_what_is_missing(behind=total.behind, missing=total.missing, damaged=total.damaged, problem=total.problem)
 

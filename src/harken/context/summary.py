@@ -85,6 +85,8 @@ def _remainder(events: Sequence[Event]) -> str:
                 return "error: " + excerpt(event.message, LINE // 2)
             case System():
                 return f"{event.subtype or 'system'}: {excerpt(event.message, LINE // 2)}".rstrip(": ")
+            case Prompt() if event.images:
+                return f"showed {len(event.images)} pictures" if len(event.images) > 1 else "showed a picture"
             case Thinking() if event.content:
                 return "thinking: " + excerpt(event.content, LINE // 2)
             case Output() if event.why:

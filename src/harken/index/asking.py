@@ -12,8 +12,9 @@ import re
 import resource
 import sqlite3
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -34,6 +35,10 @@ STEPS = 1000
 LONGEST = 1 << 20
 """Bytes of the longest text or row, and of the query itself."""
 MEGABYTE = 1 << 20
+WIDEST = 100_000
+"""Characters to which `printf` may fill up."""
+_PLACE = re.compile(r"%[-+ #0,!]*(\*|[0-9]+)?(?:\.(\*|[0-9]+))?l{0,2}(.)", re.S)
+"""A place in the text of `printf`: its width, its precision and its kind."""
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: LONGEST,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: LONGEST,
@@ -109,10 +114,11 @@ def _ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress, 
         guard = _Guard(budget)
         guard.watch(connection)
         try:
-            cursor = connection.execute(query)
-            if cursor.description is None:
-                raise BadRequest("that is no query", hint=f"it begins with SELECT, WITH or VALUES; {HINT}")
-            rows = cursor.fetchmany(budget.rows + 1)
+            with guard.timed(connection):
+                cursor = connection.execute(query)
+                if cursor.description is None:
+                    raise BadRequest("that is no query", hint=f"it begins with SELECT, WITH or VALUES; {HINT}")
+                rows = cursor.fetchmany(budget.rows + 1)
         except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, ValueError, MemoryError) as problem:
             if getattr(problem, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
                 raise
@@ -137,8 +143,38 @@ class _Guard:
         connection.execute("PRAGMA query_only = ON")
         for kind, most in _LIMITS.items():
             connection.setlimit(kind, most)
+        for name in ("printf", "format"):
+            connection.create_function(name, -1, self._printf, deterministic=True)
         connection.set_authorizer(self._may)
         connection.set_progress_handler(self._is_over, STEPS)
+
+    @contextmanager
+    def timed(self, connection: sqlite3.Connection) -> Iterator[None]:
+        """Between two looks there may be hundreds of slow calls of functions: an interruption ends the next row."""
+        seconds = min(self.budget.seconds, threading.TIMEOUT_MAX)
+        timer = threading.Timer(seconds, self._interrupt, [connection])
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _interrupt(self, connection: sqlite3.Connection) -> None:
+        self._spent = self._late
+        connection.interrupt()
+
+    @property
+    def _late(self) -> str:
+        return f"it took longer than {self.budget.seconds:g} seconds"
+
+    def _printf(self, *given: Any) -> Any:
+        """SQLite's own, which fills up to a billion characters one by one and cannot be interrupted meanwhile."""
+        if any(abs(width) >= WIDEST for width in _widths(given)):
+            self.refused = f"a width of {WIDEST:,} or more is not allowed"
+            raise ValueError(self.refused)
+        with closing(sqlite3.connect(":memory:")) as own:
+            return own.execute(f"SELECT printf({', '.join('?' * len(given))})", given).fetchone()[0]
 
     def _may(self, action: int, first: str | None, second: str | None, schema: str | None, within: str | None) -> int:
         if action == sqlite3.SQLITE_SELECT or action == sqlite3.SQLITE_RECURSIVE:
@@ -161,7 +197,7 @@ class _Guard:
 
     def _is_over(self) -> int:
         if clock.monotonic() > self._end:
-            self._spent = f"it took longer than {self.budget.seconds:g} seconds"
+            self._spent = self._late
         elif _memory() > self._most:
             self._spent = f"it took more than {self.budget.megabytes} MB of memory"
         return bool(self._spent)
@@ -185,6 +221,17 @@ class _Guard:
         connection.set_progress_handler(None, 0)
         where = place_of(connection, query, told)
         return BadRequest(f"{where}{told}", hint=_suggested(told))
+
+
+def _widths(given: Sequence[Any]) -> Iterator[float]:
+    """The widths and precisions that `printf` is given, in its text or as arguments."""
+    arguments = iter(given[1:])
+    for *told, kind in _PLACE.findall(str(given[0]) if given else ""):
+        for width in told:
+            with suppress(TypeError, ValueError):  # what is no number is zero to SQLite
+                yield float(next(arguments, 0) if width == "*" else width or 0)
+        if kind != "%":
+            next(arguments, None)
 
 
 def _memory() -> int:
