@@ -9,6 +9,7 @@ import pytest
 
 import harken
 from harken import clock
+from harken.context.chains import in_project
 from harken.errors import BadRequest, NotFound
 from harken.events import AgentCreated, Prompt, Response, ToolCall
 from harken.repo import Repo
@@ -110,6 +111,18 @@ def hits(repo: Repo, query: str, **how: object) -> list[str]:
 )
 def test_a_query_finds_what_it_names(repo, query, found):
     assert found == {hit for hit in hits(repo, query) if hit != "title"}
+
+
+def test_a_folder_is_all_that_lies_in_it_also_where_somebody_worked_in_itself(tmp_path):
+    worked = (("1111", "/home/me"), ("2222", "/home/me/shop"), ("3333", "/home/mellow"))
+    for name, folder in worked:
+        (tmp_path / f"{name}.jsonl").write_bytes(in_session(name, folder, user(f"u{name}", None, f"newt {name}")))
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path]))
+
+        for project, found in (("/home/me", {"1111", "2222"}), ("/home/me/", {"1111", "2222"}), ("me", {"1111"})):
+            assert found == {hit.session for hit in repo.search(f"project:{project} role:human").hits}
+            assert found == {name for name, folder in worked if in_project(folder, project)}
 
 
 def by_agent(session: str, name: str, *records: dict) -> bytes:

@@ -136,8 +136,12 @@ def _runtime(index: StoreIndex, filter: Filter, _present: int) -> Condition:
 
 
 def _project(index: StoreIndex, filter: Filter, _present: int) -> Condition:
-    known = known_values(index, "project")
-    return _any_of("project", _meant(filter, known, _is_path_end))
+    """A folder and all in it, as `stats` and `sessions` have it."""
+    known, value = known_values(index, "project"), filter.value.lower()
+    found = [name for name in known if _is_project(name.lower(), value)]
+    if not found:
+        raise _nothing_has(filter, known)
+    return _any_of("project", found)
 
 
 def _model(_index: StoreIndex, filter: Filter, _present: int) -> Condition:
@@ -250,10 +254,9 @@ def _names(index: StoreIndex, sql: str) -> list[str]:
     return sorted(name for (name,) in index.query(sql) if name)
 
 
-def _meant(filter: Filter, known: Sequence[str], fits: Callable[[str, str], bool] = str.__eq__) -> list[str]:
-    """The known names that the value means: those that are it, else those that it fits."""
-    value = filter.value.lower()
-    found = [name for name in known if name.lower() == value] or [name for name in known if fits(name.lower(), value)]
+def _meant(filter: Filter, known: Sequence[str]) -> list[str]:
+    """The known names that the value means, in any case of letters."""
+    found = [name for name in known if name.lower() == filter.value.lower()]
     if not found:
         raise _nothing_has(filter, known)
     return found
@@ -263,10 +266,10 @@ def _nothing_has(filter: Filter, known: Sequence[str]) -> NotFound:
     return NotFound(f"nothing in the store has the {filter.name} {filter.value!r}", hint=_suggestion(filter, known))
 
 
-def _is_path_end(name: str, value: str) -> bool:
+def _is_project(name: str, value: str) -> bool:
     """`shop` and `work/shop` mean /home/me/work/shop; a path that begins with a slash means what lies in it, too."""
-    value = value.rstrip("/\\") or value
-    return name.rstrip("/\\").endswith(("/" + value, "\\" + value)) or name.startswith((value + "/", value + "\\"))
+    name, value = name.rstrip("/\\") or name, value.rstrip("/\\") or value
+    return name == value or name.endswith(("/" + value, "\\" + value)) or name.startswith((value + "/", value + "\\"))
 
 
 def _suggestion(filter: Filter, known: Sequence[str]) -> str:
