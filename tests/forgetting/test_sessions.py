@@ -85,6 +85,17 @@ class TestASessionThatIsForgotten:
         with pytest.raises(Forgotten):
             repo.materialize(FIRST, stop="root")
 
+    def test_of_which_every_byte_stays_may_be_brought_back(self, repo, files):
+        before = repo.materialize(FIRST, stop="root").bytes
+        line = b'{"type":"x"}\n'
+        repo.checkpoint(line, format="claude-code-v1", parent=repo.commit(FIRST), session_id="mine")
+        report = repo.forget(FIRST)
+
+        assert ((), ("mine",)) == (report.places, report.kept_for)
+        assert [report.erasure] == [erasure.number for erasure in repo.lift_forgetting([FIRST])]
+        list(repo.import_sessions(files, verify=True))
+        assert before == repo.materialize(FIRST, stop="root").bytes
+
     def test_of_a_run_that_goes_on_is_refused(self, repo, location):
         name_beside(location, SPOOL, "1").write_bytes(f'{{"harken_spool":1}}\n{{"session_id":"{FIRST}"}}\n'.encode())
 

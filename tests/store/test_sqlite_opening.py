@@ -75,6 +75,18 @@ def test_a_folder_stands_for_the_file_in_it(tmp_path):
     assert "`memory:`, `sqlite:`" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [("postgres://me:wood-4@host/db", "`./postgres:…`"), ("postgres://host/db", "`./postgres://host/db`")],
+)
+def test_the_error_about_an_address_repeats_no_password(url: str, shown: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        open_store(url)
+
+    assert shown in refused.value.hint
+    assert "wood-4" not in f"{refused.value} {refused.value.hint}"
+
+
 def test_another_kind_of_store_comes_from_a_plug_in(tmp_path, monkeypatch):
     (tmp_path / "elsewhere.py").write_text(
         "from harken.store import MemoryStore\n"

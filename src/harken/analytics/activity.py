@@ -52,14 +52,14 @@ def of(events: Iterable[Event], hour: Callable[[int], tuple[int, int] | None] = 
 
 def peak(spans: Iterable[tuple[int | None, int | None]]) -> Peak:
     """The peak of sessions, each from its first instant to its last; one that ends as another begins meets it not."""
-    steps: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []
     for start, end in spans:
         if start is not None:
             # A session of one instant went on for that instant.
             last = start if end is None else end
-            steps += [(start, 1), (max(last, start + 1), -1)]
+            ends += [(start, 1), (max(last, start + 1), -1)]
     best, now = Peak(), 0
-    for time, step in sorted(steps):
+    for time, step in sorted(ends):
         now += step
         if now > best.sessions:
             best = Peak(sessions=now, time=time)

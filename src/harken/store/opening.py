@@ -82,7 +82,8 @@ def locate(where: str | os.PathLike[str]) -> Path | None:
     if scheme and scheme != SQLITE:
         if scheme in plugins():
             return None
-        raise BadRequest(f"no store for {scheme}: addresses", hint=f"a path (`./{text}` is one), {known()}")
+        shown = f"{scheme}:…" if "@" in text else text  # before it may stand a password, and errors are written down
+        raise BadRequest(f"no store for {scheme}: addresses", hint=f"a path (`./{shown}` is one), {known()}")
     if scheme:
         text = text[len("sqlite:") :].removeprefix("//")
     if not text:  # after `sqlite:`
