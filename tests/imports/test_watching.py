@@ -31,6 +31,7 @@ from harken.runtimes.sources import Reading
 from harken.runtimes.watch import watch
 from harken.store import SqliteStore, Store
 from harken.store.db import Database
+from support.claude_lines import user
 from support.rollouts import Rollout
 from support.sessions import conversation
 
@@ -90,6 +91,26 @@ def test_a_tail_that_is_still_being_written_waits(tmp_path: Path) -> None:
         assert 0 < closed < len(data) == late.total_bytes
         assert data == repo.materialize("aaa", stop="root").bytes
         assert not [note for commit in repo.store.chain(late.tip) for note in repo.store.annotations(commit.id)]
+
+
+def test_a_record_counts_when_it_is_kept_and_not_while_its_tail_waits(tmp_path: Path) -> None:
+    path = tmp_path / "aaa.jsonl"
+    session = conversation("aaa", 3)
+    path.write_bytes(session.data)
+    more = json.dumps(user("late", None, "one more") | {"sessionId": "aaa"}).encode() + b"\n"
+    with harken.open(tmp_path / "store.db") as repo:
+        quiet = True
+        importer = Importer(repo.store, [runtimes.get("claude-code")], settle_tails=lambda stamp: quiet)
+        list(importer.run([path]))
+        with path.open("ab") as file:
+            file.write(more)
+        quiet = False
+        (early,) = importer.run([path])
+        quiet = True
+        (late,) = importer.run([path])
+
+        assert [(0, 0), (1, 1)] == [(one.commits, one.records) for one in (early, late)]
+        assert len(session.lines) + 1 == late.total_records
 
 
 def test_watching_may_begin_before_the_first_session(tmp_path: Path) -> None:

@@ -228,8 +228,10 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """What its first commit says of the session it comes from."""
     side_files: dict[str, SideFile] = {}
 
-    def with_facts(self, facts: FileFacts) -> SourceMemory:
-        """The memory with the totals of a scan that goes to the present end of the source."""
+    def with_facts(self, facts: FileFacts, *, whole: bool) -> SourceMemory:
+        """The memory with the totals of a scan that goes to the present end of the source. Where it is not kept whole,
+        the records of the tail count when that is."""
+        waiting = 0 if whole else sum(delta.records for delta in facts.deltas if not delta.closed)
         requests = dict(self.tally.requests)
         merge_requests(requests, facts.tally.requests)
         origin = facts.origin or self.origin
@@ -241,7 +243,7 @@ class SourceMemory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             named=facts.named,
             project=facts.project,
             messages=facts.messages - facts.inside,
-            records=facts.records,
+            records=facts.records - waiting,
             opaque=facts.opaque,
             tally=msgspec.structs.replace(facts.tally, requests=requests),
             agents=facts.agents,

@@ -195,7 +195,7 @@ class PartKeeper:
             item.now = item.now.with_links(sources[item.path])
         item.ends = {known.chain.tip for path, known in sources.items() if path != item.path}
         whole = self._keep_deltas(writer, item, part, row)
-        item.now = item.now.with_facts(part.facts)
+        item.now = item.now.with_facts(part.facts, whole=whole or not part.last)
         if part.last:
             self._compare(writer, item, sources)
             item.look_beside(part.facts)
@@ -208,9 +208,9 @@ class PartKeeper:
                 digest=part.digest if whole else part.closed_digest,
                 side_files=beside,
             )
-            if not whole and item.before is not None and item.before.chain == item.now.chain:
+            if not whole and (old := item.before) is not None and old.chain == item.now.chain:
                 # The old tail is still what the session stands at, and is compared with the file next time.
-                item.now = msgspec.structs.replace(item.now, size=item.before.size, digest=item.before.digest)
+                item.now = msgspec.structs.replace(item.now, size=old.size, digest=old.digest, records=old.records)
             if part.facts.side_chains:
                 self._keep_side_chains(writer, item, part, rows)
         else:
