@@ -52,8 +52,11 @@ class TestLog:
         path = tmp_path / "s.jsonl"
         path.write_text('{"type":"summary","summary":"A title","leafUuid":"u"}\n')
         (session,) = [result.session for result in repo.import_sessions([path])]
+        known = chain(repo, [1, 2])
 
         assert [repo.commit(session).short, "?"] == run("log", session).lines[0].split()[:2]
+        drawn = [line.split()[1] for line in run("log", "--graph").lines if "ctx-" in line]
+        assert [known.short, repo.commit(session).short] == [drawn[0], drawn[-1]], "an unknown time is the oldest"
         assert "time  " not in run("show", session).out
         assert [None, None] == [run(word, session, "--json").json[0]["time"] for word in ("log", "show")]
 

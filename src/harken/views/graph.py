@@ -31,7 +31,7 @@ class GraphCommit(Protocol):
 
     @property
     def time(self) -> Any:
-        """Something to sort by: an instant, or its text."""
+        """Something to sort by: an instant, or its text; None where nobody knows it."""
 
 
 C = TypeVar("C", bound=GraphCommit)
@@ -92,7 +92,8 @@ def _order(below: Mapping[str, tuple[C, str]]) -> Iterator[C]:
     for _, parent in below.values():
         if parent in waiting:
             waiting[parent] += 1
-    newest_first = sorted(below, key=lambda id: below[id][0].time, reverse=True)
+    times = {id: commit.time for id, (commit, _) in below.items()}  # where nobody knows one, it is the oldest
+    newest_first = sorted(below, key=lambda id: (times[id] is not None, times[id]), reverse=True)
     age = {id: number for number, id in enumerate(newest_first)}
     ready = [(age[id], id) for id, children in waiting.items() if not children]
     heapq.heapify(ready)
