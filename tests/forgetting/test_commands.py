@@ -162,7 +162,9 @@ class TestImport:
 
         assert "left forgotten: 1 session" in run("import", *files).err
         refused = run("import", "--restore", *files, stdin="n\n")
-        assert 0 != refused.code
+        assert (1, "nothing was brought back") == (refused.code, refused.err.splitlines()[-1].partition("]: ")[2])
+        unattended = run("import", "--restore", *files)
+        assert (2, True) == (unattended.code, "since nobody is there to be asked" in unattended.err)
         assert "(forgotten)" in run("sessions").out
         assert 0 == run("import", "--restore", *files, stdin="y\n").code
         assert "(forgotten)" not in run("sessions").out

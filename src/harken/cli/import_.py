@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from harken.errors import HarkenError
+from harken.errors import BadRequest, HarkenError
 
 from . import completing, ui
 from .options import PATH, json_option, make_repo
@@ -98,7 +99,16 @@ def _let_in(repo: Repo, paths: tuple[str, ...]) -> bool:
         ui.note(f"of session {session} something was forgotten on purpose")
     for session in found.along:
         ui.warn(f"with it, the same in session {session} is no longer kept out: its next import brings that back")
-    click.confirm("Bring it back?", abort=True, err=True)
+    try:
+        agreed = click.confirm("Bring it back?", err=True)
+    except click.Abort:  # also where nobody is there to answer
+        if sys.stdin.isatty():
+            raise
+        told = "nothing was brought back, since nobody is there to be asked"
+        raise BadRequest(told, hint="`echo y | harken import --restore` answers") from None
+    if not agreed:
+        ui.note("nothing was brought back")
+        raise click.exceptions.Exit(1)
     restore(repo, RestoreRequest(paths=paths, yes=True))
     return True
 
