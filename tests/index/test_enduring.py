@@ -118,15 +118,28 @@ class TestSeveralAtOnce:
             other.rebuild()
             chain(repo, [2])
             other.catch_up()
+            repo.index.catch_up()
 
-            assert fresh(repo) == digest(repo.index)
+            assert fresh(repo) == digest(repo.index) == digest(other)
+
+    def test_what_caught_up_is_asked_though_somebody_builds_it_anew(self, repo: Repo, tmp_path: Path) -> None:
+        chain(repo, [1])
+        reached = repo.index.catch_up(seconds=1)
+        with StoreIndex.open(repo.store) as other:
+            other._begin_anew("asked for")
+            other.query("SELECT 1")  # the file is there, and nothing in it
+
+            assert (0, [("human", "m1a")]) == (reached.behind, found(repo.index, "question"))
+            with contextlib.closing(repo.index.connect()) as connection:
+                assert (1,) == connection.execute("SELECT count(*) FROM calls").fetchone()
+            assert 0 == repo.index.status().messages
+            assert repo.index.catch_up().taken > 0
 
     def test_a_file_that_was_deleted_comes_back(self, repo: Repo, tmp_path: Path) -> None:
         chain(repo, [1])
         repo.index.catch_up()
         (tmp_path / "store.db-index").unlink()
 
-        assert [] == found(repo.index, "question")
         assert repo.index.catch_up().taken > 0
         assert [("human", "m1a")] == found(repo.index, "question")
 

@@ -51,9 +51,8 @@ _TABLES = "SELECT count(*) FROM sqlite_master"
 
 
 def index_files(store: Path) -> list[Path]:
-    """The files of a store's index, there or not. By their whole names: what only begins like them is not ours.
-
-    Behind a symbolic link they lie where it leads: there the words are that somebody wants forgotten."""
+    """The files of a store's index, there or not, by their whole names: what only begins like them is not ours. Behind
+    a symbolic link they lie where it leads: else forgotten words would be left there."""
     place = store.with_name(store.name + SUFFIX)
     place = place.resolve() if place.is_symlink() else place
     return [place.with_name(place.name + part) for part in PARTS]
@@ -118,6 +117,7 @@ class StoreIndex:
         tables = ("sessions", "messages", schema.UNCOUNTED)
         counts = "SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)
         with self._lock:
+            self._writer()  # somebody may have built it anew
             sessions, messages, stale = self.query(counts)[0]
             named = 'SELECT "commit", session, why FROM problems WHERE damaged >= 0 ORDER BY session, "commit"'
             problems = self.query(named)
@@ -140,11 +140,16 @@ class StoreIndex:
         return sum(found.stat().st_size for found in self._parts() if found.exists())
 
     def connect(self) -> sqlite3.Connection:
-        """A connection of the caller's own, which can only read the file; of an index in memory, a copy."""
+        """A connection of the caller's own, which can only read; of an index in memory, or one that is gone, a copy."""
         with self._lock:
             reader = self._reader()
             if self.path is not None:
-                return read_only(self.path)
+                made = read_only(self.path)
+                with contextlib.suppress(sqlite3.Error):  # whoever asks is told
+                    made.execute("SELECT 1 FROM state").fetchone()  # from now on it is this file, and its log
+                if self._file == self._identity():
+                    return made
+                made.close()  # somebody has built it anew
             copy = in_memory()
             reader.backup(copy)
             return copy
@@ -260,12 +265,10 @@ class StoreIndex:
         return self._writing
 
     def _reader(self) -> sqlite3.Connection:
-        writer = self._writer()
-        if self.path is None:
-            return writer
-        if self._reading is None:
-            self._reading = read_only(self.path)
-        return self._reading
+        """What caught up is asked, though somebody may have built it anew since: that knows nothing yet."""
+        self._check_open()
+        writer = self._writing or self._writer()
+        return self._reading or writer
 
     def _check_open(self) -> None:
         if self.forked:
@@ -300,7 +303,8 @@ class StoreIndex:
                     self._rebuilt = f"it was damaged: {error}"
                     self._remove()
                 else:
-                    self._file = self._identity()
+                    self._file, self._reading = self._identity(), read_only(self.path)
+                    self._reading.execute(_TABLES).fetchone()  # it is the same file and log while nobody removes it
                     return connection
         raise AssertionError
 
