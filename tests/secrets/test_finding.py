@@ -101,6 +101,11 @@ class TestWhatIsNoSecret:
         assert "\ud800 [masked: google-key]" == text
 
 
+@pytest.mark.parametrize("before", ["GH_TOKEN_", "mcp__hub__", "token-", "x"])
+def test_a_token_that_looks_like_nothing_else_is_found_inside_a_word(before: str) -> None:
+    assert f"{before}[masked: github-token]" == secrets.mask(before + SECRETS["github-token"])[0]
+
+
 class TestLettersThatComeByChance:
     @pytest.mark.parametrize("word", ["my_", "My-", "mY_", "YOUR-", "your_"])
     def test_make_no_sample_of_a_real_key(self, word: str) -> None:

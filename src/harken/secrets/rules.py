@@ -65,7 +65,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "github-token",
         *("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-        pattern=_START + r"gh[opusr]_[A-Za-z0-9]{36,255}",
+        pattern=r"gh[opusr]_[A-Za-z0-9]{36,255}",  # wherever it stands: nothing else looks so
     ),
     _rule("github-token", "github_pat_", pattern=r"github_pat_[A-Za-z0-9_]{22,255}"),
     _rule("gitlab-token", "glpat-", pattern=r"glpat-[A-Za-z0-9_\-]{20,255}"),
