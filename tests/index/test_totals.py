@@ -199,6 +199,19 @@ def kept(repo: Repo) -> list[object]:
     return [told["usage_totals"], told["call_totals"], told["unsummed"]]
 
 
+def test_a_session_is_counted_behind_its_sub_agents_and_so_once(tmp_path: Path) -> None:
+    used = Used("claude-opus-4-6", 1, 2)
+    claude(tmp_path, name(1), said(name(1), 1), answered(name(1), 2, used, "msg_1"))
+    side = {"isSidechain": True, "agentId": "a1"}
+    below = f"{name(1)}/subagents/agent-a1.jsonl"
+    claude(tmp_path, name(1), said(name(1), 11, **side), answered(name(1), 12, used, "msg_2", **side), below=below)
+    with harken.open(tmp_path / "store.db") as repo:
+        list(repo.import_sessions([tmp_path / "claude"]))
+
+        assert 2 == repo.index.catch_up(numbers=False).stale
+        assert 0 == repo.index.catch_up(seconds=0).stale, "one transaction, whatever time there is"
+
+
 def test_sessions_whose_totals_are_not_made_are_told(tmp_path: Path) -> None:
     claude(tmp_path, name(1), said(name(1), 1), answered(name(1), 2, Used("claude-opus-4-6", 1, 2), "msg_1"))
     with harken.open(tmp_path / "store.db") as repo:

@@ -45,6 +45,10 @@ WHERE session = ? AND failed IS NULL AND call_id != '' AND time IS NOT NULL
     (SELECT 1 FROM calls WHERE session = asked.session AND call_id = asked.call_id AND failed IS NOT NULL)
 """
 _ANSWER = "UPDATE calls SET failed = ?, took = ? WHERE message = ?"
+_STALE = """
+SELECT stale.session FROM stale LEFT JOIN sessions ON n = stale.session ORDER BY coalesce(parent, '') = '', n LIMIT ?
+"""
+"""Sub-agents first: a session whose sub-agent is counted for the first time has to be counted after it."""
 _REPORTS = """
 SELECT u.session, u.key, u.nested, u.output, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, u.counted,
        u.agent NOT IN ('', coalesce(s.agent, '')) AS others, coalesce(s.started, 1 << 62) AS began, s.session AS name
@@ -54,7 +58,7 @@ FROM usage u JOIN sessions s ON s.n = u.session WHERE u.api = ? AND NOT u.carrie
 
 def refresh(connection: sqlite3.Connection, store: Store, *, limit: int) -> int:
     """Inside a transaction: make the numbers of at most so many stale sessions; the answer is how many were made."""
-    stale = [session for (session,) in connection.execute("SELECT session FROM stale LIMIT ?", (limit,))]
+    stale = [session for (session,) in connection.execute(_STALE, (limit,))]
     touched: set[str] = set()
     for number in stale:
         connection.execute("DELETE FROM stale WHERE session = ?", (number,))
