@@ -317,6 +317,19 @@ class TestFiles:
 
         assert {"/a": files.FileUse(read=1, edit=1)} == files.of(told)
 
+    @pytest.mark.parametrize(
+        ("tool", "done"),
+        [
+            ("mcp__fs__read_file", [("/a", "read")]),
+            ("mcp__editor__list", []),
+            ("mcp__reader__write", [("/a", "write")]),
+        ],
+    )
+    def test_the_name_of_a_server_says_nothing_of_what_its_tool_does(
+        self, tool: str, done: list[tuple[str, str]]
+    ) -> None:
+        assert done == files.touched(ToolCall(name=tool, input=b'{"path": "/a"}'))
+
 
 @given(st.lists(any_event(), max_size=15))
 def test_any_events_can_be_reported_and_the_report_is_json(told: list[Event]) -> None:

@@ -11,7 +11,7 @@ import harken
 from harken import clock
 from harken.context.chains import in_project
 from harken.errors import BadRequest, NotFound
-from harken.events import AgentCreated, Prompt, Response, ToolCall
+from harken.events import AgentCreated, Prompt, Response, System, ToolCall, ToolResult
 from harken.repo import Repo
 from support.claude_lines import assistant, call, dump, result, thinking, user
 from support.contexts import Ticking, keep
@@ -127,6 +127,20 @@ def test_a_folder_is_all_that_lies_in_it_also_where_somebody_worked_in_itself(tm
 
 def by_agent(session: str, name: str, *records: dict) -> bytes:
     return in_session(session, "/home/me/shop", *(each | {"isSidechain": True, "agentId": name} for each in records))
+
+
+def test_what_was_said_comes_before_what_a_tool_printed():
+    said = [
+        ToolCall(name="Bash", id="k", message_id="call", time=NOW),
+        ToolResult(id="k", output="an odd newt", message_id="printed", time=NOW),
+        System(message="an odd newt", subtype="notice", message_id="noted", time=NOW),
+        Response(content="an odd newt", message_id="answered", time=NOW),
+        Prompt(content="an odd newt", message_id="asked", time=NOW),
+    ]
+    with harken.open("memory:", clock=lambda: NOW or 0) as repo:
+        keep(repo, said, session_id="s")
+
+        assert ["asked", "answered", "printed"] == hits(repo, "newt")[:3]
 
 
 def test_the_beginning_of_a_session_s_id_names_its_sub_agents_along(tmp_path):
