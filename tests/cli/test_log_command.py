@@ -60,6 +60,20 @@ class TestLog:
         assert "time  " not in run("show", session).out
         assert [None, None] == [run(word, session, "--json").json[0]["time"] for word in ("log", "show")]
 
+    def test_draws_what_is_left_where_a_session_with_sub_agents_was_forgotten(self, repo: Repo, run: Run) -> None:
+        asked = keep(repo, turn(1), session_id="one")
+        origin = {"session": "one", "call_id": "call", "inherits": False}
+        below = keep(repo, turn(2), session_id="below", spawned_from=origin)
+        other = keep(repo, turn(3), session_id="other")
+        repo.forget(asked.short, who="me")
+
+        drawn = run("log", "--graph")
+
+        assert (0, {asked.short, below.short, other.short}) == (
+            drawn.code,
+            {word for word in drawn.out.split() if word.startswith("ctx-")},
+        )
+
     def test_stops_at_a_limit(self, repo: Repo, run: Run) -> None:
         chain(repo, range(5))
 

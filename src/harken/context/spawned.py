@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+from harken.errors import Evicted
 from harken.events import ToolCall
 from harken.formats import find as find_format
 from harken.store.base import Commit, SessionRow, Store, WalkStep
@@ -108,12 +110,25 @@ def _holders(store: Store, session: str, calls: set[str]) -> dict[str, str]:
     deltas = walk.all_deltas(store.walk(row.tip))[::-1]
     waiting = {call.encode("utf-8", "replace"): call for call in calls}
     found: dict[str, str] = {}
-    for delta, data in zip(deltas, store.get_many([delta.artifact for delta in deltas]), strict=True):
+    for delta, data in _with_bytes(store, deltas):
         for needle in _called(delta.format, data, waiting):
             found[waiting.pop(needle)] = delta.id
         if not waiting:
             break
     return found
+
+
+def _with_bytes(store: Store, deltas: Sequence[WalkStep]) -> Iterator[tuple[WalkStep, bytes]]:
+    """The deltas with what they hold. What was evicted or forgotten is left out: nobody can say who called there."""
+    done = 0
+    try:
+        for delta, data in zip(deltas, store.get_many([delta.artifact for delta in deltas]), strict=True):
+            yield delta, data
+            done += 1
+    except Evicted:
+        for delta in deltas[done:]:
+            with suppress(Evicted):
+                yield delta, store.get(delta.artifact)
 
 
 def _called(format: str, data: bytes, waiting: Iterable[bytes]) -> list[bytes]:
