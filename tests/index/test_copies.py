@@ -10,6 +10,7 @@ import pytest
 
 import harken
 from harken.index import StoreIndex
+from harken.index.carried import Continuations
 from harken.repo import Repo
 from support.claude_lines import assistant, dump, user
 from support.indexes import digest, found
@@ -154,6 +155,26 @@ class TestAResume:
             "SELECT m.record FROM copies c JOIN messages m ON m.n = c.message WHERE m.role = 'human' ORDER BY 1"
         )
         assert ["u0", "u1", "u2"] == [record for (record,) in rows]
+
+    def test_reads_what_was_said_before_once_however_many_turns_it_has(self, repo, tmp_path, monkeypatch) -> None:
+        turns = [
+            line
+            for turn in range(1, 9)
+            for line in (
+                user(f"u{turn}", f"a{turn - 1}", f"turn {turn}", 2 * turn),
+                assistant(f"a{turn}", f"u{turn}", f"done {turn}", f"m{turn}", 2 * turn + 1),
+            )
+        ]
+        take_in(repo, tmp_path / "S.jsonl", claude("S", *turns))
+        ready = repo.resume("S", "codex", cwd=tmp_path, home=tmp_path / "home")
+        list(repo.import_sessions([ready.path]))
+        read, reading = [], Continuations._read
+        monkeypatch.setattr(Continuations, "_read", lambda *given: read.append(given[1]) or reading(*given))
+
+        with StoreIndex(repo.store, None) as fresh:
+            fresh.catch_up()
+
+        assert [ready.session] == read
 
     @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
     def test_is_found_under_the_session_that_is_asked_for(self, repo: Repo, tmp_path: Path, runtime: str) -> None:

@@ -29,9 +29,10 @@ class CarriedTexts:
         """The message that comes again in this one, if one does: of several that say the same the next, and for a
         record that a tail has told before, the same as then."""
         text = (row.role, row.sum, row.size)
-        known = self._taken.get((row.record, text))
-        left = self._left.get(text)
-        return known if known is not None else left.pop(0) if left else None
+        known, left = self._taken.get((row.record, text)), self._left.get(text)
+        if known is None and left:
+            known = self._taken[row.record, text] = left.pop(0)
+        return known
 
 
 class Continuations:
@@ -40,13 +41,22 @@ class Continuations:
     def __init__(self, store: Store, connection: sqlite3.Connection) -> None:
         self._store, self._db = store, connection
         self._before: dict[str, tuple[int, str]] = {}
+        self._texts: dict[str, tuple[int, CarriedTexts]] = {}
 
     def begins_inside(self, session: str, begin: int | None) -> bool:
         """Whether a delta of the session that begins at this place has something that was carried over."""
         return begin is not None and begin < self._remembered(session)[0]
 
-    def texts(self, session: str, number: int) -> CarriedTexts:
-        """What the session that this one goes on from has said."""
+    def texts(self, session: str, number: int, removed: int) -> CarriedTexts:
+        """What the session that this one goes on from has said. It is read once, and again where messages have been
+        removed since: so many have by now."""
+        at, texts = self._texts.get(session, (-1, None))
+        if texts is None or at != removed:
+            texts = self._read(session, number)
+            self._texts[session] = removed, texts
+        return texts
+
+    def _read(self, session: str, number: int) -> CarriedTexts:
         left: dict[_Text, list[int]] = {}
         taken: dict[tuple[str | None, _Text], int] = {}
         for n, role, total, size, is_copied, record in self._db.execute(

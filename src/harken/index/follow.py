@@ -156,9 +156,8 @@ class Batch:
         if session is None or not self._continuations.begins_inside(commit.session_id, begin):
             return messages
         self._rows.flush()  # what comes again may have been held until now
-        return self._rows.without_copies(
-            messages, session, number, self._continuations.texts(commit.session_id, session)
-        )
+        carried = self._continuations.texts(commit.session_id, session, self._rows.removed)
+        return self._rows.without_copies(messages, session, number, carried)
 
     def _names(
         self, commit: Commit, format: Format, data: bytes, session: int | None, begin: int | None

@@ -59,6 +59,8 @@ class RowWriter:
         self._size = 0
         self._results: list[tuple[int, _Call, rows.ResultRow]] = []
         """What calls came to, each with the number of rows that were held before it."""
+        self.removed = 0
+        """How many messages were removed, since others took their places."""
         self._gone: set[int] = set()
         """Messages that were removed since rows were last written, some of which may be held."""
         self._words: list[tuple[int, str]] = []
@@ -291,6 +293,7 @@ class RowWriter:
 
     def _remove(self, number: int) -> None:
         """Drop a message whose text is another now. Its words stay, and lead nowhere."""
+        self.removed += 1
         self._gone.add(number)
         self._db.execute("DELETE FROM messages WHERE n = ?", (number,))
         for table in BELOW:
