@@ -11,7 +11,6 @@ import contextlib
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 from statistics import median
 
 import archive
+import importing
 
 import harken
 from harken.context.describe import delta_events
@@ -94,18 +94,15 @@ def _sqlite_alone(path: Path, texts: list[str]) -> float:
 
 
 BUILDER = """
-import resource, sys, harken
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+import sys, harken
 with harken.open(sys.argv[1]) as repo:
     repo.index.rebuild()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
 def _memory(path: Path) -> float:
     """Megabytes that a process takes that builds the index."""
-    done = subprocess.run([sys.executable, "-c", BUILDER, path], capture_output=True, text=True, check=True)
-    return int(done.stdout) / 1024
+    return importing.measure([sys.executable, "-c", BUILDER, str(path)])[2]
 
 
 def _found(out: Callable[[str], object], path: Path, work: Path) -> None:
