@@ -12,7 +12,7 @@ import harken
 from harken.index import StoreIndex
 from harken.index.carried import Continuations
 from harken.repo import Repo
-from support.claude_lines import assistant, dump, user
+from support.claude_lines import assistant, call, dump, result, user
 from support.indexes import digest, found
 from support.rollouts import Rollout, said
 
@@ -155,6 +155,20 @@ class TestAResume:
             "SELECT m.record FROM copies c JOIN messages m ON m.n = c.message WHERE m.role = 'human' ORDER BY 1"
         )
         assert ["u0", "u1", "u2"] == [record for (record,) in rows]
+
+    @pytest.mark.parametrize("runtimes", [("codex", "claude-code"), ("claude-code", "codex")])
+    def test_of_a_resume_has_nothing_a_second_time(self, repo: Repo, tmp_path: Path, runtimes: tuple[str, ...]) -> None:
+        more = [assistant("a1", "a0", [call("c", "Read")], "m1", 2), result("r1", "a1", "c", 3)]
+        take_in(repo, tmp_path / "S.jsonl", claude("S", *more))
+        session = "S"
+        for runtime in runtimes:
+            ready = repo.resume(session, runtime, cwd=tmp_path, home=tmp_path / runtime)
+            list(repo.import_sessions([ready.path]))
+            session = ready.session
+
+        assert [(1,)] == [tuple(row) for row in repo.sql("SELECT count(*) FROM calls").rows]
+        assert [("Read", 1)] == [(group.key, group.spending.calls) for group in repo.usage()[0].groups("tool")]
+        assert [("human", "u0")] == found(repo.index, "walrus")
 
     def test_reads_what_was_said_before_once_however_many_turns_it_has(self, repo, tmp_path, monkeypatch) -> None:
         turns = [

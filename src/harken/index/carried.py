@@ -60,11 +60,12 @@ class Continuations:
         left: dict[_Text, list[int]] = {}
         taken: dict[tuple[str | None, _Text], int] = {}
         for n, role, total, size, is_copied, record in self._db.execute(
-            "SELECT m.n, m.role, m.sum, m.size, c.session IS NOT NULL, c.record FROM messages m"
-            " JOIN sessions s ON s.n = m.session LEFT JOIN copies c ON c.message = m.n AND c.session = ?"
-            " WHERE s.session = ? ORDER BY m.n",
-            (number, self._remembered(session)[1]),
-        ):
+            "WITH before AS (SELECT n FROM sessions WHERE session = ?), said AS (SELECT n FROM messages"
+            " WHERE session IN before UNION SELECT message FROM copies WHERE session IN before)"
+            " SELECT m.n, m.role, m.sum, m.size, c.session IS NOT NULL, c.record FROM messages m"
+            " LEFT JOIN copies c ON c.message = m.n AND c.session = ? WHERE m.n IN said ORDER BY m.n",
+            (self._remembered(session)[1], number),
+        ):  # what that one has copied itself is the first's
             text = (role, total, size)
             if is_copied:
                 taken[record, text] = n
