@@ -102,6 +102,19 @@ class TestItIsTheSameHoweverItCameToBe:
 
             assert digest(fresh) == digest(repo.index)
 
+    def test_a_title_that_was_there_before_anything_had_a_time(self, repo: Repo, tmp_path: Path) -> None:
+        path = tmp_path / "S.jsonl"
+        titled = dump({"type": "ai-title", "aiTitle": "about the walrus", "sessionId": "S"})
+        for data in (titled, titled + dump(user("u0", None, "where is it", 1))):
+            path.write_bytes(data)
+            list(repo.import_sessions([path]))
+            repo.index.catch_up()
+        with StoreIndex(repo.store, None) as fresh:
+            fresh.catch_up()
+
+            assert digest(fresh) == digest(repo.index)
+        assert ["title"] == [hit.role for hit in repo.search("walrus since:2025-12-31").hits]
+
     @pytest.mark.parametrize(
         ("lines", "calls"),
         [

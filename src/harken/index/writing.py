@@ -249,6 +249,8 @@ class RowWriter:
         if (there.sum, there.size) == (one.row.sum, one.row.size):
             if there.commit != one.commit:
                 self._db.execute('UPDATE messages SET "commit" = ? WHERE n = ?', (one.commit, there.n))
+            if one.commit is None:  # a title, which is as old as its session: when that began may be known only now
+                self._db.execute("UPDATE messages SET time = ? WHERE n = ?", (one.row.time, there.n))
             return False
         self._remove(there.n)
         self._db.execute(_INSERT, _values(number, one, key))
