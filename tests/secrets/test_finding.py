@@ -78,6 +78,34 @@ class TestEveryRule:
         assert [rule] == [f.rule for f in found]
 
 
+class TestAPrivateKeyThatAToolPrinted:
+    HALVES = (_letters(64), _letters(63))
+
+    def _is_found(self, text: str) -> None:
+        for data in (text, json.dumps(text), json.dumps(text, ensure_ascii=False), json.dumps(json.dumps(text))):
+            raw = bytearray(data.encode())
+            for found in secrets.find(bytes(raw)):
+                raw[found.start : found.end] = b"*" * (found.end - found.start)
+            assert not [half for half in self.HALVES if half.encode() in raw]
+            assert not [half for half in self.HALVES if half in secrets.mask(data)[0]]
+
+    @pytest.mark.parametrize(
+        "before",
+        ["     {}→", "     {}\t", "{}:", "conf/key.pem:{}:", "+", "-", "> ", "    > ", "# ", " * ", "| ", "// "],
+    )
+    def test_is_found_whatever_stands_before_each_line(self, before: str) -> None:
+        begin, end = "-----BEGIN RSA " + "PRIVATE KEY-----", "-----END RSA " + "PRIVATE KEY-----"
+        lines = [begin, *self.HALVES, end]
+
+        self._is_found("".join(f"{before.format(number)}{line}\n" for number, line in enumerate(lines, 1)))
+
+    @pytest.mark.parametrize("head", ["Version: GnuPG v1.4.11 (GNU/Linux)", "Comment: GPGTools - https://gpgtools.org"])
+    def test_is_found_below_what_pgp_writes_above_it(self, head: str) -> None:
+        kind = "PGP " + "PRIVATE KEY BLOCK-----"
+
+        self._is_found("\n".join([f"-----BEGIN {kind}", head, "", *self.HALVES, f"-----END {kind}"]))
+
+
 class TestWhatIsNoSecret:
     @pytest.mark.parametrize(
         "text",

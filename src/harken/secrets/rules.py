@@ -45,7 +45,14 @@ def own_rule(name: str, prefix: str, pattern: str) -> Rule:
 # A secret begins where no word goes on; in JSON, that may be behind an escape such as \n or \u003d.
 _START = r"(?:(?<![A-Za-z0-9_\-])|(?<=\\[bfnrt])|(?<=\\u[0-9a-fA-F]{4}))"
 _END = r"(?![A-Za-z0-9_\-])"
-_LINES = r"(?:[A-Za-z0-9+/=\s:,]|-(?!----)|\\+[nr/])"  # the inside of a private key; JSON has \n for a line's end
+_LINE = r"(?:(?<=\n)|(?<=\\n))"  # where a line begins; JSON has \n for the end of the one before
+_LINES = (  # the inside of a private key, as a tool may print it
+    rf"(?:{_LINE}(?:Version|Comment): [^\n\r\"\\]{{1,200}}"  # what PGP writes above a key
+    rf"|{_LINE}[A-Za-z0-9_./\-]{{1,120}}:[0-9]{{1,6}}:"  # `grep -n`
+    rf"|{_LINE}[ \t]{{0,16}}[>#*|]{{1,3}}"  # quoted, or in a comment
+    r"|\xe2\x86\x92|\\+u2192"  # Claude Code's Read has `     2→` before a line; later versions have a tab
+    r"|[A-Za-z0-9+/=\s:,]|-(?!----)|\\+[nrt/])"
+)
 
 
 def _rule(name: str, *prefixes: str, pattern: str, back: int = 0) -> Rule:
