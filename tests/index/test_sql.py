@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import sqlite3
 import sys
 import threading
@@ -208,6 +209,14 @@ class TestABudget:
     )
     def test_of_width_ends_a_call_that_nothing_else_would(self, repo: Repo, call: str) -> None:
         assert "a width of 100,000 or more is not allowed" == str(refused(repo, f"SELECT {call}"))
+
+    def test_of_length_ends_a_text_of_many_wide_places(self, repo: Repo) -> None:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+        problem = refused(repo, "SELECT length(printf(replace(hex(zeroblob(2000)), '0', '%99999d')))")
+
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert ("string or blob too big", True) == (str(problem), grown < (100 << 10))
 
     def test_leaves_what_else_is_printed_as_it_is(self, repo: Repo) -> None:
         values = "1.005, 42, 'ab', 'xyz', NULL, 3.14159, 6, 7, 1234567, 'it''s'"

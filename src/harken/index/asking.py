@@ -22,6 +22,7 @@ import msgspec
 from harken import clock
 from harken.errors import BadRequest, HarkenError
 
+from .connecting import in_memory
 from .file import StoreIndex
 from .making_views import make_views
 from .progress import IndexProgress
@@ -106,12 +107,12 @@ def ask(
 
 
 def _ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress, prices: PriceList | None) -> SqlResult:
-    with closing(index.connect()) as connection:
+    with closing(index.connect()) as connection, closing(in_memory()) as apart:
         connection.execute("PRAGMA temp_store = MEMORY")  # first, since it drops what is there
         make_views(connection, prices)
         for table in _TABLES:
             connection.execute(f"SELECT 1 FROM {table}('[]')")  # SQLite makes them when they are first asked
-        guard = _Guard(budget)
+        guard = _Guard(budget, apart)
         guard.watch(connection)
         try:
             with guard.timed(connection):
@@ -131,8 +132,11 @@ def _ask(index: StoreIndex, query: str, budget: Budget, reached: IndexProgress, 
 class _Guard:
     """Says no, and remembers to what."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, apart: sqlite3.Connection) -> None:
+        """`apart` is another connection, for SQLite's own `printf`: what it writes is limited there, too."""
         self.budget = budget
+        self._apart = apart
+        apart.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
         self.refused = ""
         self._end = clock.monotonic() + budget.seconds
         self._most = _memory() + budget.megabytes * MEGABYTE
@@ -173,8 +177,11 @@ class _Guard:
         if any(abs(width) >= WIDEST for width in _widths(given)):
             self.refused = f"a width of {WIDEST:,} or more is not allowed"
             raise ValueError(self.refused)
-        with closing(sqlite3.connect(":memory:")) as own:
-            return own.execute(f"SELECT printf({', '.join('?' * len(given))})", given).fetchone()[0]
+        (printed,) = self._apart.execute(f"SELECT printf({', '.join('?' * len(given))})", given).fetchone()
+        if printed is None and given and given[0] is not None:  # what is longer than it may be is nothing to SQLite
+            self.refused = "string or blob too big"
+            raise ValueError(self.refused)
+        return printed
 
     def _may(self, action: int, first: str | None, second: str | None, schema: str | None, within: str | None) -> int:
         if action == sqlite3.SQLITE_SELECT or action == sqlite3.SQLITE_RECURSIVE:
