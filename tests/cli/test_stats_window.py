@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -376,3 +377,11 @@ def test_of_a_path_that_is_too_wide_its_end_is_shown(path: str, shown: str, monk
     monkeypatch.setattr(ui, "speaks_unicode", lambda: True)
 
     assert shown == ui.fit_path(path, 8)
+
+
+def test_a_path_of_many_columns_is_cut_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui, "speaks_unicode", lambda: True)
+    before = time.process_time()
+
+    assert "…/a.py" == ui.fit_path("/" + "ü" * 20_000 + "/a.py", 6)
+    assert time.process_time() - before < 1

@@ -205,10 +205,10 @@ def fit_path(path: str, most: int) -> str:
     """As much of a path as so many columns hold: of its end, which tells most."""
     if columns(path) <= most:
         return path
-    end = path
-    while end and columns(end) + len(_ellipsis()) > most:
-        end = end[1:]
-    return _ellipsis() + end
+    room = most - len(_ellipsis())
+    # A path is as long as whoever wrote the transcript liked: it is gone through once, from its end.
+    end = path[-end_of(path[::-1], 0, room) :]
+    return _ellipsis() + (end if columns(end) <= room else "")
 
 
 def columns(text: str) -> int:
