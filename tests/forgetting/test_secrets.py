@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import harken
+from harken.context.chains import readable_sessions
 from harken.errors import BadRequest, Corrupt, NotFound
 from harken.files import SPOOL, UNREAD, name_beside
+from harken.repo import erasing
 
 from .conftest import FIRST, SECOND, SECRET, leaks, write_session
 
@@ -204,6 +206,14 @@ class TestASecretThatIsForgotten:
         assert before == everything(repo, FIRST)
         assert [] == repo.restorable()
         assert repo.fsck(read_data=True).ok
+
+    def test_is_brought_back_with_that_of_other_sessions_which_are_looked_through_once(self, repo, monkeypatch):
+        repo.forget(secret=[SECRET])
+        asked = []
+        monkeypatch.setattr(erasing, "readable_sessions", lambda store: asked.append(1) or readable_sessions(store))
+
+        assert ([SECOND], [FIRST], []) == tuple(map(repo.restored_along, ([FIRST], [SECOND], [FIRST, SECOND])))
+        assert len(asked) <= 6
 
     def test_in_what_a_row_remembers_goes_too(self, repo, location):
         """The names of models and tools are counted, and stay in the row of the session."""

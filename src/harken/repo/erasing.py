@@ -15,7 +15,7 @@ from harken.context.materialize import keeping_recipes
 from harken.context.refs import Ref, get_commit
 from harken.errors import BadRequest, Conflict
 from harken.store import Erasure, ErasureOrder, SessionRow, Store
-from harken.store.tombstones import BEGUN, BLANK
+from harken.store.tombstones import BEGUN, BLANK, Tombstone
 
 if TYPE_CHECKING:
     from harken.index import StoreIndex
@@ -151,20 +151,29 @@ class Erasing:
         """Other sessions of which something was forgotten together with something of these: an erasure is lifted whole,
         since nobody can tell in whose file a secret will stand."""
         names = set(sessions)
-        together = {erasure.number for erasure in self._about(names)}
-        others = [name for name in self.restorable() if name not in names] if together else []
-        return [name for name in others if any(one.number in together for one in self._about({name}))]
+        together = self._about(names)
+        taken = {name for erasure in together for name in _told(erasure).get("sessions", ())}
+        marks = {_mark(erasure) for erasure in together}
+        found = []
+        for row in readable_sessions(self.store) if together else ():
+            here = set() if row.session in names else self._marks([row])
+            if here & marks or (row.session in taken - names and (here or row.forgotten)):
+                found.append(row.session)
+        return sorted(found)
 
     def _about(self, names: set[str]) -> list[Erasure]:
         """The erasures that took one of these sessions, or blanked a secret in one."""
-        rows = [row for row in readable_sessions(self.store) if row.session in names]
-        stones = self.store.tombstones([artifact for row in rows for artifact in self._held(row)])
-        said = {(stone.time, stone.who, stone.why) for stone in stones.values()}
+        said = self._marks([row for row in readable_sessions(self.store) if row.session in names])
         return [
             erasure
             for erasure in self.store.erasures()
-            if names & {*_told(erasure).get("sessions", ())} or (erasure.time, erasure.who, erasure.why) in said
+            if names & {*_told(erasure).get("sessions", ())} or _mark(erasure) in said
         ]
+
+    def _marks(self, rows: Iterable[SessionRow]) -> set[tuple[int, str, str]]:
+        """Which erasures left tombstones in these sessions."""
+        stones = self.store.tombstones([artifact for row in rows for artifact in self._held(row)])
+        return {_mark(stone) for stone in stones.values()}
 
     def _held(self, row: SessionRow) -> list[str]:
         """The artifacts of a session's chains."""
@@ -186,6 +195,11 @@ class Erasing:
 
 def _is_below(source: str, places: Sequence[Path]) -> bool:
     return bool(source) and any(Path(source).is_relative_to(place) for place in places)
+
+
+def _mark(one: Erasure | Tombstone) -> tuple[int, str, str]:
+    """What an erasure and the tombstones that it left have in common."""
+    return one.time, one.who, one.why
 
 
 def _told(erasure: Erasure) -> dict[str, Any]:
