@@ -129,3 +129,11 @@ class TestWhatACommitAdds:
         report = repo.forget(new)
 
         assert {old.artifact, new.artifact} == {place.artifact for place in report.places}
+
+
+def test_a_commit_that_was_forgotten_makes_no_number_corrupt(repo, run):
+    tip = repo.store.find_session(FIRST).tip
+    repo.forget(tip)
+    repo.close()
+
+    assert 9 != run("stats", "--since", "2020-01-01", "--by", "project").code

@@ -128,7 +128,8 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
         **_fields(total),
     )
     if problems := spent.problems():
-        kind = Evicted if all("evicted" in problem for problem in problems) else Corrupt
+        gone = all("evicted" in problem or "were forgotten on" in problem for problem in problems)
+        kind = Evicted if gone else Corrupt  # removed on purpose is not damaged
         raise kind("; ".join(problems), hint="`harken fsck` says what is damaged")
 
 
