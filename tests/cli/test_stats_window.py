@@ -15,6 +15,7 @@ from harken import clock
 from harken.cli import ui
 from harken.cli.stats_window import money, short, sparkline
 from harken.events import Metric
+from harken.index import IndexProgress
 from harken.repo import Repo
 from support.contexts import keep, turn
 from support.double_counting import Used, answered, claude, codex, name, said
@@ -63,6 +64,16 @@ class TestByOneThing:
         assert {"claude-code": 2 * OWN + DELEGATED} == groups(run, "runtime")
         assert {"claude-code": 2 * OWN, "a1": DELEGATED} == groups(run, "agent")
         assert {name(1): OWN + DELEGATED, name(2): OWN} == groups(run, "session")
+
+    @pytest.mark.usefixtures("kept")
+    def test_sessions_that_were_not_counted_are_no_changes(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Repo, "_follow", lambda *_: IndexProgress(at=9, last=9, stale=3))
+
+        *_, total = run("stats", "--by", "tool", *ALWAYS, "--json").json
+        told = run("stats", "--by", "tool", *ALWAYS).err
+
+        assert (0, 3) == (total["behind"], total["stale"])
+        assert "the index is behind the store by the numbers of 3 sessions" in told
 
     @pytest.mark.usefixtures("kept")
     def test_tools_have_calls(self, run: Run) -> None:

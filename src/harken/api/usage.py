@@ -10,7 +10,7 @@ from harken.errors import BadRequest, Corrupt, Evicted
 from harken.index.spending import BY, PER, Spending
 from harken.repo import Repo
 
-from .base import ApiAnswer, ApiRequest, TokensAnswer, instant, stamp, tokens_answer
+from .base import ApiAnswer, ApiRequest, TokensAnswer, index_fields, instant, stamp, tokens_answer
 
 
 class UsageRequest(ApiRequest, frozen=True, kw_only=True):
@@ -88,7 +88,9 @@ class UsageTotal(SpendingAnswer, frozen=True, kw_only=True):
     uncounted: int
     """Sessions and sub-agents in which a model answered and nobody counted: what they used is unknown."""
     behind: int
-    """How many changes of the store, and sessions that have changed, are not in these numbers yet."""
+    """How many changes of the store are not in the index yet."""
+    stale: int
+    """Of how many sessions the numbers are not up to date yet."""
     problem: str
     """Why the index that they come from cannot be brought up to date; empty where it can."""
     missing: int
@@ -117,10 +119,7 @@ def usage(repo: Repo, request: UsageRequest) -> Iterator[UsageAnswer | UsageTota
         since=stamp(since),
         until=stamp(until),
         zone=clock.local_zone(clock.now() if until is None else until),
-        behind=progress.behind + progress.stale,
-        problem=progress.problem,
-        missing=progress.missing,
-        damaged=progress.damaged,
+        **index_fields(progress),
         hours=spent.hours(),
         peak_sessions=peak.sessions,
         peak_at=stamp(peak.time),

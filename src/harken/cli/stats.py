@@ -164,13 +164,19 @@ def _count_window(
             draw_by(by, found, one, per=per)
         elif not as_json:
             draw_overview(found, one, _days(start, until, now) if is_named else days)
-        if not one.requests and not one.calls and not one.behind:
+        if not one.requests and not one.calls and not (one.behind or one.stale):
             where = f" in {ui.one_line(project)} (`harken stats --by project` names others)" if project else ""
             ui.note(
                 f"nothing was used in that time{where}; `--since` looks further back, `harken import` imports sessions"
             )
     if total is not None:  # last, since what could not be counted is told with more words
-        tell_what_is_missing(behind=total.behind, missing=total.missing, damaged=total.damaged, problem=total.problem)
+        tell_what_is_missing(
+            behind=total.behind,
+            stale=total.stale,
+            missing=total.missing,
+            damaged=total.damaged,
+            problem=total.problem,
+        )
 
 
 def _days(start: int | None, end: int | None, now: int) -> list[str]:
