@@ -1,0 +1,341 @@
+"""Who made whom in a session: the tree of its agents, with the calls that made them and what came back from each.
+
+It is told by links alone, so that it is the same for every runtime: an `agent_created` names the record that asked for
+the agent, a result its call, and what brings an agent's words to its maker names these words as its substance or among
+its causes. A notice without words (a background agent that failed) names the call or the agent in its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from harken.events import AgentCreated, Event, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
+
+from .arguments import params_of
+
+_NOTICES = frozenset({"task_notification", "subagent_notification"})
+_NAMED = re.compile(r"<(?:tool-use-id|task-id)>([^<]{1,200})</|\"(?:agent_path|agent_id)\"\s*:\s*\"([^\"]{1,200})\"")
+_STATUS = re.compile(
+    r"<status>(failed|killed|error|errored|cancelled)</status>|\"status\"\s*:\s*\{[^{}]{0,300}?\"(?:errored|failed)\""
+)
+_TYPES = ("subagent_type", "agent_type", "agent_role", "role")
+"""Arguments of a call that say what type of agent it makes."""
+
+
+class SpawnedAgent(msgspec.Struct, kw_only=True):
+    """An agent that did not begin the session."""
+
+    agent_id: str
+    name: str
+    agent_type: str = ""
+    """What the runtime calls its type; empty where nobody says."""
+    parent: str = ""
+    """The agent that made it; the main agent where that is not told."""
+    created: AgentCreated | None = None
+    call: ToolCall | None = None
+    """The call that made it; None where the program did."""
+    result: ToolResult | None = None
+    """What answers that call: the agent's answer, or that it was launched."""
+    answered: bool = False
+    """Whether the result brings words of the agent."""
+    notices: list[Prompt | ToolResult] = []
+    """What else brought its maker an answer, in order."""
+    task: Prompt | None = None
+    """What it was given to do."""
+    events: list[Event] = []
+    """Its own, in order."""
+    started: int | None = None
+    ended: int | None = None
+    """When its answer came, or when it did something for the last time; None where that is not known."""
+    failed: bool = False
+    """Whether its call was answered with an error, or its notice says that it failed."""
+    finished: bool = False
+    """Whether it is known to have come to an end."""
+
+    @property
+    def notice(self) -> Prompt | ToolResult | None:
+        """What brought the answer of an agent whose call only launched it."""
+        return None if self.answered or not self.notices else self.notices[0]
+
+    @property
+    def launched(self) -> bool:
+        """Whether its call did not wait for it."""
+        return self.result is not None and not self.answered and (bool(self.notices) or not self.finished)
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether it watches others."""
+        return self.created is not None and self.created.role == "hook"
+
+    @property
+    def words(self) -> list[Response]:
+        """What it said."""
+        return [event for event in self.events if isinstance(event, Response) and event.content.strip()]
+
+
+class SessionTree(msgspec.Struct, kw_only=True):
+    """The agents of a session."""
+
+    main: str
+    """The agent that began it."""
+    agents: dict[str, SpawnedAgent]
+    """The others, in the order of their making."""
+    events: list[Event]
+    """Everything, in order."""
+    main_events: list[Event]
+    """Its own, and those of the session as a whole."""
+    main_created: AgentCreated | None
+    owners: dict[str, str]
+    """Message id to the agent whose record it is."""
+    making: dict[tuple[str, str], list[SpawnedAgent]] = {}
+    """Agent and call id to those that the call made."""
+
+    def own(self, agent: str) -> list[Event]:
+        """What one agent said, heard and did; nothing for one that is not there."""
+        if agent == self.main:
+            return self.main_events
+        return self.agents[agent].events if agent in self.agents else []
+
+    def made_by(self, call: ToolCall) -> list[SpawnedAgent]:
+        """The agents that a call made."""
+        return self.making.get((call.agent_id, call.id), []) if call.id else []
+
+
+def session_tree(events: Iterable[Event]) -> SessionTree:
+    """The agents of a session, from its events in order: those of `context.iter_session`, of a log, or of a file."""
+    held = list(events)
+    seen = _Seen(held)
+    main = seen.main()
+    tree = SessionTree(
+        main=main,
+        agents={},
+        events=held,
+        main_events=[event for event in held if event.agent_id in (main, "")],
+        main_created=seen.created.get(main),
+        owners=seen.owners,
+    )
+    for agent_id in seen.others(main):
+        agent = _agent(agent_id, seen, main)
+        tree.agents[agent_id] = agent
+        if agent.call is not None:
+            tree.making.setdefault((agent.call.agent_id, agent.call.id), []).append(agent)
+    _cut_circles(tree)
+    _add_notices(tree)
+    for agent in tree.agents.values():
+        _settle(agent, seen)
+    return tree
+
+
+class _Seen:
+    """One look at all events."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.own: dict[str, list[Event]] = {}
+        self.created: dict[str, AgentCreated] = {}
+        self.owners: dict[str, str] = {}
+        self.calls: dict[str, list[ToolCall]] = {}
+        """By the record in which they stand."""
+        self.by_call_id: dict[str, ToolCall] = {}
+        self.results: dict[tuple[str, str], ToolResult] = {}
+        self.place: dict[int, int] = {}
+        """Where a result stands among all events, by its identity."""
+        self.pieces: dict[str, PieceOfText] = {}
+        self.last: dict[str, int] = {}
+        """Where each agent's last event stands."""
+        for place, event in enumerate(events):
+            self._look(place, event)
+
+    def _look(self, place: int, event: Event) -> None:
+        self.own.setdefault(event.agent_id, []).append(event)
+        self.last[event.agent_id] = place
+        if event.message_id:
+            self.owners.setdefault(event.message_id, event.agent_id)
+        match event:
+            case AgentCreated():
+                self.created.setdefault(event.agent_id, event)
+            case ToolCall():
+                self.calls.setdefault(event.message_id, []).append(event)
+                if event.id:
+                    self.by_call_id.setdefault(event.id, event)
+            case ToolResult() if event.id:
+                self.results.setdefault((event.agent_id, event.id), event)
+                self.place[id(event)] = place
+            case PieceOfText():
+                self.pieces.setdefault(event.message_id, event)
+
+    def main(self) -> str:
+        """The agent that none of the others made; where that is not told, whoever has no name, else the first."""
+        hooks = [event for event in self.created.values() if event.role == "hook"]
+        for event in (*(one for one in self.created.values() if one.role != "hook"), *hooks):
+            if event.cause is None and event.parent not in self.created:
+                return event.agent_id
+        return "" if "" in self.own or not self.own else next(iter(self.own))
+
+    def others(self, main: str) -> Iterator[str]:
+        """Everybody else. Events without an agent are the main agent's, or of the session as a whole."""
+        return (agent for agent in self.own if agent not in (main, ""))
+
+    def making(self, agent_id: str) -> ToolCall | None:
+        """The call that made an agent. Of several calls in one record the one that is named, else that which has the
+        words that the agent was given, else the first."""
+        created = self.created.get(agent_id)
+        if created is None:
+            return self.by_call_id.get(agent_id)  # a stream names a sub-agent after its call
+        found = [call for cause in created.causes() for call in self.calls.get(cause, ())]
+        if len(found) < 2:
+            return found[0] if found else None
+        named = params_of(created.attributes).get("call_id")
+        for call in found:
+            if call.id and call.id == named:
+                return call
+        given = [event.content for event in self.own[agent_id] if isinstance(event, Prompt)][:8]
+        asked = [(call, set(_texts(params_of(call.input)))) for call in found]
+        return next((call for words in given for call, texts in asked if words in texts), found[0])
+
+    def maker(self, agent_id: str, call: ToolCall | None, main: str) -> str:
+        """The agent that made another."""
+        created = self.created.get(agent_id)
+        named = [call.agent_id] if call else []
+        if created is not None:
+            named += [created.parent, *(self.owners.get(cause, "") for cause in created.causes())]
+        return next((one for one in named if one and one in self.own and one != agent_id), main)
+
+
+def _texts(params: dict[str, Any]) -> list[str]:
+    return [value for value in params.values() if isinstance(value, str)]
+
+
+def _agent(agent_id: str, seen: _Seen, main: str) -> SpawnedAgent:
+    created, call = seen.created.get(agent_id), seen.making(agent_id)
+    agent = SpawnedAgent(
+        agent_id=agent_id,
+        name=(created.name if created else "") or agent_id,
+        parent=seen.maker(agent_id, call, main),
+        created=created,
+        call=call,
+        result=seen.results.get((call.agent_id, call.id)) if call and call.id else None,
+        events=seen.own[agent_id],
+        notices=[],
+    )
+    agent.agent_type = _type_of(agent)
+    agent.task = None if agent.is_hook else _task(agent, seen)
+    return agent
+
+
+def _type_of(agent: SpawnedAgent) -> str:
+    """What its call says, else what the agent's own file says at its head, else that it is a hook."""
+    told = [params_of(agent.call.input)] if agent.call else []
+    told += [params_of(agent.created.attributes)] if agent.created else []
+    heads = [event for event in agent.events[:4] if isinstance(event, System) and event.metadata]
+    for head in heads:
+        params = params_of(head.metadata)
+        told += [params, *_nested(params.get("source"))]
+    for params in told:
+        for name in _TYPES:
+            if isinstance(value := params.get(name), str) and value.strip():
+                return value
+    return "hook" if agent.is_hook else ""
+
+
+def _nested(value: object, depth: int = 3) -> list[dict[str, Any]]:
+    if not isinstance(value, dict) or not depth:
+        return []
+    return [value, *(found for part in value.values() for found in _nested(part, depth - 1))]
+
+
+def _task(agent: SpawnedAgent, seen: _Seen) -> Prompt | None:
+    """The prompt that the call brought about; else the first that is no notice of the runtime."""
+    record = agent.call.message_id if agent.call else ""
+    given: Prompt | None = None
+    for event in agent.events:
+        if not isinstance(event, Prompt):
+            continue
+        piece = seen.pieces.get(event.substance or "")
+        if record and (record in event.causes() or (piece is not None and record in piece.causes())):
+            return event
+        if given is None and (event.source != "injected" or event.origin in ("", "agent")):
+            given = event
+    return given
+
+
+def _cut_circles(tree: SessionTree) -> None:
+    """Agents that made each other hang from the main one."""
+    safe = {tree.main}
+    for start in tree.agents:
+        way: dict[str, None] = {}
+        at = start
+        while at not in safe and at not in way:
+            way[at] = None
+            at = tree.agents[at].parent
+        if at in way:
+            tree.agents[at].parent = tree.main
+        safe.update(way)
+
+
+def _add_notices(tree: SessionTree) -> None:
+    """Everything that brought words of an agent, or news of it, to its maker."""
+    said = {
+        event.message_id: event.agent_id
+        for event in tree.events
+        if isinstance(event, Response) and event.agent_id in tree.agents and event.message_id
+    }
+    by_name = {name: agent for agent in tree.agents.values() for name in _names(agent)}
+    for event in tree.events:
+        if not isinstance(event, Prompt | ToolResult):
+            continue
+        found = [tree.agents[one] for one in dict.fromkeys(said[link] for link in _links(event) if link in said)]
+        if not found and isinstance(event, Prompt) and event.origin in _NOTICES:
+            told = dict.fromkeys(one or other for one, other in _NAMED.findall(event.content[:10_000]))
+            found = list({agent.agent_id: agent for name in told if (agent := by_name.get(name))}.values())
+        for agent in found:
+            if event is agent.result:
+                agent.answered = True
+            elif event.agent_id == agent.parent:
+                agent.notices.append(event)
+
+
+def _links(event: Event) -> tuple[str, ...]:
+    return (event.substance,) if event.substance else event.causes()
+
+
+def _names(agent: SpawnedAgent) -> Iterator[str]:
+    yield agent.agent_id
+    if agent.call is not None and agent.call.id:
+        yield agent.call.id
+
+
+def _settle(agent: SpawnedAgent, seen: _Seen) -> None:
+    """When it began and ended, and how."""
+    times = [event.time for event in agent.events if event.time is not None]
+    agent.started = times[0] if times else agent.call.time if agent.call else None
+    came = agent.notice or (agent.result if agent.result and not _goes_on(agent, seen) else None)
+    agent.finished = came is not None or (agent.result is None and _is_at_rest(agent.events))
+    agent.failed = came is not None and _is_failure(came)
+    last = max(times, default=None)
+    agent.ended = max((time for time in (last, came.time if came else None) if time is not None), default=None)
+
+
+def _goes_on(agent: SpawnedAgent, seen: _Seen) -> bool:
+    """Whether the agent worked on after its call had been answered, with something else than its words."""
+    assert agent.result is not None
+    return not agent.answered and seen.last[agent.agent_id] > seen.place[id(agent.result)]
+
+
+def _is_at_rest(events: list[Event]) -> bool:
+    """Whether the last thing that an agent did is to have said something."""
+    for event in reversed(events):
+        if isinstance(event, Response):
+            return True
+        if isinstance(event, ToolCall | ToolResult | Prompt):
+            return False
+    return False
+
+
+def _is_failure(event: Prompt | ToolResult) -> bool:
+    if isinstance(event, ToolResult) and event.is_error:
+        return True
+    return isinstance(event, Prompt) and _STATUS.search(event.content[:10_000]) is not None

@@ -1,0 +1,175 @@
+"""Who made whom: the tree of a session's agents, from the links between its events alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harken.context import session_events
+from harken.events import AgentCreated, Event, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
+from harken.formats.std.spawning import session_tree
+from harken.repo.looking import in_store_of_its_own
+from support.recordings import FOLDER
+
+MAIN = AgentCreated(message_id="m0", agent_id="main", name="Main", role="root", time=1)
+CALL = ToolCall(
+    message_id="m1", agent_id="main", time=2, id="c1", name="Agent",
+    input=b'{"subagent_type": "looker", "prompt": "Look around."}',
+)  # fmt: skip
+MADE = AgentCreated(message_id="s0", agent_id="sub", name="Sub", cause="m1", role="child", time=3)
+TASK = Prompt(message_id="s1", agent_id="sub", time=3, content="Look around.", source="injected", cause="m1")
+WORDS = Response(message_id="s2", agent_id="sub", time=4, content="All quiet.")
+
+
+def result(text: str = "All quiet.", *, time: int = 5, **more: object) -> ToolResult:
+    fields = {"message_id": "m2", "agent_id": "main", "time": time, "id": "c1", "output": text} | more
+    return ToolResult(**fields)  # type: ignore[arg-type]
+
+
+def notice(status: str = "completed", **more: object) -> Prompt:
+    words = f"<task-notification><tool-use-id>c1</tool-use-id><status>{status}</status></task-notification>"
+    fields = {"message_id": "m9", "agent_id": "main", "time": 9, "content": words, "source": "injected"} | more
+    return Prompt(origin="task_notification", **fields)  # type: ignore[arg-type]
+
+
+def test_an_agent_that_is_waited_for_ends_with_the_result_of_its_call() -> None:
+    answer = result(substance="s2")
+
+    tree = session_tree([MAIN, CALL, MADE, TASK, WORDS, answer])
+
+    agent = tree.agents["sub"]
+    assert ("main", ["sub"]) == (tree.main, list(tree.agents))
+    assert (CALL, answer, TASK, None) == (agent.call, agent.result, agent.task, agent.notice)
+    assert ("Sub", "looker", "main", 3, 5) == (agent.name, agent.agent_type, agent.parent, agent.started, agent.ended)
+    assert (True, False, False) == (agent.finished, agent.failed, agent.launched)
+    assert [MADE, TASK, WORDS] == tree.own("sub") == agent.events
+    assert [MAIN, CALL, answer] == tree.own("main")
+    assert [agent] == tree.made_by(CALL)
+
+
+def test_an_agent_in_the_background_ends_with_its_notice() -> None:
+    came = notice(cause=("s2",))
+
+    agent = session_tree([MAIN, CALL, result("launched"), MADE, TASK, WORDS, came]).agents["sub"]
+
+    assert (True, came, 9) == (agent.launched, agent.notice, agent.ended)
+    assert (True, False) == (agent.finished, agent.failed)
+
+
+def test_a_notice_without_words_is_known_by_the_call_that_it_names() -> None:
+    came = notice("failed")
+
+    agent = session_tree([MAIN, CALL, result("launched"), MADE, TASK, came]).agents["sub"]
+
+    assert (came, True, True) == (agent.notice, agent.finished, agent.failed)
+
+
+def test_an_agent_in_the_background_that_was_not_heard_of_again_is_not_finished() -> None:
+    agent = session_tree([MAIN, CALL, result("launched"), MADE, TASK, WORDS]).agents["sub"]
+
+    assert (True, False, None, 4) == (agent.launched, agent.finished, agent.notice, agent.ended)
+
+
+def test_a_result_that_is_an_error_is_a_failure() -> None:
+    agent = session_tree([MAIN, CALL, MADE, TASK, result("stopped", is_error=True)]).agents["sub"]
+
+    assert (True, True, False) == (agent.failed, agent.finished, agent.launched)
+
+
+def test_what_another_agent_hears_is_no_notice() -> None:
+    beside = AgentCreated(message_id="t0", agent_id="beside", cause="m1", role="child", time=3)
+    heard = Prompt(message_id="t1", agent_id="beside", content="[Sub]: All quiet.", source="injected", substance="s2")
+
+    assert [] == session_tree([MAIN, CALL, MADE, TASK, beside, WORDS, heard]).agents["sub"].notices
+
+
+def test_an_agent_may_be_made_by_one_that_was_made() -> None:
+    inner = ToolCall(message_id="s3", agent_id="sub", id="c2", name="Agent", input=b'{"prompt": "Deeper."}')
+    made = AgentCreated(message_id="d0", agent_id="deep", cause="s3", role="child")
+
+    tree = session_tree([MAIN, CALL, MADE, TASK, inner, made])
+
+    assert {"sub": "main", "deep": "sub"} == {agent.agent_id: agent.parent for agent in tree.agents.values()}
+    assert inner == tree.agents["deep"].call
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_of_several_calls_in_one_record_the_right_one_made_an_agent(by_name: bool) -> None:
+    calls = [
+        ToolCall(message_id="m1", agent_id="main", index=n, id=f"c{n}", name="task", input=b'{"prompt": "Do %d."}' % n)
+        for n in range(3)
+    ]
+    made: list[Event] = []
+    for n in (2, 0, 1):
+        named = b'{"call_id": "c%d"}' % n if by_name else b""
+        made.append(AgentCreated(message_id=f"a{n}", agent_id=f"a{n}", cause="m1", role="child", attributes=named))
+        made.append(Prompt(message_id=f"p{n}", agent_id=f"a{n}", content="" if by_name else f"Do {n}.", cause="m1"))
+
+    tree = session_tree([MAIN, *calls, *made])
+
+    assert {"a2": "c2", "a0": "c0", "a1": "c1"} == {a.agent_id: a.call.id for a in tree.agents.values() if a.call}
+
+
+def test_an_agent_that_the_program_made_has_no_call() -> None:
+    hook = AgentCreated(message_id="h0", agent_id="hook", name="Guard", cause="m0", role="hook")
+    asked = Prompt(message_id="h1", agent_id="hook", content="May it?", source="injected", point="tool")
+
+    agent = session_tree([MAIN, hook, asked]).agents["hook"]
+
+    assert (None, "main", "hook", None) == (agent.call, agent.parent, agent.agent_type, agent.task)
+    assert agent.is_hook
+
+
+def test_words_for_others_that_a_call_made_are_the_task() -> None:
+    piece = PieceOfText(message_id="m5", agent_id="main", cause="m1", content="Look around.")
+    earlier = Prompt(message_id="s5", agent_id="sub", content="Be kind.", source="injected")
+    given = Prompt(message_id="s6", agent_id="sub", content="Look around.", source="injected", substance="m5")
+
+    assert given == session_tree([MAIN, CALL, MADE, earlier, piece, given]).agents["sub"].task
+
+
+def test_agents_that_made_each_other_hang_from_the_main_one() -> None:
+    one = AgentCreated(message_id="x0", agent_id="x", parent="y", role="child")
+    other = AgentCreated(message_id="y0", agent_id="y", parent="x", role="child")
+
+    tree = session_tree([MAIN, one, other])
+
+    assert "main" in {agent.parent for agent in tree.agents.values()}
+
+
+def test_a_stream_names_an_agent_after_its_call() -> None:
+    call, said = CALL.replace(agent_id=""), WORDS.replace(agent_id="c1")
+
+    tree = session_tree([call, said, result(agent_id="")])
+
+    assert ("", call, "looker") == (tree.main, tree.agents["c1"].call, tree.agents["c1"].agent_type)
+
+
+def test_a_type_may_stand_at_the_head_of_the_agents_own_file() -> None:
+    told = b'{"source": {"subagent": {"thread_spawn": {"agent_role": "explorer"}}}}'
+    head = System(message_id="s1", agent_id="sub", subtype="init", metadata=told)
+    call = CALL.replace(input=b'{"message": "Look."}')
+
+    assert "explorer" == session_tree([MAIN, call, MADE, head]).agents["sub"].agent_type
+
+
+def test_a_session_without_agents_or_events_has_a_tree() -> None:
+    assert ("", {}) == (session_tree([]).main, session_tree([]).agents)
+    assert ("", {}) == (session_tree([Prompt(content="hi")]).main, session_tree([Prompt(content="hi")]).agents)
+
+
+def test_recorded_agents_in_parallel_and_in_the_background() -> None:
+    (path,) = Path(FOLDER, "claude-code-2.1.325/parallel-agents/projects").glob("*/*.jsonl")
+    with in_store_of_its_own(path) as found:
+        assert found is not None
+        tree = session_tree(session_events(*found))
+
+    told = [(one.agent_type, one.launched, one.finished, one.call.id) for one in tree.agents.values() if one.call]
+    assert [
+        ("looker", False, True, "toolu_000002"),
+        ("looker", False, True, "toolu_000003"),
+        ("late", True, True, "toolu_000016"),
+    ] == told
+    assert [None, None, "task_notification"] == [getattr(one.notice, "origin", None) for one in tree.agents.values()]
+    assert "SUB-ONE: look around" == getattr(next(iter(tree.agents.values())).task, "content", "")
