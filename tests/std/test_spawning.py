@@ -154,6 +154,20 @@ def test_a_type_may_stand_at_the_head_of_the_agents_own_file() -> None:
     assert "explorer" == session_tree([MAIN, call, MADE, head]).agents["sub"].agent_type
 
 
+def test_agents_are_numbered_and_have_a_type_in_a_document() -> None:
+    plain = AgentCreated(message_id="t0", agent_id="other", role="child")
+
+    tree = session_tree([MAIN, CALL, MADE, plain])
+
+    assert [("sub-001", "task-001"), ("sub-002", "task-002")] == [
+        (agent.sub_session_id, agent.task_id) for agent in tree.agents.values()
+    ]
+    assert ["architect", "looker", "agent"] == [
+        tree.identifier(agent)["agent_type"] for agent in ("main", "sub", "other")
+    ]
+    assert "main" == session_tree([Prompt(content="hi")]).identifier("")["agent_id"]
+
+
 def test_a_session_without_agents_or_events_has_a_tree() -> None:
     assert ("", {}) == (session_tree([]).main, session_tree([]).agents)
     assert ("", {}) == (session_tree([Prompt(content="hi")]).main, session_tree([Prompt(content="hi")]).agents)

@@ -22,6 +22,10 @@ _NAMED = re.compile(r"<(?:tool-use-id|task-id)>([^<]{1,200})</|\"(?:agent_path|a
 _STATUS = re.compile(
     r"<status>(failed|killed|error|errored|cancelled)</status>|\"status\"\s*:\s*\{[^{}]{0,300}?\"(?:errored|failed)\""
 )
+MAIN_TYPE = "architect"
+"""The type of the agent that began a session: the standard's migration calls it so."""
+OTHER_TYPE = "agent"
+"""The type of an agent of which nobody says one."""
 _TYPES = ("subagent_type", "agent_type", "agent_role", "role")
 """Arguments of a call that say what type of agent it makes."""
 
@@ -29,6 +33,8 @@ _TYPES = ("subagent_type", "agent_type", "agent_role", "role")
 class SpawnedAgent(msgspec.Struct, kw_only=True):
     """An agent that did not begin the session."""
 
+    number: int
+    """From 1, in the order of their making."""
     agent_id: str
     name: str
     agent_type: str = ""
@@ -55,6 +61,16 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     """Whether its call was answered with an error, or its notice says that it failed."""
     finished: bool = False
     """Whether it is known to have come to an end."""
+
+    @property
+    def sub_session_id(self) -> str:
+        """What its sub-session is called in a document."""
+        return f"sub-{self.number:03}"
+
+    @property
+    def task_id(self) -> str:
+        """What the task that it was made for is called in a document."""
+        return f"task-{self.number:03}"
 
     @property
     def notice(self) -> Prompt | ToolResult | None:
@@ -100,6 +116,19 @@ class SessionTree(msgspec.Struct, kw_only=True):
             return self.main_events
         return self.agents[agent].events if agent in self.agents else []
 
+    def identifier(self, agent: str) -> dict[str, str]:
+        """Who an agent is, as a document has it; the types that nobody told are `MAIN_TYPE` and `OTHER_TYPE`."""
+        if agent in self.agents:
+            return {"agent_id": agent, "agent_type": self.agents[agent].agent_type or OTHER_TYPE}
+        return {"agent_id": self.main or self._nameless(), "agent_type": MAIN_TYPE}
+
+    def _nameless(self) -> str:
+        """What the main agent is called where it has no name."""
+        name = "main"
+        while name in self.agents:
+            name += "-agent"
+        return name
+
     def made_by(self, call: ToolCall) -> list[SpawnedAgent]:
         """The agents that a call made."""
         return self.making.get((call.agent_id, call.id), []) if call.id else []
@@ -118,8 +147,8 @@ def session_tree(events: Iterable[Event]) -> SessionTree:
         main_created=seen.created.get(main),
         owners=seen.owners,
     )
-    for agent_id in seen.others(main):
-        agent = _agent(agent_id, seen, main)
+    for number, agent_id in enumerate(seen.others(main), 1):
+        agent = _agent(number, agent_id, seen, main)
         tree.agents[agent_id] = agent
         if agent.call is not None:
             tree.making.setdefault((agent.call.agent_id, agent.call.id), []).append(agent)
@@ -209,9 +238,10 @@ def _texts(params: dict[str, Any]) -> list[str]:
     return [value for value in params.values() if isinstance(value, str)]
 
 
-def _agent(agent_id: str, seen: _Seen, main: str) -> SpawnedAgent:
+def _agent(number: int, agent_id: str, seen: _Seen, main: str) -> SpawnedAgent:
     created, call = seen.created.get(agent_id), seen.making(agent_id)
     agent = SpawnedAgent(
+        number=number,
         agent_id=agent_id,
         name=(created.name if created else "") or agent_id,
         parent=seen.maker(agent_id, call, main),
