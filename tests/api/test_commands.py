@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import click
 import pytest
 
 import harken.cli
@@ -28,10 +29,15 @@ NO_COMMAND = {
 """Operations without a command, and why."""
 
 
-COMMAND_LINE = [
-    (words, COMMANDS[words.split()[0]][0], command.callback.__name__ if " " in words and command.callback else "")
-    for words, command in LEAVES.items()
-]
+def place(words: str, command: click.Command) -> tuple[str, str, str]:
+    """A command's words, its module and, where that holds several, its function."""
+    module, callback = COMMANDS[words.split()[0]][0], command.callback
+    assert callback is not None
+    own = callback.__module__.rpartition(".")[2] if " " in words else module
+    return words, own, callback.__name__ if " " in words and own == module else ""
+
+
+COMMAND_LINE = [place(words, command) for words, command in LEAVES.items()]
 """Every command: its words, its module and, in a group, its function."""
 
 

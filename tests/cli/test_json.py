@@ -14,6 +14,7 @@ from harken.api import reference
 from harken.repo import Repo
 from support.commands import LEAVES
 from support.contexts import chain, keep, turn
+from support.std_documents import multi
 from support.viewed import cafe, write_log
 
 Run = Any
@@ -67,6 +68,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("usage", ["stats", "--by", "model"]),
     ("report", ["stats", "s", "--details"]),
     ("view_interventions", ["view", "interventions", "cafe.jsonl"]),
+    ("std_validate", ["std", "validate", "document.json"]),
 ]
 """The operation, and the words that print its answers."""
 ELSEWHERE = {
@@ -88,11 +90,12 @@ def things(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.fork(chain(repo, [2]), "b")
     Path("talk.jsonl").write_bytes(repo.materialize("b", format="claude-code-v1").bytes)
     write_log(Path("cafe.jsonl"), cafe())
+    Path("document.json").write_text(json.dumps(multi()), "utf-8")
 
 
 def test_every_command_that_prints_json_is_tried() -> None:
     able = {words for words, one in LEAVES.items() if any(param.name == "as_json" for param in one.params)}
-    tried = {" ".join(args[:2]) if args[0] == "view" else args[0] for _, args in PRINTED}
+    tried = {" ".join(args[:2]) if args[0] in ("std", "view") else args[0] for _, args in PRINTED}
 
     assert able == tried | ELSEWHERE.keys()
 

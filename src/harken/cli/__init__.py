@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "snapshot": ("snapshot", "Store a commit's whole conversation, so that the walk is short"),
     "sql": ("sql", "Ask the index a question in SQL"),
     "stats": ("stats", "Count tokens, what they cost, prompts and tools, each once"),
+    "std": ("std", "Check, repair, write and show session documents (STD-001, STD-008)"),
     "summarize": ("summarize", "Write a line about each commit that has none"),
     "tag": ("tag", "List, make, move or remove tags"),
     "trace": ("trace", "Follow a message back to where it came from and on to who heard it"),

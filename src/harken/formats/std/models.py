@@ -7,6 +7,7 @@ required. What else a field's rule needs stands in its annotation:
 
 - `Literal[…]`: no other value is allowed.
 - `Open(…)`: these values are known; another one is worth a note.
+- `Extended(…)`: the values of the standard, and those that programs have added, which are worth a note; no other.
 - `Advised`: required by the standard, but often missing; that is worth a warning.
 - `Any`: several shapes are allowed, and `rules` looks at them itself.
 
@@ -29,8 +30,9 @@ MESSAGE_TYPES = (
     "task_assignment", "task_progress", "task_completion", "review_request", "review_result", "feedback", "abort",
     "acknowledgment",
 )  # fmt: skip
-ADDED_MESSAGE_TYPES = ("status_query", "status_response")
+ADDED_MESSAGE_TYPES = ("status_query", "status_response", "status_update")
 """Types that programs have added to those of the standard."""
+FINDING_CATEGORIES = ("bug", "security", "performance", "style", "logic")
 VERDICTS = ("approved", "changes_requested", "rejected")
 PHASE_TYPES = ("understand", "explore", "plan", "execute", "verify", "mixed", "unclassified")
 CONTRIBUTIONS = ("file_content", "search_result", "command_output", "knowledge")
@@ -48,6 +50,11 @@ ReviewVerdict = Literal["approved", "changes_requested", "rejected"]
 def Open(*values: str) -> msgspec.Meta:
     """A vocabulary that may be added to."""
     return msgspec.Meta(extra={"open": values})
+
+
+def Extended(values: tuple[str, ...], *added: str) -> msgspec.Meta:
+    """A vocabulary of the standard, and what programs have added to it; nothing else is allowed."""
+    return msgspec.Meta(extra={"known": values, "added": added})
 
 
 Advised = msgspec.Meta(extra={"advised": True})
@@ -253,7 +260,7 @@ class AgentMessage(StdObject, frozen=True, kw_only=True):
     sequence_number: int
     from_agent: AgentIdentifier
     to_agent: AgentIdentifier
-    message_type: Annotated[str, Open(*MESSAGE_TYPES)]
+    message_type: Annotated[str, Extended(MESSAGE_TYPES, *ADDED_MESSAGE_TYPES)]
     payload: Any
     """One of `PAYLOADS`, by the message's type."""
     correlation_id: str | None = None
@@ -317,8 +324,7 @@ class ReviewFinding(StdObject, frozen=True, kw_only=True):
 
     finding_id: str
     severity: Literal["critical", "major", "minor", "suggestion"]
-    category: Literal["bug", "security", "performance", "style", "logic", "test"]
-    """`test` was added by programs."""
+    category: Annotated[str, Extended(FINDING_CATEGORIES, "test")]
     file: str | None = None
     line: int | None = None
     location: FindingLocation | None = None
@@ -481,6 +487,7 @@ PAYLOADS: dict[str, type[StdObject]] = {
     "acknowledgment": Acknowledgment,
     "status_query": Acknowledgment,
     "status_response": Acknowledgment,
+    "status_update": Acknowledgment,
 }
 """Message type to what its payload is."""
 
@@ -533,7 +540,7 @@ class MultiAgentSessionSummary(SessionSummary, frozen=True, kw_only=True):
     agent_counts: AgentCounts | None = None
     tasks: TaskCounts
     review_iterations: int
-    final_verdict: ReviewVerdict | None = None
+    final_verdict: Annotated[str | None, Extended(("approved", "rejected"), "changes_requested")] = None
 
 
 class MultiAgentSession(AgentSession, frozen=True, kw_only=True):

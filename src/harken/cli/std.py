@@ -1,0 +1,21 @@
+"""`harken std`: session documents of STD-001 and STD-008. One file per command."""
+
+from __future__ import annotations
+
+import click
+
+from .std_validate import validate_command
+
+
+@click.group("std")
+def std_command() -> None:
+    """Check, repair, write and show session documents (STD-001, STD-008)
+
+    A session document is a JSON file that describes what one agent (STD-001) or several (STD-008) did. For example:
+
+        harken std validate data/sessions
+    """
+
+
+for _command in (validate_command,):
+    std_command.add_command(_command)

@@ -1,0 +1,101 @@
+"""Every rule that a session document is held against, and holding one against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from harken.errors import BadRecord
+
+from .broken_json import explain
+from .document import Document, Json, loads, parse_session
+from .findings import DocumentFinding
+from .naming import is_multi_name, parse_name
+from .parts import inner, text
+from .rule_table import RULES as RULES
+from .rule_table import DocumentRule as DocumentRule
+from .rule_table import found
+from .schema import shown
+from .shapes import shape_findings
+
+_LEVELS = {"error": 0, "warning": 1, "note": 2}
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in the bytes of a file."""
+
+    document: Document | None
+    """None where they are no session document."""
+    findings: list[DocumentFinding]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether no finding is an error."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+
+def validate_bytes(data: bytes, name: str = "") -> Checked:
+    """Check the bytes of a file; the name of the file is held against what is in it, where one is given."""
+    try:
+        value = loads(data)
+    except BadRecord as problem:
+        return Checked(document=None, findings=[_invalid_json(data, problem)])
+    return validate_value(value, name)
+
+
+def validate_value(value: object, name: str = "") -> Checked:
+    """Check what JSON was read into."""
+    try:
+        document = parse_session(value)
+    except BadRecord as problem:
+        return Checked(document=None, findings=[found("not-a-session", "", str(problem))])
+    return Checked(document=document, findings=validate(document, name))
+
+
+def validate(document: Document, name: str = "") -> list[DocumentFinding]:
+    """What is wrong with a document: errors first, each kind in the order of the document's parts."""
+    findings = [*shape_findings(document), *_name_findings(document, name)]
+    if document.generation != "v3":
+        message = f"the document is of generation {document.generation}; it is read as v3, and so are the paths here"
+        findings.append(found("old-generation", "", message))
+    return sorted(_once(findings), key=lambda finding: _LEVELS[finding.level])
+
+
+def _once(findings: Iterable[DocumentFinding]) -> Iterator[DocumentFinding]:
+    """The findings, of notes on one value the first alone: a type of agent stands in every message."""
+    seen = set[str]()
+    for finding in findings:
+        if finding.rule != "open-value" or finding.message not in seen:
+            seen.add(finding.message)
+            yield finding
+
+
+def _invalid_json(data: bytes, problem: BadRecord) -> DocumentFinding:
+    """Why the bytes are no JSON; what only our reader refuses has its own words."""
+    return explain(data) or found("invalid-json", "", str(problem))
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def _name_findings(document: Document, name: str) -> Iterator[DocumentFinding]:
+    data = document.data
+    session, stem = text(data, "session_id"), name.rpartition("/")[2].removesuffix(".json")
+    if session and parse_name(session) is None:
+        message = f"`session_id` is {shown(session)}, which is not a date, a number and a few words"
+        yield found("session-id-form", "session_id", message)
+    if not stem:
+        return
+    if session and session != stem:
+        yield found(
+            "file-name", "session_id", f"`session_id` is {shown(session)}, but the file is called {shown(stem)}"
+        )
+    yield from _suffix(data, document.kind == "std-008", stem)
+
+
+def _suffix(data: Json, is_multi: bool, stem: str) -> Iterator[DocumentFinding]:
+    if is_multi and not is_multi_name(f"{stem}.json"):
+        yield found("file-suffix", "", f"the name of a multi-agent document ends in -multi.json; this is {shown(stem)}")
+    elif not is_multi and is_multi_name(f"{stem}.json") and inner(data, "collaboration").get("mode") != "single":
+        yield found("file-suffix", "", f"the file is called {shown(stem)}, but the document is not a multi-agent one")
