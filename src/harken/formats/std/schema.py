@@ -183,14 +183,14 @@ def _vocabulary(value: object, extra: dict[str, Any], path: str) -> Iterator[Doc
             yield _unknown_value(value, extra["known"] + extra["added"], path)
 
 
-Plan = dict[str, Any]
+Vocabularies = dict[str, Any]
 """Field to its vocabulary, or to the plan of the object or of the objects below it; other fields are not in it."""
 
 
 @cache
-def _plan(model: type[StdObject]) -> Plan:
+def _plan(model: type[StdObject]) -> Vocabularies:
     """Where in an object there are vocabularies that are not closed."""
-    found: Plan = {}
+    found: Vocabularies = {}
     for field in _info(model).fields:
         if inside := _plan_of(field.type):
             found[field.encode_name] = inside
@@ -212,7 +212,7 @@ def _plan_of(info: inspect.Type) -> Any:
             return None
 
 
-def _vocabularies(value: object, plan: Plan | tuple[dict[str, Any]], path: str) -> Iterator[DocumentFinding]:
+def _vocabularies(value: object, plan: Vocabularies | tuple[dict[str, Any]], path: str) -> Iterator[DocumentFinding]:
     if isinstance(plan, tuple):
         yield from _vocabulary(value, plan[0], path)
     elif isinstance(value, list):
