@@ -1,0 +1,46 @@
+"""How a session stands: done, failed, or in the middle of something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harken.events import Error, Event, Metric, Prompt, Response, ToolCall, ToolResult
+
+from .models import Status
+
+_ASKING = frozenset(
+    {
+        "",
+        "agent",
+        "teammate",
+        "peer",
+        "coordinator",
+        "task_notification",
+        "subagent_notification",
+        "plan",
+        "continuation",
+    }
+)
+"""Kinds of injected prompts that an agent answers; the others come along with something else, or are for the user."""
+INTERRUPTIONS = frozenset({"interruption", "turn_aborted"})
+"""Kinds of prompts that say that a turn was broken off."""
+
+
+def status_of(events: Sequence[Event]) -> Status:
+    """How a conversation stands, by the last thing in it: an answer is an end, an error or an interruption a failure,
+    and anything that waits for an answer means that it goes on."""
+    for event in reversed(events):
+        match event:
+            case Metric() if event.ends_run:
+                return "success" if event.status == "success" else "failed"
+            case Error():
+                return "failed"
+            case Prompt() if event.origin in INTERRUPTIONS:
+                return "failed"
+            case Prompt(source="injected") if event.origin not in _ASKING:
+                continue
+            case Response():
+                return "success"
+            case Prompt() | ToolCall() | ToolResult():
+                return "in_progress"
+    return "in_progress"

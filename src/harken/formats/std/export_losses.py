@@ -1,0 +1,67 @@
+"""What is in a session and in no document of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from harken.events import (
+    Error,
+    Event,
+    Metric,
+    Output,
+    PieceOfText,
+    Prompt,
+    Recovery,
+    Response,
+    System,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from harken.formats.base import Loss
+
+from .spawning import SessionTree
+
+_WHY = "STD-001 has no place for it"
+_REASONS = {
+    "records that are no conversation": "a document tells of what was said, heard and done",
+    "records that could not be read": "nobody knows what they say",
+    "bytes that are no text": "JSON holds text alone; they are written as U+FFFD",
+}
+_KINDS: tuple[tuple[type[Event] | tuple[type[Event], ...], str], ...] = (
+    ((Response, PieceOfText), "what agents said"),
+    (Prompt, "what agents heard"),
+    (Thinking, "thoughts"),
+    (System, "instructions and notices"),
+    (Metric, "counts of tokens"),
+    (Error, "errors of the runtime"),
+    ((Output, Recovery), "records that are no conversation"),
+)
+
+
+def losses_of(tree: SessionTree, lost: Counter[str], *, with_agents: bool) -> list[Loss]:
+    """The losses; `lost` counts what a document with agents leaves out."""
+    found = lost if with_agents else _without_agents(tree)
+    return [Loss(what=what, count=count, why=_REASONS.get(what, _WHY)) for what, count in found.items() if count]
+
+
+def _without_agents(tree: SessionTree) -> Counter[str]:
+    """What a document of one agent leaves out: everything but that agent's calls and what it was asked first."""
+    found: Counter[str] = Counter()
+    calls = {event.id for event in tree.main_events if isinstance(event, ToolCall)}
+    for event in tree.events:
+        is_own = event.agent_id in (tree.main, "")
+        if isinstance(event, ToolCall):
+            found["calls of sub-agents"] += not is_own
+        elif isinstance(event, ToolResult):
+            found["results of sub-agents"] += not is_own
+            found["results without a call"] += is_own and event.id not in calls
+            found["pictures"] += len(event.images) if is_own else 0
+        else:
+            what = next((name for kinds, name in _KINDS if isinstance(event, kinds)), "")
+            found[what] += bool(what)
+    found["what agents heard"] -= bool(found["what agents heard"])  # `user_prompt` has the first
+    found["sub-agents that no call of the main agent made"] = sum(
+        agent.call is None or agent.call.agent_id not in (tree.main, "") for agent in tree.agents.values()
+    )
+    return found

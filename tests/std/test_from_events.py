@@ -1,0 +1,373 @@
+"""A document from a session: calls, agents, times and what the session does not tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from harken.events import Error, Image, Metric, Output, Prompt, Thinking
+from harken.formats.std.document import read, write
+from harken.formats.std.from_events import Exported, SessionFacts, document_of
+from harken.formats.std.models import AgentSession, MultiAgentSession
+from support.std_sessions import START, Told, lone, pair
+
+FACTS = SessionFacts(session="s-1", runtime="claude-code", title="The clock")
+
+
+def exported(told: Told, kind: Any = None, facts: SessionFacts = FACTS) -> Exported:
+    """The document, which must hold all that its standard asks for."""
+    made = document_of(told.events, facts, kind)
+    data = made.document.data
+    assert data == read(write(made.document)).data
+    if data["status"] != "in_progress":
+        advised = {"user_prompt": "", "agent": {"model_id": ""}, "completed_at": ""}
+        msgspec.convert(advised | data, MultiAgentSession if made.document.kind == "std-008" else AgentSession)
+    return made
+
+
+def test_a_session_of_one_agent_is_a_document_of_std_001() -> None:
+    made = exported(lone())
+
+    data = made.document.data
+    assert ("std-001", "success") == (made.document.kind, data["status"])
+    assert "2026-03-04-001-the-clock" == data["session_id"]
+    assert ("The clock", "Mend the clock.") == (data["task_title"], data["user_prompt"])
+    assert ("2026-03-04T10:00:00.000000Z", "2026-03-04T10:00:04.000000Z") == (data["created_at"], data["completed_at"])
+    assert {"model_id": "claude-opus-5"} == data["agent"]
+    assert [
+        {
+            "call_id": "c2",
+            "tool_name": "Read",
+            "tool_category": "perception",
+            "started_at": "2026-03-04T10:00:02.000000Z",
+            "ended_at": "2026-03-04T10:00:03.000000Z",
+            "duration_ms": 1000,
+            "input": {"params": {"file_path": "clock.py"}},
+            "output": {"status": "success", "result": {"display": "done"}},
+        }
+    ] == data["tool_calls"]
+    assert ["status"] == made.derived
+    assert {"version": 1, "session": "s-1", "runtime": "claude-code", "derived": ["status"]} == data["x_harken"]
+
+
+def test_a_single_agent_is_told_with_its_call_and_what_is_left_out_is_said() -> None:
+    told = Told()
+    told.ask("Have it done.")
+    made = told.spawn("one")
+    told.result(told.call("Read", agent="one"))
+    told.add(Metric(agent_id="one", input_tokens=10, output_tokens=5))
+    told.answer(made, "one")
+
+    found = exported(told)
+
+    (call,) = found.document.data["tool_calls"]
+    assert ("std-001", "Task", "Agent") == (found.document.kind, call["tool_name"], call["x_harken_name"])
+    assert {
+        "subagent_type": "developer",
+        "tool_uses": 1,
+        "tokens_used": 15,
+        "tools_breakdown": [{"tool_name": "Read", "count": 1}],
+    } == call["subagent_info"]
+    assert {
+        "calls of sub-agents": 1,
+        "results of sub-agents": 1,
+        "what agents said": 1,
+        "what agents heard": 1,
+        "counts of tokens": 1,
+    } == {loss.what: loss.count for loss in found.losses}
+
+
+def test_several_agents_are_sub_sessions_linked_to_their_calls() -> None:
+    found = exported(pair())
+
+    data = found.document.data
+    assert "std-008" == found.document.kind
+    assert data["session_id"].endswith("-multi")
+    subs = {sub["agent"]["agent_id"]: sub for sub in data["sub_sessions"]}
+    calls = {call["call_id"]: call for call in data["tool_calls"]}
+    assert ["one", "deep", "two"] == list(subs)
+    for sub in subs.values():
+        trigger = calls[sub["triggered_by_call_id"]]
+        assert ("Task", "Agent") == (trigger["tool_name"], trigger["x_harken_name"])
+        assert sub["sub_session_id"] == trigger["subagent_info"]["sub_session_id"]
+        assert len(sub["tool_calls"]) == trigger["subagent_info"]["tool_uses"]
+    assert [data["session_id"], "sub-001", data["session_id"]] == [sub["parent_session_id"] for sub in subs.values()]
+    assert [None, "one", None] == [calls[sub["triggered_by_call_id"]].get("x_harken_owner") for sub in subs.values()]
+    assert 2 == data["summary"]["tool_calls_count"]
+    assert "the work of deep" == subs["deep"]["task"]["description"]
+    assert ["success"] * 3 == [sub["status"] for sub in subs.values()]
+    assert [] == found.losses
+
+
+def test_what_was_said_rides_beside_the_calls() -> None:
+    told = pair()
+    told.add(Thinking(agent_id="main", content="Hm."))
+    told.say("Good bye.")
+
+    data = exported(told).document.data
+
+    main = data["x_harken_conversation"]
+    assert ["agent_created", "prompt", "call", "result", "call", "result", "response", "thinking", "response"] == [
+        entry.get("type") or next(iter(entry)) for entry in main
+    ]
+    assert {"call": "c2", "timestamp": START // 1_000_000 + 2, "message_id": "m2"} == main[2]
+    assert "Main" == main[0]["agent_created"]["name"]
+    (deep,) = (sub for sub in data["sub_sessions"] if sub["agent"]["agent_id"] == "deep")
+    assert ["the work of deep"] == [
+        one["prompt"]["content"] for one in deep["x_harken_conversation"] if "prompt" in one
+    ]
+    assert all("agent_id" not in entry for entry in main)
+
+
+def test_a_session_of_one_agent_can_be_written_as_several_would_be() -> None:
+    found = exported(lone(), "std-008")
+
+    data = found.document.data
+    assert ("single", [], []) == (data["collaboration"]["mode"], data["sub_sessions"], data["messages"])
+    assert not data["session_id"].endswith("-multi")
+    assert ["response"] == [one["type"] for one in data["x_harken_conversation"] if "response" in one]
+    assert [] == found.losses
+
+
+def test_several_agents_can_be_written_as_one_and_that_is_a_loss() -> None:
+    found = exported(pair(), "std-001")
+
+    data = found.document.data
+    assert ["Task", "Task"] == [call["tool_name"] for call in data["tool_calls"]]
+    assert not {"collaboration", "sub_sessions", "messages", "x_harken_conversation"} & data.keys()
+    losses = {loss.what: loss.count for loss in found.losses}
+    assert (2, 4, 1) == (
+        losses["calls of sub-agents"],
+        losses["what agents said"],
+        losses["sub-agents that no call of the main agent made"],
+    )
+
+
+def test_an_agent_that_the_program_made_gets_a_call_that_is_marked() -> None:
+    told = pair()
+    told.agent("guard", role="hook")
+    told.events.append(told.events.pop(-2))  # the last words stay the last
+
+    found = exported(told)
+
+    (sub,) = (one for one in found.document.data["sub_sessions"] if one["agent"]["agent_id"] == "guard")
+    (call,) = (one for one in found.document.data["tool_calls"] if one["call_id"] == sub["triggered_by_call_id"])
+    assert ("Task", True, "sub-004") == (
+        call["tool_name"],
+        call["x_harken_derived"],
+        call["subagent_info"]["sub_session_id"],
+    )
+    assert ("hook", "no task is recorded") == (sub["agent"]["agent_type"], sub["task"]["description"])
+    assert 2 == found.document.data["summary"]["tool_calls_count"]
+    assert "sub_sessions[3].task.description" in found.derived
+
+
+def test_a_session_whose_last_turn_is_open_is_in_progress() -> None:
+    told = lone()
+    told.ask("And the bell?")
+    told.call("Bash", '{"command": "make test"}')
+
+    data = exported(told).document.data
+
+    assert ("in_progress", False) == (data["status"], "completed_at" in data)
+    assert not {"ended_at", "duration_ms", "output"} & data["tool_calls"][-1].keys()
+
+
+def test_a_call_without_a_result_in_a_session_that_went_on_has_failed() -> None:
+    told = Told()
+    told.ask("Do it.")
+    told.call("Bash")
+    told.say("I did.")
+
+    found = exported(told)
+
+    assert {"status": "failed", "error": "no result was recorded"} == found.document.data["tool_calls"][0]["output"]
+    assert {"tool_calls[0].output", "tool_calls[0].ended_at"} < set(found.derived)
+
+
+@pytest.mark.parametrize(
+    ("last", "status"),
+    [
+        (Prompt(agent_id="main", content="[…]", source="injected", origin="interruption"), "failed"),
+        (Prompt(agent_id="main", content="[…]", source="injected", origin="local_command_output"), "success"),
+        (Error(agent_id="main", message="no"), "failed"),
+        (Metric(agent_id="main", status="error_max_turns"), "failed"),
+        (Metric(agent_id="main", status="success"), "success"),
+        (Prompt(agent_id="main", content="Go on."), "in_progress"),
+    ],
+)
+def test_how_a_session_ends(last: Any, status: str) -> None:
+    told = lone()
+    told.add(last)
+
+    assert status == exported(told).document.data["status"]
+
+
+def test_a_session_without_times_has_the_given_one() -> None:
+    told = Told()
+    told.events.clear()
+    told.timed = False
+    told.ask("Do it.")
+    told.result(told.call("Read"))
+    told.say("Done.")
+
+    found = exported(told, facts=SessionFacts(time=START))
+
+    data = found.document.data
+    (call,) = data["tool_calls"]
+    assert {"2026-03-04T10:00:00.000000Z"} == {
+        data["created_at"],
+        data["completed_at"],
+        call["started_at"],
+        call["ended_at"],
+    }
+    assert {"created_at", "completed_at", "tool_calls[0].started_at", "tool_calls[0].ended_at"} < set(found.derived)
+
+
+def test_a_time_that_nobody_knows_is_the_nearest_one() -> None:
+    told = lone()
+    told.events[3] = told.events[3].replace(time=None)
+
+    found = exported(told)
+
+    assert "2026-03-04T10:00:02.000000Z" == found.document.data["tool_calls"][0]["ended_at"]
+    assert "tool_calls[0].ended_at" in found.derived
+
+
+def test_a_result_that_came_before_its_call_took_no_time() -> None:
+    told = lone()
+    told.events[3] = told.events[3].replace(time=START)
+
+    found = exported(told)
+
+    assert 0 == found.document.data["tool_calls"][0]["duration_ms"]
+    assert "tool_calls[0].ended_at" in found.derived
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["*** Begin Patch", "[1, 2]", '{"a": NaN}', '{"a": 1e999}', '{"a": ', '{"a": 1, "a": 2}', '"x"', "[" * 99],
+)
+def test_arguments_that_are_no_object_are_kept_as_text(arguments: str) -> None:
+    told = Told()
+    told.result(told.call("apply_patch", arguments))
+    told.say("Done.")
+
+    assert arguments == exported(told).document.data["tool_calls"][0]["x_harken_input"]
+
+
+def test_arguments_that_are_nested_very_deep_are_kept_as_text() -> None:
+    told = Told()
+    told.result(told.call("x", '{"a": ' + "[" * 300 + "]" * 300 + "}"))
+    told.say("Done.")
+
+    assert {} == exported(told).document.data["tool_calls"][0]["input"]["params"]
+
+
+def test_calls_with_one_id_get_ids_of_their_own_and_their_own_results() -> None:
+    told = Told()
+    told.ask("Do it.")
+    for words in ("first", "second"):
+        told.result(told.call("Read", id="same"), words)
+    told.call("Read", id="")
+    told.say("Done.")
+
+    calls = exported(told).document.data["tool_calls"]
+
+    assert ["same", "same~2", "call"] == [call["call_id"] for call in calls]
+    assert [None, "same", ""] == [call.get("x_harken_id") for call in calls]
+    assert ["first", "second"] == [call["output"]["result"]["display"] for call in calls[:2]]
+
+
+def test_a_failed_call_says_why() -> None:
+    told = Told()
+    told.result(told.call("Bash"), "exit 1\n" + "x" * 500, is_error=True)
+    told.say("Oh.")
+
+    output = exported(told).document.data["tool_calls"][0]["output"]
+
+    assert ("failed", 200) == (output["status"], len(output["error"]))
+    assert 507 == len(output["result"]["display"])
+
+
+def test_pictures_are_kept_with_several_agents_and_lost_with_one() -> None:
+    told = lone()
+    told.result(told.call("Read"), "a picture", images=(Image(media_type="image/png", data="aaaa"),))
+    told.say("Nice.")
+
+    assert "pictures" in {loss.what for loss in exported(told).losses}
+    kept = exported(told, "std-008")
+    assert [] == kept.losses
+    assert [{"media_type": "image/png", "data": "aaaa"}] == kept.document.data["x_harken_conversation"][-2]["images"]
+
+
+def test_records_that_are_no_conversation_are_a_loss() -> None:
+    told = pair()
+    told.events.insert(3, Output(agent_id="main", raw=b"{}"))
+    told.events.insert(3, Output(agent_id="one", raw=b"?", why="torn"))
+
+    assert {"records that are no conversation": 1, "records that could not be read": 1} == {
+        loss.what: loss.count for loss in exported(told).losses
+    }
+
+
+def test_an_empty_session_is_a_document() -> None:
+    found = document_of([], SessionFacts())
+
+    assert ("in_progress", [], "session") == (
+        found.document.data["status"],
+        found.document.data["tool_calls"],
+        found.document.data["task_title"],
+    )
+
+
+def test_an_agent_that_never_came_back_is_in_progress() -> None:
+    told = Told()
+    told.ask("Start two.")
+    for name in ("one", "two"):
+        told.result(told.spawn(name), "launched")
+        told.call("Read", agent=name)
+    told.say("Both are at it.")
+
+    data = exported(told).document.data
+
+    assert ["in_progress", "in_progress"] == [sub["status"] for sub in data["sub_sessions"]]
+    assert all("completed_at" not in sub and "output" not in sub for sub in data["sub_sessions"])
+
+
+def test_one_call_that_made_two_agents_names_the_first() -> None:
+    told = Told()
+    made = told.spawn("one")
+    told.agent("two", made)
+    told.answer(made, "one")
+    told.say("Done.")
+
+    data = exported(told).document.data
+
+    triggers = [sub["triggered_by_call_id"] for sub in data["sub_sessions"]]
+    assert [made.id, "spawn-002"] == triggers
+    assert set(triggers) == {call["call_id"] for call in data["tool_calls"]}
+
+
+def test_many_derived_values_of_one_kind_are_told_as_one() -> None:
+    told = Told()
+    for number in range(20):
+        told.answer(told.spawn(f"a{number}"), f"a{number}")
+    told.say("All are back.")
+
+    assert ["status", "collaboration.pattern", "collaboration.orchestrator.agent_type"] == exported(told).derived[:3]
+    assert "sub_sessions[*].task.priority" in exported(told).derived
+
+
+def test_a_thousand_agents_at_once_are_a_document() -> None:
+    told = Told()
+    made = [told.spawn(f"a{number}") for number in range(1000)]
+    for number, call in enumerate(made):
+        told.answer(call, f"a{number}")
+    told.say("All are back.")
+
+    data = exported(told).document.data
+
+    assert (1000, 1000) == (len(data["sub_sessions"]), data["summary"]["tool_calls_count"])
