@@ -344,7 +344,7 @@ def _settle(agent: SpawnedAgent, seen: _Seen) -> None:
     agent.started = times[0] if times else agent.call.time if agent.call else None
     came = agent.notice or (agent.result if agent.result and not _goes_on(agent, seen) else None)
     agent.finished = came is not None or (agent.result is None and _is_at_rest(agent.events))
-    agent.failed = came is not None and _is_failure(came)
+    agent.failed = came is not None and is_failure(came)
     last = max(times, default=None)
     agent.ended = max((time for time in (last, came.time if came else None) if time is not None), default=None)
 
@@ -365,7 +365,8 @@ def _is_at_rest(events: list[Event]) -> bool:
     return False
 
 
-def _is_failure(event: Prompt | ToolResult) -> bool:
+def is_failure(event: Prompt | ToolResult) -> bool:
+    """Whether what came back says that the agent failed."""
     if isinstance(event, ToolResult) and event.is_error:
         return True
     return isinstance(event, Prompt) and _STATUS.search(event.content[:10_000]) is not None
