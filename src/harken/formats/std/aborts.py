@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from harken.events import AgentTerminated, Event, Prompt, Response, ToolCall
 
 from .call_targets import CallTargets
+from .endings import INTERRUPTIONS
 from .pending import PendingMessage, without_empty
 from .session_links import SessionLinks
-from .tasks import INTERRUPTED, GivenTask, TasksOfAgent
+from .tasks import GivenTask, TasksOfAgent
 
 _STOPS = frozenset({"close_agent", "interrupt_agent", "stop_agent", "TaskStop", "KillTask"})
 """Tools by which an agent stops another."""
@@ -25,7 +26,7 @@ class Aborts:
         self._acts: dict[str, list[int]] = {}
         """Where agents that were interrupted did something."""
         for place, event in enumerate(links.tree.events):
-            if isinstance(event, Prompt) and event.origin in INTERRUPTED and not event.substance:
+            if isinstance(event, Prompt) and event.origin in INTERRUPTIONS and not event.substance:
                 self._interruptions.setdefault(links.agent(event), []).append(place)
         for place, event in enumerate(links.tree.events if self._interruptions else ()):
             if isinstance(event, Response | ToolCall) and (agent := links.agent(event)) in self._interruptions:

@@ -22,7 +22,7 @@ _ASKING = frozenset(
     }
 )
 """Kinds of injected prompts that an agent answers; the others come along with something else, or are for the user."""
-INTERRUPTIONS = frozenset({"interruption", "turn_aborted"})
+INTERRUPTIONS = frozenset({"interruption", "stopped", "turn_aborted"})
 """Kinds of prompts that say that a turn was broken off."""
 
 

@@ -22,8 +22,10 @@ from .export_losses import losses_of
 from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
 from .moments import Moments
 from .naming import date_in, file_name
+from .reviews import is_reviewer
 from .spawning import SessionTree, SpawnedAgent, session_tree
 from .summary import computed_summary, unknown_durations
+from .telling import messages_of
 
 VERSION = 1
 """Of the fields that begin with `x_harken`."""
@@ -74,6 +76,7 @@ class _Export:
         self.with_agents = kind == "std-008"
         self.times = [event.time for event in tree.events if event.time is not None]
         self.moments = Moments(tree.events, facts.time)
+        self.told = messages_of(tree, self.moments)
         self.status = status_of(tree.main_events)
         self.calls = ExportedCalls(tree, self.moments, is_open=self.status == "in_progress")
         self.derived: list[str] = ["status"]
@@ -141,7 +144,7 @@ class _Export:
                 self.derived.append(f"collaboration.participants[{place}].agent_type")
         return {
             "mode": "multi_agent" if tree.agents else "single",
-            "pattern": pattern_of(tree),
+            "pattern": self.told.pattern,
             "orchestrator": tree.identifier(tree.main),
             "participants": [tree.identifier(agent) for agent in tree.agents],
         }
@@ -228,7 +231,8 @@ class _Export:
         return next((clean(text) for text in told if isinstance(text, str) and text.strip()), "")
 
     def _messages(self) -> list[Json]:
-        return []
+        self.derived += self.told.derived
+        return self.told.messages
 
 
 # -- what a document says of its main agent ----------------------------------------------------------------------------
@@ -263,16 +267,8 @@ def summed_up(paths: Iterable[str]) -> list[str]:
     return [path for general, found in groups.items() for path in ([general] if len(found) > MANY else found)]
 
 
-def is_reviewer(agent: SpawnedAgent) -> bool:
-    return "review" in f"{agent.agent_type} {agent.name}".lower()
-
-
 def output_of(agent: SpawnedAgent, tree: SessionTree) -> Json:
     words = agent.words
     status = "failed" if agent.failed else "completed"
     summary = clean(words[-1].content) if words else ""
     return {"output_type": "generic", "task_id": agent.task_id, "status": status, "summary": summary}
-
-
-def pattern_of(tree: SessionTree) -> str:
-    return "master_worker"

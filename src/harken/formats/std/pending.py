@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from harken.events import Event
+from harken.events.base import clean
 
 from .document import Json
 
@@ -30,5 +31,6 @@ class PendingMessage(msgspec.Struct, kw_only=True, eq=False):
 
 
 def without_empty(payload: Json) -> Json:
-    """The payload without the fields of which nothing is known."""
-    return {key: value for key, value in payload.items() if value not in ("", None)}
+    """The payload without the fields of which nothing is known; texts as a document can hold them."""
+    told = {key: clean(value) if isinstance(value, str) else value for key, value in payload.items()}
+    return {key: value for key, value in told.items() if value != ""}

@@ -18,12 +18,11 @@ from harken.events.base import holds
 
 from .arguments import params_of
 from .call_targets import CallTargets
+from .endings import INTERRUPTIONS
 from .reviews import is_reviewer
 from .session_links import Delivery, SessionLinks, Utterance
 from .spawning import SpawnedAgent, is_failure
 
-INTERRUPTED = frozenset({"interruption", "stopped", "turn_aborted"})
-"""Origins of prompts that say that a turn was broken off."""
 _TASK_WORDS = ("prompt", "message", "task", "instructions", "system_prompt", "description", "input", "name")
 """Arguments of a call that say what its agent is for; the first that there is does."""
 
@@ -147,7 +146,7 @@ class _Given:
             self._act(event)
 
     def _hear(self, prompt: Prompt) -> None:
-        if prompt.origin in INTERRUPTED:
+        if prompt.origin in INTERRUPTIONS:
             if self._now is not None:
                 self._now.broken_off = prompt
                 self._now = None
