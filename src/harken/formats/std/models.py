@@ -561,5 +561,5 @@ def view(model: type[M], value: object) -> M | None:
     """The object as that type, where it is one; None where something in it is not as it must be."""
     try:
         return msgspec.convert(value, model)
-    except (msgspec.ValidationError, RecursionError, OverflowError):
+    except (ValueError, RecursionError, OverflowError):  # a key may be a lone surrogate, which is no ValidationError
         return None

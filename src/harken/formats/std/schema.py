@@ -128,7 +128,7 @@ def _is_of(value: object, info: inspect.Type) -> bool:
 def _fits(value: object, model: type[Any]) -> bool:
     try:
         msgspec.convert(value, model)
-    except (msgspec.ValidationError, RecursionError, OverflowError):
+    except (ValueError, RecursionError, OverflowError):  # a key may be a lone surrogate, which is no ValidationError
         return False
     return True
 

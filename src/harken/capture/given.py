@@ -1,0 +1,186 @@
+"""What a program hands to a recorder, checked before anything is written: a mistake is cheap to tell now, and could not
+be mended in a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from harken.clock import from_datetime, in_calendar, parse_instant
+from harken.errors import BadRequest
+from harken.formats.std.document import Json
+from harken.formats.std.models import (
+    AGENT_TYPES,
+    AgentIdentifier,
+    FileChange,
+    ReviewerOutput,
+    StdObject,
+    output_model,
+)
+from harken.formats.std.schema import check
+
+GivenAgent = AgentIdentifier | str | tuple[str, str]
+"""Who: an `AgentIdentifier`, `"id"`, or `("id", "type")`."""
+GivenTime = datetime | str | None
+"""When: a datetime (without a zone it is UTC), a text of RFC 3339, or None for now."""
+
+MAX_DEPTH = 100
+"""How deep lists and objects may stand inside each other; a document is read by programs of all kinds."""
+_LARGEST = 1 << 64
+
+
+def text(value: object, what: str) -> str:
+    """A text that says something."""
+    if not isinstance(value, str) or not value.strip():
+        said = "empty" if isinstance(value, str) else type(value).__name__
+        raise BadRequest(f"{what} must be a text, not {said}", hint=f"say the {what} in words")
+    return str(value)
+
+
+def one_of(value: object, known: tuple[str, ...], what: str) -> str:
+    """One of these words."""
+    if not isinstance(value, str) or value not in known:
+        raise BadRequest(f"there is no {what} {value!r:.80}", hint="there are " + ", ".join(known))
+    return value
+
+
+def plain(value: Any, what: str, depth: int = 0) -> Any:
+    """The value as JSON has it, in a copy; `BadRequest` for what JSON cannot hold."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        if not -_LARGEST < value < _LARGEST:
+            raise BadRequest(f"{what} has more digits than most programs can read", hint="record it as text")
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise BadRequest(f"{what} is {value}, which JSON does not have", hint="record it as text, or leave it out")
+        return float(value)
+    if depth >= MAX_DEPTH:
+        raise BadRequest(f"{what} is nested more than {MAX_DEPTH} deep", hint="record the inner part as text")
+    if isinstance(value, StdObject):
+        value = {name: given for name in value.__struct_fields__ if (given := getattr(value, name)) is not None}
+    if isinstance(value, dict):
+        if odd := [key for key in value if not isinstance(key, str)]:
+            raise BadRequest(f"{what} has the key {odd[0]!r:.80}, which is no text", hint="the keys of JSON are texts")
+        return {str(key): plain(inner, f"{what}.{key:.80}", depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner, f"{what}[{at}]", depth + 1) for at, inner in enumerate(value)]
+    hint = "record texts, numbers, true, false, and lists and objects of them; `str(value)` makes a text of it"
+    raise BadRequest(f"{what} is a {type(value).__name__}, which JSON does not have", hint=hint)
+
+
+def json_object(value: Any, what: str) -> Json:
+    """An object of JSON; nothing is an empty one."""
+    found = plain({} if value is None else value, what)
+    if not isinstance(found, dict):
+        raise BadRequest(f"{what} must be an object, not {type(value).__name__}", hint=f"pass {what} as a dict")
+    return found
+
+
+def agent(value: object, *, otherwise: str = "") -> Json:
+    """An agent as a document names it. One that is given by its id alone has the type that its id begins with
+    (`developer-01`), else `otherwise`, else its id."""
+    if isinstance(value, AgentIdentifier):
+        found = json_object(value, "agent")
+        _fits(found, AgentIdentifier, "agent")
+    elif isinstance(value, str):
+        found = {"agent_id": str(value), "agent_type": _type_of(value) or otherwise or str(value)}
+    elif isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, str) for part in value):
+        found = {"agent_id": str(value[0]), "agent_type": str(value[1])}
+    else:
+        hint = 'pass "id", ("id", "type") or an AgentIdentifier'
+        raise BadRequest(f"{value!r:.80} is no agent", hint=hint)
+    text(found["agent_id"], "agent_id")
+    text(found["agent_type"], "agent_type")
+    return found
+
+
+def others(values: Iterable[GivenAgent], leader: Json) -> list[Json]:
+    """The participants, each once."""
+    if isinstance(values, str):
+        raise BadRequest("participants must be several agents, not a text", hint="pass a list")
+    found = [agent(value) for value in values]
+    names = [leader["agent_id"], *(one["agent_id"] for one in found)]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadRequest(f"agent {twice!r:.80} is named twice", hint="give each agent an id of its own")
+    return found
+
+
+def _type_of(agent_id: str) -> str:
+    return next((kind for kind in AGENT_TYPES if agent_id == kind or agent_id.startswith((kind + "-", kind + "_"))), "")
+
+
+def has_type(value: object) -> bool:
+    """Whether an agent was given with its type, so that a new one may be meant."""
+    return not isinstance(value, str)
+
+
+def instant(value: GivenTime, what: str) -> int | None:
+    """The instant that was given; None where it is to be asked of the clock."""
+    if value is None:
+        return None
+    found = from_datetime(value) if isinstance(value, datetime) else parse_instant(value)
+    if found is None or not in_calendar(found):
+        raise BadRequest(
+            f"{value!r:.80} is no time for {what}", hint="pass a datetime, or text like 2026-01-31T10:00:00Z"
+        )
+    return found
+
+
+def call_output(result: Any, error: object) -> Json:
+    """What a tool answered; a text is what people are shown."""
+    found: Json = {"status": "success" if error is None else "failed"}
+    if result is not None:
+        found["result"] = {"display": str(result)} if isinstance(result, str) else json_object(result, "result")
+    if error is not None:
+        found["error"] = text(error, "error")
+    return found
+
+
+def sub_output(value: Any, agent_type: str, task_id: str, status: str) -> Json | None:
+    """What a sub-agent handed in; a text is the summary of an output of no special kind. Its task is filled in."""
+    if value is None:
+        return None
+    ended = "completed" if status == "success" else "failed"
+    if isinstance(value, str):
+        return {"output_type": "generic", "task_id": task_id, "status": ended, "summary": str(value)}
+    found = json_object(value, "output")
+    model = output_model(found, agent_type)
+    missing = {"task_id": task_id}
+    if model is not ReviewerOutput:
+        missing["status"] = ended
+    if model.__name__ == "GenericAgentOutput":
+        missing = {"output_type": "generic", **missing}
+    found = {**{key: given for key, given in missing.items() if key not in found}, **found}
+    _fits(found, model, "output")
+    _check_inside(found)
+    return found
+
+
+def _check_inside(output: Json) -> None:
+    """What the types of the standard leave open, and its readers rely on."""
+    findings = output.get("findings") or []
+    if any("file" not in finding and "location" not in finding for finding in findings):
+        raise BadRequest("a finding says neither `file` nor `location`", hint="say where it was found")
+    known = {finding["finding_id"] for finding in findings}
+    for change in output.get("required_changes") or []:
+        if unknown := set(change["related_findings"]) - known:
+            raise BadRequest(f"there is no finding {sorted(unknown)[0]!r:.80}", hint="name findings of this review")
+    for changed in (output.get("changes") or {}).values():
+        for one in changed if isinstance(changed, list) else ():
+            if not isinstance(one, str):
+                _fits(one, FileChange, "output.changes")
+
+
+def _fits(value: Any, model: type[StdObject], what: str) -> None:
+    """Refuse what is not as the standard has it."""
+    for finding in check(value, model, what):
+        if finding.level == "error":
+            hint = f"see {model.__name__} in harken.formats.std.models"
+            raise BadRequest(f"{finding.path or what}: {finding.message}", hint=hint)
