@@ -27,7 +27,6 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     # what it is
     ("invalid-json", "error", "some", "The file is JSON"),
     ("not-a-session", "error", "no", "It is a session document of STD-001 or STD-008"),
-    ("duplicate-key", "warning", "no", "A key stands once in its object; of two, readers see the last alone"),
     ("old-generation", "note", "no", "The document is of the newest generation; older ones are read as that"),
     # fields
     ("missing-field", "error", "some", "Every required field is there"),
@@ -44,6 +43,46 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("file-name", "warning", "some", "`session_id` is the name of the file without `.json`"),
     ("file-suffix", "warning", "some", "The name of a multi-agent document ends in `-multi.json`, no other does"),
     ("session-id-form", "note", "some", "`session_id` is a date, a number and a few words: `2026-01-31-001-mend-it`"),
+    # ids and links
+    ("duplicate-id", "error", "no", "An id (of a call, a sub-session, a message, an annotation …) is there once"),
+    ("repeated-task", "warning", "no", "Every sub-session has a task of its own"),
+    ("repeated-agent", "warning", "no", "A participant is listed once"),
+    ("no-sub-session", "error", "some", "A multi-agent session that is over has a sub-session"),
+    ("trigger", "error", "no", "`triggered_by_call_id` is a call of `tool_calls`, and a call of `Task`"),
+    ("unknown-sub-session", "error", "no", "The sub-session that a call names is there"),
+    ("links-disagree", "error", "no", "The sub-session that a call names is one that names that call"),
+    ("link-one-way", "warning", "no", "The call that a sub-session names says so in `subagent_info.sub_session_id`"),
+    ("task-without-sub-session", "warning", "no", "In a multi-agent session, a `Task` call has a sub-session"),
+    ("parent-session", "error", "some", "`parent_session_id` is the session, or the sub-session that made the call"),
+    ("unlisted-agent", "warning", "no", "The agent of a sub-session is the orchestrator or a participant"),
+    ("range-call", "error", "no", "The range of an annotation begins and ends with calls that are there"),
+    ("range-order", "error", "no", "The range of an annotation does not end before it begins"),
+    # messages
+    ("unknown-agent", "error", "no", "Both agents of a message are the orchestrator or participants"),
+    ("agent-type", "warning", "no", "An agent has one type throughout the document"),
+    ("sequence", "error", "no", "`sequence_number` increases from message to message"),
+    ("reply", "error", "no", "`reply_to` is another message"),
+    ("repeated-assignment", "error", "no", "A task is assigned once"),
+    ("completion", "error", "no", "A task that is completed was assigned before"),
+    ("review", "error", "no", "The result of a review was asked for before"),
+    ("unknown-task", "warning", "no", "The task that a message is about is there"),
+    ("output-task", "warning", "no", "What a sub-agent hands in is about its task; a review is about another"),
+    ("unknown-finding", "error", "no", "`related_findings` are findings of the same review"),
+    # times
+    ("unreadable-time", "error", "some", "A time is one of ISO 8601"),
+    ("time-zone", "note", "no", "A time says its zone; one that does not is taken as UTC"),
+    ("time-reversed", "error", "no", "Nothing ends before it begins"),
+    ("time-outside", "warning", "no", "What happens in a session or sub-session happens while it lasts, to the second"),
+    ("outlives-call", "note", "no", "A sub-session ends with its call; that of a call which only launches goes on"),
+    ("call-order", "warning", "no", "Calls stand in the order in which they began"),
+    ("message-order", "warning", "no", "Messages stand in the order of their times"),
+    ("duration", "warning", "no", "`duration_ms` is the time from start to end, to the second"),
+    # counts
+    ("count", "warning", "no", "A number is that of the calls, tasks, reviews or errors that are recorded"),
+    ("summary-duration", "warning", "no", "A duration of the summary is that of what is recorded, to the second"),
+    ("summary-agents", "warning", "no", "The summary has a row for each agent, and for no other"),
+    ("summary-verdict", "warning", "no", "`final_verdict` is that of the last review"),
+    ("summary-files", "warning", "no", "The files that a developer hands in are listed in the summary"),
 )  # fmt: skip
 
 

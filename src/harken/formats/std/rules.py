@@ -9,8 +9,11 @@ import msgspec
 from harken.errors import BadRecord
 
 from .broken_json import explain
+from .counts import count_findings
 from .document import Document, Json, loads, parse_session
 from .findings import DocumentFinding
+from .links import link_findings
+from .message_links import message_findings
 from .naming import is_multi_name, parse_name
 from .parts import inner, text
 from .rule_table import RULES as RULES
@@ -18,6 +21,7 @@ from .rule_table import DocumentRule as DocumentRule
 from .rule_table import found
 from .schema import shown
 from .shapes import shape_findings
+from .times import time_findings
 
 _LEVELS = {"error": 0, "warning": 1, "note": 2}
 
@@ -55,7 +59,15 @@ def validate_value(value: object, name: str = "") -> Checked:
 
 def validate(document: Document, name: str = "") -> list[DocumentFinding]:
     """What is wrong with a document: errors first, each kind in the order of the document's parts."""
-    findings = [*shape_findings(document), *_name_findings(document, name)]
+    data = document.data
+    findings = [
+        *shape_findings(document),
+        *link_findings(document),
+        *message_findings(data),
+        *time_findings(data),
+        *count_findings(document),
+        *_name_findings(document, name),
+    ]
     if document.generation != "v3":
         message = f"the document is of generation {document.generation}; it is read as v3, and so are the paths here"
         findings.append(found("old-generation", "", message))
@@ -63,10 +75,10 @@ def validate(document: Document, name: str = "") -> list[DocumentFinding]:
 
 
 def _once(findings: Iterable[DocumentFinding]) -> Iterator[DocumentFinding]:
-    """The findings, of notes on one value the first alone: a type of agent stands in every message."""
+    """The findings, of notes that say the same the first alone: a type of agent stands in every message."""
     seen = set[str]()
     for finding in findings:
-        if finding.rule != "open-value" or finding.message not in seen:
+        if finding.level != "note" or finding.message not in seen:
             seen.add(finding.message)
             yield finding
 

@@ -18,12 +18,7 @@ _WAS_THERE = re.compile(r"\b(?:updated|overwr\w+|modified)\b", re.I)
 def written_files(data: Json) -> tuple[list[str], list[str]]:
     """The paths created and the paths modified, each once and in the order in which they are told. What a developer
     hands in stands above what its calls look like; a file that was created and then changed was created."""
-    created: dict[str, None] = {}
-    modified: dict[str, None] = {}
-    for sub in values(data.get("sub_sessions")):
-        changes = inner(inner(sub, "output"), "changes")
-        created.update(dict.fromkeys(_paths(changes.get("files_created"))))
-        modified.update(dict.fromkeys(_paths(changes.get("files_modified"))))
+    created, modified = _handed_in(data)
     seen = set[str]()
     for call in _all_calls(data):
         for path, is_new in _writes(call):
@@ -32,6 +27,22 @@ def written_files(data: Json) -> tuple[list[str], list[str]]:
         if path := _path(inner(inner(call, "input"), "params")):
             seen.add(path)
     return list(created), [path for path in modified if path not in created]
+
+
+def handed_in_files(data: Json) -> list[str]:
+    """The paths that developers hand in as created or modified, each once."""
+    created, modified = _handed_in(data)
+    return list(created | modified)
+
+
+def _handed_in(data: Json) -> tuple[dict[str, None], dict[str, None]]:
+    created: dict[str, None] = {}
+    modified: dict[str, None] = {}
+    for sub in values(data.get("sub_sessions")):
+        changes = inner(inner(sub, "output"), "changes")
+        created.update(dict.fromkeys(_paths(changes.get("files_created"))))
+        modified.update(dict.fromkeys(_paths(changes.get("files_modified"))))
+    return created, modified
 
 
 def _paths(changes: object) -> Iterator[str]:

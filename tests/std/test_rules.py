@@ -1,0 +1,265 @@
+"""Every rule for session documents, broken once: a rule without a document that breaks it fails here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harken.formats.std.document import Document, parse_session
+from harken.formats.std.rules import RULES, validate, validate_bytes
+from support.std_documents import call, multi, single
+
+Json = dict[str, Any]
+Break = Callable[[Json], object]
+SINGLE_NAME, MULTI_NAME = "2026-03-04-001-mend-the-clock.json", "2026-03-04-002-two-hands-multi.json"
+
+
+def finding(number: int, **more: Any) -> Json:
+    return {
+        "finding_id": f"f-{number}",
+        "severity": "minor",
+        "category": "style",
+        "file": "src/clock.py",
+        "description": "a name could be better",
+        **more,
+    }
+
+
+def annotation(number: int, start: str, end: str) -> Json:
+    return {
+        "annotation_id": f"a-{number}",
+        "phase_type": "explore",
+        "tool_call_range": {"start_call_id": start, "end_call_id": end},
+        "annotated_by": "auto",
+        "annotated_at": "2026-03-04T11:00:00Z",
+        "confidence": "low",
+    }
+
+
+def full() -> Json:
+    """The multi-agent document with everything in it that rules speak of."""
+    data = multi()
+    data["phase_annotations"] = [annotation(1, "tool-001", "tool-002"), annotation(2, "tool-003", "tool-003")]
+    review = data["sub_sessions"][1]["output"]
+    review["findings"] = [finding(1), finding(2, location={"file": "src/clock.py", "line_start": 3}, file=None)]
+    change = {"priority": "consider", "related_findings": ["f-1"], "description": "another name"}
+    review["required_changes"] = [{"change_id": "c-1", **change}, {"change_id": "c-2", **change}]
+    data["messages"][1]["reply_to"] = "msg-001"
+    data["messages"].insert(1, telling("msg-010", "task_progress", {"task_id": "task-001"}, data))
+    for number, message in enumerate(data["messages"]):
+        message["sequence_number"] = number
+    return data
+
+
+def telling(name: str, kind: str, payload: object, data: Json) -> Json:
+    """A message from the builder to the planner."""
+    return {**data["messages"][1], "message_id": name, "message_type": kind, "payload": payload, "reply_to": None}
+
+
+def put(*path: Any) -> Break:
+    """Puts the last word at the place that the others name."""
+
+    def change(data: Json) -> None:
+        place: Any = data
+        for key in path[:-2]:
+            place = place[key]
+        place[path[-2]] = path[-1]
+
+    return change
+
+
+def drop(*path: Any) -> Break:
+    def change(data: Json) -> None:
+        place: Any = data
+        for key in path[:-1]:
+            place = place[key]
+        del place[path[-1]]
+
+    return change
+
+
+def nested(data: Json) -> None:
+    """The checker's call is the builder's, but the checker's parent is still the session."""
+    data["tool_calls"][2]["x_harken_owner"] = "builder"
+    copy = {key: value for key, value in data["tool_calls"][2].items() if key != "x_harken_owner"}
+    data["sub_sessions"][0]["tool_calls"].append(copy)
+
+
+SUB, OTHER = ("sub_sessions", 0), ("sub_sessions", 1)
+REVIEW = (*OTHER, "output")
+BREAKS: list[tuple[str, str, Break]] = [
+    ("missing-field", "summary", drop("summary")),
+    ("missing-field", "sub_sessions[0].tool_calls[0].input", drop(*SUB, "tool_calls", 0, "input")),
+    ("missing-advised", "user_prompt", drop("user_prompt")),
+    ("missing-advised", "completed_at", put("completed_at", None)),
+    ("wrong-type", "tool_calls[0].output.result", put("tool_calls", 0, "output", "result", "text")),
+    ("wrong-type", "sub_sessions[0].output", put(*SUB, "output", "done")),
+    ("wrong-type", "summary.agents", put("summary", "agents", 3)),
+    ("wrong-type", "summary.agents[0]", put("summary", "agents", ["lead"])),
+    ("wrong-type", "sub_sessions[0].output.changes.files_created[0]",
+     put(*SUB, "output", "changes", "files_created", 0, 3)),
+    ("unknown-value", "status", put("status", "completed")),
+    ("unknown-value", "messages[1].message_type", put("messages", 1, "message_type", "shouting")),
+    ("unknown-value", "summary.agents[0].status", lambda data: data["summary"].update(
+        agents=[{**row(data), "status": "success"}])),
+    ("open-value", "collaboration.participants[0].agent_type",
+     put("collaboration", "participants", 0, "agent_type", "plumber")),
+    ("open-value", "messages[1].message_type", put("messages", 1, "message_type", "status_query")),
+    ("open-value", "sub_sessions[1].output.findings[0].category", put(*REVIEW, "findings", 0, "category", "test")),
+    ("empty-field", "task_title", put("task_title", "")),
+    ("empty-field", "tool_calls[0].call_id", put("tool_calls", 0, "call_id", "")),
+    ("empty-field", "collaboration.participants[0].agent_id",
+     put("collaboration", "participants", 0, "agent_id", "")),
+    ("empty-field", "collaboration.orchestrator.agent_id", put("collaboration", "orchestrator", "agent_id", "")),
+    ("payload-field", "messages[4].payload.task_id", drop("messages", 4, "payload", "task_id")),
+    ("payload-field", "messages[0].payload.task.task_id", put("messages", 0, "payload", "task", {"what": "work"})),
+    ("payload-field", "messages[1].payload", put("messages", 1, "payload", "half done")),
+    ("finding-place", "sub_sessions[1].output.findings[1]", put(*REVIEW, "findings", 1, "location", None)),
+    ("verification", "sub_sessions[1].output.verification.tests_passed",
+     drop(*REVIEW, "verification", "tests_passed")),
+    ("session-id-form", "session_id", put("session_id", "my session")),
+    ("duplicate-id", "sub_sessions[0].tool_calls[0].call_id", put(*SUB, "tool_calls", 0, "call_id", "tool-001")),
+    ("duplicate-id", "sub_sessions[1].sub_session_id", put(*OTHER, "sub_session_id", "sub-001")),
+    ("duplicate-id", "messages[1].message_id", put("messages", 1, "message_id", "msg-001")),
+    ("duplicate-id", "phase_annotations[1].annotation_id", put("phase_annotations", 1, "annotation_id", "a-1")),
+    ("duplicate-id", "sub_sessions[1].output.findings[1].finding_id",
+     put(*REVIEW, "findings", 1, "finding_id", "f-1")),
+    ("duplicate-id", "sub_sessions[1].output.required_changes[1].change_id",
+     put(*REVIEW, "required_changes", 1, "change_id", "c-1")),
+    ("repeated-task", "sub_sessions[1].task.task_id", put(*OTHER, "task", "task_id", "task-001")),
+    ("repeated-agent", "collaboration.participants[2].agent_id",
+     lambda data: data["collaboration"]["participants"].append(data["collaboration"]["participants"][0])),
+    ("no-sub-session", "sub_sessions", put("sub_sessions", [])),
+    ("trigger", "sub_sessions[0].triggered_by_call_id", put(*SUB, "triggered_by_call_id", "tool-999")),
+    ("trigger", "sub_sessions[0].triggered_by_call_id", put("tool_calls", 1, "tool_name", "Read")),
+    ("unknown-sub-session", "tool_calls[1].subagent_info.sub_session_id",
+     put("tool_calls", 1, "subagent_info", "sub_session_id", "sub-009")),
+    ("links-disagree", "tool_calls[1].subagent_info.sub_session_id", put(*SUB, "triggered_by_call_id", "tool-003")),
+    ("link-one-way", "sub_sessions[0].triggered_by_call_id",
+     drop("tool_calls", 1, "subagent_info", "sub_session_id")),
+    ("task-without-sub-session", "tool_calls[3]",
+     lambda data: data["tool_calls"].append(call("tool-004", 200, "Task", "interaction"))),
+    ("parent-session", "sub_sessions[0].parent_session_id", put(*SUB, "parent_session_id", "another")),
+    ("parent-session", "sub_sessions[0].parent_session_id", put(*SUB, "parent_session_id", "sub-001")),
+    ("parent-session", "sub_sessions[1].parent_session_id", nested),
+    ("unlisted-agent", "sub_sessions[1].agent.agent_id", drop("collaboration", "participants", 1)),
+    ("range-call", "phase_annotations[0].tool_call_range.start_call_id",
+     put("phase_annotations", 0, "tool_call_range", "start_call_id", "tool-000")),
+    ("range-order", "phase_annotations[0].tool_call_range",
+     put("phase_annotations", 0, "tool_call_range", {"start_call_id": "tool-003", "end_call_id": "tool-001"})),
+    ("unknown-agent", "messages[0].from_agent.agent_id", put("messages", 0, "from_agent", "agent_id", "nobody")),
+    ("unknown-agent", "messages[0].to_agent.agent_id", put("messages", 0, "to_agent", "agent_id", "nobody")),
+    ("agent-type", "messages[0].to_agent.agent_type", put("messages", 0, "to_agent", "agent_type", "reviewer")),
+    ("sequence", "messages[2].sequence_number", put("messages", 2, "sequence_number", 1)),
+    ("reply", "messages[2].reply_to", put("messages", 2, "reply_to", "msg-999")),
+    ("reply", "messages[2].reply_to", put("messages", 2, "reply_to", "msg-002")),
+    ("repeated-assignment", "messages[1].payload.task.task_id",
+     lambda data: data["messages"][1].update(data["messages"][0], message_id="msg-010")),
+    ("completion", "messages[2].payload.task_id", put("messages", 2, "payload", "task_id", "task-009")),
+    ("completion", "messages[1].payload.task_id", drop("messages", 0)),
+    ("review", "messages[4].payload.review_id", put("messages", 4, "payload", "review_id", "review-009")),
+    ("review", "messages[3].payload.review_id", drop("messages", 3)),
+    ("unknown-task", "messages[1].payload.task_id", put("messages", 1, "payload", "task_id", "task-009")),
+    ("output-task", "sub_sessions[0].output.task_id", put(*SUB, "output", "task_id", "task-009")),
+    ("unknown-finding", "sub_sessions[1].output.required_changes[0].related_findings[0]",
+     put(*REVIEW, "required_changes", 0, "related_findings", 0, "f-9")),
+    ("unreadable-time", "created_at", put("created_at", "yesterday")),
+    ("unreadable-time", "sub_sessions[0].tool_calls[0].ended_at", put(*SUB, "tool_calls", 0, "ended_at", "10:41")),
+    ("unreadable-time", "messages[0].timestamp", put("messages", 0, "timestamp", "2026-02-30T10:00:00Z")),
+    ("unreadable-time", "phase_annotations[0].annotated_at", put("phase_annotations", 0, "annotated_at", "")),
+    ("time-zone", "created_at", put("created_at", "2026-03-04T10:00:00")),
+    ("time-reversed", "tool_calls[0].ended_at", put("tool_calls", 0, "ended_at", "2026-03-04T10:00:04Z")),
+    ("time-reversed", "completed_at", put("completed_at", "2026-03-04T09:00:00Z")),
+    ("time-outside", "tool_calls[2].ended_at", put("tool_calls", 2, "ended_at", "2026-03-04T10:22:00Z")),
+    ("time-outside", "messages[4].timestamp", put("messages", 4, "timestamp", "2026-03-04T10:22:00Z")),
+    ("time-outside", "sub_sessions[0].started_at", put(*SUB, "started_at", "2026-03-04T10:00:28Z")),
+    ("time-outside", "sub_sessions[0].tool_calls[0].started_at",
+     put(*SUB, "tool_calls", 0, "started_at", "2026-03-04T10:00:20Z")),
+    ("outlives-call", "sub_sessions[0].completed_at", put(*SUB, "completed_at", "2026-03-04T10:04:00Z")),
+    ("call-order", "tool_calls[1].started_at", lambda data: data["tool_calls"].insert(0, data["tool_calls"].pop(1))),
+    ("message-order", "messages[3].timestamp", put("messages", 3, "timestamp", "2026-03-04T10:00:31Z")),
+    ("duration", "tool_calls[0].duration_ms", put("tool_calls", 0, "duration_ms", 2001)),
+    ("duration", "tool_calls[0].duration_ms", put("tool_calls", 0, "duration_ms", -1)),
+    ("count", "summary.tool_calls_count", put("summary", "tool_calls_count", 5)),
+    ("count", "summary.errors_encountered", put("summary", "errors_encountered", 1)),
+    ("count", "summary.tasks.total", put("summary", "tasks", "total", 2)),
+    ("count", "summary.review_iterations", put("summary", "review_iterations", 0)),
+    ("count", "summary.agents.developers[0].tool_calls_count",
+     put("summary", "agents", "developers", 0, "tool_calls_count", 8)),
+    ("count", "tool_calls[1].subagent_info.tool_uses", put("tool_calls", 1, "subagent_info", "tool_uses", 8)),
+    ("count", "tool_calls[1].subagent_info.tools_breakdown",
+     put("tool_calls", 1, "subagent_info", "tools_breakdown", [{"tool_name": "Read", "count": 2}])),
+    ("count", "summary.agent_counts.total", put("summary", "agent_counts",
+     {"orchestrators": 1, "workers": 1, "validators": 1, "specialists": 0, "total": 9})),
+    ("summary-duration", "summary.total_duration_ms", put("summary", "total_duration_ms", 301001)),
+    ("summary-duration", "summary.agents.reviewer.duration_ms",
+     put("summary", "agents", "reviewer", "duration_ms", 90000)),
+    ("summary-agents", "summary.agents.reviewer.agent_id",
+     put("summary", "agents", "reviewer", "agent_id", "somebody")),
+    ("summary-agents", "summary.agents", drop("summary", "agents", "reviewer")),
+    ("summary-verdict", "summary.final_verdict", put("summary", "final_verdict", "rejected")),
+    ("summary-files", "summary", put("summary", "files_created", [])),
+]  # fmt: skip
+"""The rule, the path that is named, and what breaks it in `full()`."""
+
+
+def row(data: Json) -> Json:
+    found: Json = data["summary"]["agents"]["architect"]
+    return found
+
+
+BYTES: list[tuple[str, bytes]] = [
+    ("invalid-json", b'{"session_id": "a",}'),
+    ("not-a-session", b"[1, 2]"),
+]
+"""Rules about the text of a file."""
+NAMES: list[tuple[str, str, Callable[[], Json]]] = [
+    ("file-name", "2026-03-04-009-another-multi.json", multi),
+    ("file-suffix", "2026-03-04-002-two-hands.json", lambda: {**multi(), "session_id": "2026-03-04-002-two-hands"}),
+    ("file-suffix", "2026-03-04-001-a-multi.json", lambda: {**single(), "session_id": "2026-03-04-001-a-multi"}),
+]
+"""Rules about a file's name."""
+OLD = {"session_id": "s", "created_at": "2026-03-04T10:00:00Z", "tool_calls": [{"call_id": "a", "tool_name": "b"}]}
+
+
+def rules_of(data: Json, name: str = "") -> set[str]:
+    return {one.rule for one in validate(parse_session(data), name)}
+
+
+def test_every_rule_is_broken_here() -> None:
+    broken = {rule for rule, *_ in (*BREAKS, *BYTES, *NAMES)} | {"old-generation", "not-in-generation"}
+    assert RULES.keys() == broken
+
+
+@pytest.mark.parametrize(("rule", "path", "change"), BREAKS, ids=[f"{rule}:{path}" for rule, path, _ in BREAKS])
+def test_a_document_that_breaks_a_rule_is_told_so_at_its_place(rule: str, path: str, change: Break) -> None:
+    data = full()
+    change(data)
+    found = [one for one in validate(parse_session(data), "") if one.rule == rule]
+    assert path in [one.path for one in found]
+    assert {RULES[rule].level} == {one.level for one in found}
+
+
+@pytest.mark.parametrize(("name", "make"), [(SINGLE_NAME, single), (MULTI_NAME, multi), (MULTI_NAME, full)])
+def test_a_document_that_is_right_is_told_nothing(name: str, make: Callable[[], Json]) -> None:
+    assert [] == validate_bytes(json.dumps(make()).encode(), name).findings
+
+
+@pytest.mark.parametrize(("rule", "data"), BYTES)
+def test_what_is_wrong_with_the_text_of_a_file_is_told(rule: str, data: bytes) -> None:
+    assert {rule} == {one.rule for one in validate_bytes(data).findings}
+
+
+@pytest.mark.parametrize(("rule", "name", "make"), NAMES)
+def test_what_is_wrong_with_the_name_of_a_file_is_told(rule: str, name: str, make: Callable[[], Json]) -> None:
+    assert rule in rules_of(make(), name)
+
+
+def test_an_older_generation_is_read_and_told() -> None:
+    findings = validate(Document(data=OLD, kind="std-001", generation="v1"))
+    assert "old-generation" in {one.rule for one in findings}
+    assert "not-in-generation" in {one.rule for one in findings}
+    assert "error" not in {one.level for one in findings}
