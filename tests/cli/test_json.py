@@ -68,6 +68,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("usage", ["stats", "--by", "model"]),
     ("report", ["stats", "s", "--details"]),
     ("view_interventions", ["view", "interventions", "cafe.jsonl"]),
+    ("std_export", ["std", "export", "s"]),
     ("std_validate", ["std", "validate", "document.json"]),
 ]
 """The operation, and the words that print its answers."""

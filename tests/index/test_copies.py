@@ -156,7 +156,9 @@ class TestAResume:
         )
         assert ["u0", "u1", "u2"] == [record for (record,) in rows]
 
-    @pytest.mark.parametrize("runtimes", [("codex", "claude-code"), ("claude-code", "codex")])
+    @pytest.mark.parametrize(
+        "runtimes", [("codex", "claude-code"), ("claude-code", "codex"), ("codex", "codex", "codex")]
+    )
     def test_of_a_resume_has_nothing_a_second_time(self, repo: Repo, tmp_path: Path, runtimes: tuple[str, ...]) -> None:
         more = [assistant("a1", "a0", [call("c", "Read")], "m1", 2), result("r1", "a1", "c", 3)]
         take_in(repo, tmp_path / "S.jsonl", claude("S", *more))

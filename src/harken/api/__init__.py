@@ -58,6 +58,7 @@ OPERATIONS: dict[str, str] = {
     "sql": "sql",
     "sql_schema": "sql",
     "stats": "stats",
+    "std_export": "std_export",
     "std_validate": "std_validate",
     "summarize": "summarize",
     "trace": "views",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .std_export import export_command
 from .std_validate import validate_command
 
 
@@ -14,8 +15,13 @@ def std_command() -> None:
     A session document is a JSON file that describes what one agent (STD-001) or several (STD-008) did. For example:
 
         harken std validate data/sessions
+
+        harken std export 3f2a -o data/sessions
     """
 
 
-for _command in (validate_command,):
+for _command in (
+    validate_command,
+    export_command,
+):
     std_command.add_command(_command)

@@ -76,6 +76,7 @@ class Continuations:
     def _remembered(self, session: str) -> tuple[int, str]:
         """How many bytes of the session were written, and what session it goes on from."""
         if session not in self._before:
+            self._before[session] = 0, ""  # whoever names themselves goes on from nobody
             self._before[session] = self._look(session)
         return self._before[session]
 
@@ -84,8 +85,12 @@ class Continuations:
             name = self._store.find_name(RESUMED_BRANCH + session)
             row = self._store.find_session(session) if name is not None else None
             told = find_remembered(self._store, row) if row is not None else None
-            if name is None or told is None or told.tier == NATIVE:
+            if name is None or told is None:
                 return 0, ""
-            return told.prefix, self._store.get_commit(name.target).session_id
+            before = self._store.get_commit(name.target).session_id
+            # A copy is known by its names, unless its source was carried over: that has only its texts.
+            if told.tier == NATIVE and not self._remembered(before)[0]:
+                return 0, ""
+            return told.prefix, before
         except HarkenError:  # of a damaged row nothing is remembered
             return 0, ""

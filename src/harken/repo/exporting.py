@@ -61,9 +61,14 @@ class Exporting:
         `agents` says whether sub-agents are told of, `pictures` in which folder Markdown finds pictures."""
         if to not in FORMS:
             raise BadRequest(f"{to!r} is nothing that a session can be exported to", hint=f"one of {', '.join(FORMS)}")
-        source = _InStore(self.store, ref) if isinstance(ref, str) else _InFile(Path(ref))
+        source = export_source(self.store, ref)
         masks = Masks(own_rules, reveal=reveal, for_people=to in DOCUMENTS)
         return Export(source, to=to, agents=agents, masks=masks, pictures=pictures)
+
+
+def export_source(store: Store, ref: SessionOrFile) -> ExportSource:
+    """What a REF or a path object names."""
+    return _InStore(store, ref) if isinstance(ref, str) else _InFile(Path(ref))
 
 
 class ExportSource(ABC):
@@ -73,9 +78,16 @@ class ExportSource(ABC):
     """The session, or the file."""
     commit: Commit | None = None
     row: SessionRow | None = None
+    time = 0
+    """When it was kept or written, for what tells no time itself."""
 
     def __init__(self) -> None:
         self.losses: list[Loss] = []
+
+    @property
+    def unread(self) -> int:
+        """How many sub-agents could not be read."""
+        return sum(isinstance(loss, UnreadAgent) for loss in self.losses)
 
     @abstractmethod
     def events(self, *, agents: bool) -> Iterator[Event]:
@@ -92,6 +104,7 @@ class _InStore(ExportSource):
         self.row = self._found.row
         self.name = self.row.session
         self.commit = store.get_commit(self.row.stand)
+        self.time = self.commit.time
 
     def events(self, *, agents: bool) -> Iterator[Event]:
         found = self._found
@@ -109,6 +122,7 @@ class _InFile(ExportSource):
         super().__init__()
         self._path, self.name = path, path.name
         format_of(path)  # what nobody reads is refused at once
+        self.time = path.stat().st_mtime_ns // 1000
 
     def events(self, *, agents: bool) -> Iterator[Event]:
         from .looking import in_store_of_its_own, open_file
@@ -177,7 +191,7 @@ class Export:
     @property
     def unread(self) -> int:
         """How many sub-agents could not be read."""
-        return sum(isinstance(loss, UnreadAgent) for loss in self.losses)
+        return self._source.unread
 
     @property
     def agents(self) -> int:

@@ -30,6 +30,7 @@ from harken.store.arguments import checks_arguments
 from .agents import SessionAgent, agents_of
 from .arguments import FACTS, IMPORTING, REPO, RUN, SESSION, TRACK, ImportOptions, SessionOrFile, check_limit
 from .checkpoint import EVENTS, CommitFacts, NewCommit, ask_for_summary, make_commit
+from .documents import Documenting
 from .erasing import Erasing
 from .exporting import Exporting
 from .location import default_location
@@ -53,7 +54,7 @@ _STOPS = ("compaction", "root")
 
 
 @checks_arguments(REPO, checkpoint=FACTS, import_sessions=IMPORTING, run=RUN, session=SESSION, track=TRACK)
-class Repo(Naming, Upkeep, Counted, Exporting, Summarizing, Erasing):
+class Repo(Naming, Upkeep, Counted, Exporting, Documenting, Summarizing, Erasing):
     """What agents knew, by commit."""
 
     def __init__(self, store: Store, *, clock: clocks.Clock = clocks.now) -> None:

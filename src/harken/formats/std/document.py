@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Literal
+import re
+from typing import Literal
 
 import msgspec
 
 from harken.errors import BadRecord
 
+from .generations import Generation, as_v3, generation_of
+from .json_text import Json as Json
+from .json_text import dumps as dumps
+from .json_text import loads as loads
+from .naming import is_multi_name
+
 Kind = Literal["std-001", "std-008"]
-Generation = Literal["v1", "early-v2", "v2", "v3"]
-Json = dict[str, Any]
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,24 +28,31 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """What it was written as."""
 
 
-def kind_of(data: Json) -> Kind:
-    """Of which standard an object is, by what it says. `mode: single` is a single-agent session with more fields."""
+def kind_of(data: Json, name: str = "") -> Kind:
+    """Of which standard an object is, by what it says: `mode: single` is a single-agent session with more fields.
+    Where it does not say, sub-sessions make it a multi-agent one, and so does the name of its file."""
     collaboration = data.get("collaboration")
-    is_multi = isinstance(collaboration, dict) and collaboration.get("mode") == "multi_agent"
-    return "std-008" if is_multi else "std-001"
+    mode = collaboration.get("mode") if isinstance(collaboration, dict) else None
+    if isinstance(mode, str) and (said := _MODES.get(re.sub(r"[\W_]+", "", mode[:40]).casefold())):
+        return said
+    return "std-008" if data.get("sub_sessions") or is_multi_name(name) else "std-001"
 
 
-def parse_session(value: object) -> Document:
-    """A document from what JSON was read into; an older generation is read as the newest. `BadRecord` where it is no
-    object, or none that any generation would write."""
+_MODES: dict[str, Kind] = {"multiagent": "std-008", "single": "std-001", "singleagent": "std-001"}
+
+
+def parse_session(value: object, name: str = "") -> Document:
+    """A document from what JSON was read into; an older generation is read as the newest. What decides is what stands
+    in it, and the name of its file where that says nothing. `BadRecord` where it is no object."""
     if not isinstance(value, dict):
         raise BadRecord("a session document is a JSON object", hint="is this the right file?")
-    return Document(data=value, kind=kind_of(value))
+    return Document(data=as_v3(value), kind=kind_of(value, name), generation=generation_of(value))
 
 
-def read(data: bytes) -> Document:
-    """A document from the bytes of a file; `BadRecord` says where they stop being JSON."""
-    return parse_session(loads(data))
+def read(data: bytes, name: str = "") -> Document:
+    """A document from the bytes of a file; `BadRecord` says where they stop being JSON. Of a field that stands twice
+    in one object the last is read: `json_text.hidden_values` has the others."""
+    return parse_session(loads(data), name)
 
 
 def write(document: Document) -> bytes:
@@ -49,31 +60,12 @@ def write(document: Document) -> bytes:
     return dumps(document.data)
 
 
-def loads(data: bytes) -> Any:
-    """JSON. Not by msgspec: numbers of any size and lone surrogates have to come back as they were."""
-
-    def refuse(name: str) -> float:
-        raise ValueError(f"{name} is no JSON")
-
-    try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=refuse)
-    except (ValueError, RecursionError) as problem:
-        raise BadRecord(
-            f"no JSON: {problem}", hint="`harken std validate` says where, and what may be the cause"
-        ) from None
-
-
-def dumps(value: Any) -> bytes:
-    """The bytes of a JSON value; a lone surrogate is written as the escape that it was read from."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
 def as_multi_agent(document: Document) -> Document:
-    """A single-agent session looked at as a multi-agent one, as the migration of STD-008 has it."""
-    if document.kind == "std-008" or "collaboration" in document.data:
+    """A single-agent session looked at as a multi-agent one, as the migration of STD-008 has it. Nothing that stands
+    in it is replaced."""
+    if document.kind == "std-008":
         return document
-    added: Json = {
+    wanted: Json = {
         "collaboration": {
             "mode": "single",
             "pattern": "master_worker",
@@ -83,4 +75,5 @@ def as_multi_agent(document: Document) -> Document:
         "sub_sessions": [],
         "messages": [],
     }
-    return msgspec.structs.replace(document, data={**document.data, **added})
+    added = {key: value for key, value in wanted.items() if key not in document.data}
+    return msgspec.structs.replace(document, data={**document.data, **added}) if added else document

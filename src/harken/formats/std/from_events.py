@@ -21,7 +21,7 @@ from .endings import status_of
 from .export_losses import losses_of
 from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
 from .moments import Moments
-from .naming import date_in, file_name
+from .naming import date_in, file_name, next_free
 from .reviews import is_reviewer
 from .spawning import SessionTree, SpawnedAgent, session_tree
 from .summary import computed_summary, unknown_durations
@@ -41,8 +41,10 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     runtime: str = ""
     title: str = ""
-    number: int = 1
-    """Of the document among those of its day."""
+    name: str = ""
+    """What the document is called; empty for a name by the rule of the standard."""
+    taken: tuple[str, ...] = ()
+    """The names of files among which that name is to be new."""
     time: int = 0
     """An instant for a session that tells no time at all."""
 
@@ -55,6 +57,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     """The paths of values that the session does not tell; `[*]` where there are many."""
     losses: list[Loss]
     """What is in the session and not in the document."""
+    agents: int
+    """How many agents were started in the session."""
 
 
 def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None = None) -> Exported:
@@ -106,6 +110,7 @@ class _Export:
             document=Document(data=data, kind=kind_of(data)),
             derived=derived,
             losses=losses_of(tree, self.lost, with_agents=self.with_agents),
+            agents=len(tree.agents),
         )
 
     # -- the head ------------------------------------------------------------------------------------------------------
@@ -117,8 +122,7 @@ class _Export:
             title = excerpt(clean(asked), LONGEST_TITLE) or clean(facts.session) or "session"
             self.derived.append("task_title")
         created = format_instant(min(self.times, default=facts.time))
-        name = file_name(title, date=date_in(created) or "1970-01-01", number=facts.number, multi=self._is_multi)
-        head: Json = {"session_id": name.session_id, "task_title": title}
+        head: Json = {"session_id": clean(facts.name) or self._name(title, created), "task_title": title}
         if asked:
             head["user_prompt"] = clean(asked)
         head["created_at"] = created
@@ -131,9 +135,9 @@ class _Export:
             head["agent"] = {"model_id": clean(model)}
         return head
 
-    @property
-    def _is_multi(self) -> bool:
-        return self.with_agents and bool(self.tree.agents)
+    def _name(self, title: str, created: str) -> str:
+        date, multi = date_in(created) or "", self.with_agents and bool(self.tree.agents)
+        return file_name(title, date=date, number=next_free(self.facts.taken, date), multi=multi).session_id
 
     def _collaboration(self) -> Json:
         """A session of one agent has the mode that the standard's migration writes."""
