@@ -9,7 +9,7 @@ from .checkpoint import checkpoint, get_artifact, instant
 from .compaction import compact, snapshot
 from .describe import Shown, show
 from .diff import Diff, diff
-from .lineage import TELLING, agent_name, agents_below, below, lineage
+from .lineage import agent_name, agents_below, below, lineage, names_agents
 from .materialize import Materialized, empty, materialize
 from .refs import Found, Ref, find, find_session, get_commit, get_commits, get_session, whole_principal
 from .session_events import iter_session, maker_name, session_bytes, session_events
@@ -20,7 +20,6 @@ from .tracker import Tracker, TrackerSettings
 from .translate import TIERS, continued
 
 __all__ = [
-    "TELLING",
     "TIERS",
     "Counts",
     "Diff",
@@ -55,6 +54,7 @@ __all__ = [
     "lineage",
     "maker_name",
     "materialize",
+    "names_agents",
     "project_of",
     "session_bytes",
     "session_events",

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harken.formats import events_v1, session_log
+from harken.formats import events_v1, find
 from harken.store.base import Commit, SessionRow, Store
 
 from .walk import Callers, inherited
 
-TELLING = (session_log.FORMAT.name, events_v1.FORMAT.name)
-"""Formats whose records name the agents themselves."""
+
+def names_agents(format: str) -> bool:
+    """Whether the records of that format name the agents themselves."""
+    known = find(format)
+    return format == events_v1.FORMAT.name or (known is not None and known.tells_agents)
 
 
 def handed_down(store: Store, tip: str) -> dict[str, Commit]:

@@ -20,7 +20,7 @@ from harken.text import close_to
 
 from . import walk
 from .chains import readable_sessions
-from .lineage import TELLING, agent_name, agents_below, handed_down
+from .lineage import agent_name, agents_below, handed_down, names_agents
 from .names import is_own
 
 Ref = str | Commit | Name
@@ -180,7 +180,7 @@ def _main_agent(store: Store, row: SessionRow) -> str:
         return ""
     first = store.get_commit(store.walk(row.stand)[-1].id)
     known = find_format(first.format)
-    told = known.read_delta(store.get(first.artifact)) if known is not None and first.format in TELLING else []
+    told = known.read_delta(store.get(first.artifact)) if known is not None and names_agents(first.format) else []
     return next((event.agent_id for event in told if event.agent_id), agent_name(row))
 
 

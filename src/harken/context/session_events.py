@@ -24,7 +24,6 @@ from harken.errors import Corrupt, Evicted
 from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolResult
 from harken.events.base import holds
 from harken.formats import Loss
-from harken.formats.session_log import FORMAT
 from harken.store.base import SessionRow, Store
 
 from .lineage import agent_name, agents_below, handed_down
@@ -58,7 +57,7 @@ def iter_session(
     main = everything_on_disk(store, store.get_commit(whole_session(store, row).stand))
     lost = [] if losses is None else losses
     lost += main.losses
-    if main.format == FORMAT.name:
+    if (known := formats.find(main.format)) is not None and known.tells_agents:
         yield from _all_named(main)
         return
     end = _End()

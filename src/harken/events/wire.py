@@ -92,6 +92,18 @@ def to_readable(event: Event) -> Wire:
     return wire
 
 
+def from_readable(wire: object) -> Event:
+    """The event that `to_readable` has told; `BadRecord` says why it is none."""
+    kind = wire.get("type") if isinstance(wire, dict) else None
+    if not isinstance(wire, dict) or not isinstance(kind, str) or kind not in _OWN:
+        return from_wire(wire)
+    payload = wire.get(kind)
+    if not isinstance(payload, dict):
+        return from_wire(wire)
+    texts = {name: payload[name] for name in _OWN[kind][3] if isinstance(payload.get(name), str)}
+    return from_wire({**wire, kind: payload | {name: clean(text).encode() for name, text in texts.items()}})
+
+
 def from_wire(wire: object) -> Event:
     """The event a map stands for; `BadRecord` says why one does not stand for any."""
     if not isinstance(wire, dict):

@@ -164,6 +164,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what reads it also takes content in which overlong lines are left out (`kit/sparse.py`)."""
     names_stored: bool = False
     """Whether ids are read as they were stored, and so none of them is a place that the reader found."""
+    tells_agents: bool = False
+    """Whether its records name their agents and tell how each was made, as a session log does."""
     runtime: str = ""
     """The runtime that goes on from a file in this format; empty for a format that no program continues."""
     project_files: tuple[str, ...] = ()
@@ -230,6 +232,8 @@ _OURS = {
     "codex-v1": "codex",
     "anthropic-messages-v1": "anthropic_messages",
     "openai-responses-v1": "openai_responses",
+    "std-001": "std.std_001",
+    "std-008": "std.std_008",
 }
 """Name to module; a module's `FORMAT` is the format."""
 

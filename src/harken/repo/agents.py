@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken import ids
-from harken.context import TELLING, agent_name, agents_below, get_session, maker_name
+from harken.context import agent_name, agents_below, get_session, maker_name, names_agents
 from harken.context.chains import readable_sessions
 from harken.store import SessionRow, Store
 
@@ -50,7 +50,7 @@ def agents_in_store(store: Store, session: str) -> list[SessionAgent]:
     # Counted from what they said, as every view does: an agent without a chain has no row, and its records
     # may stand in the file of another.
     tree = view_of(store, row.session).agent_tree() if row.stand else []
-    if row.stand and store.get_commit(row.stand).format in TELLING:
+    if row.stand and names_agents(store.get_commit(row.stand).format):
         return _told_by(tree, list(found.values()))
     names = {agent_name(each): each for each in reversed(found.values())}
     told = [_session_agent(agent, names.get(agent["agent_id"], NO_CHAIN)) for agent in tree]
@@ -92,7 +92,7 @@ def agents_of(store: Store, session: str | os.PathLike[str]) -> list[SessionAgen
     if not path.is_file():
         return agents_in_log(store, path)  # which says what is wrong
     with in_store_of_its_own(path) as found:
-        if found is None or found[0].get_commit(found[1].stand).format in TELLING:
+        if found is None or names_agents(found[0].get_commit(found[1].stand).format):
             return agents_in_log(store, path)
         own, row = found
         sources = {each.session: each.source for each in own.sessions()}

@@ -350,14 +350,15 @@ def _imported(
 ) -> Iterator[ImportResult]:
     """What became of each file at the paths, or where the runtimes keep theirs."""
     from harken import runtimes as registry
-    from harken.runtimes.files import as_paths, session_files, starting_points
+    from harken.runtimes.files import as_paths, session_files, sought, starting_points
     from harken.runtimes.importer import Importer
     from harken.runtimes.memory import skipped
 
     paths, chosen = as_paths(given), registry.chosen(names)
     # A runtime says what is a session in its own place; in a folder that somebody named, nothing is left out silently.
     passed: list[str] | None = [] if paths else None
-    files = list(session_files(starting_points(paths, chosen, environ), chosen, passed))
+    points = starting_points(paths, chosen, environ)
+    files = list(session_files(points, sought(paths, chosen, environ), passed))
     if on_files is not None:
         on_files(len(files))
     # Where files were named one by one, not being a session is a failure.

@@ -280,7 +280,8 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     home: Callable[[Environment], Path]
     """Its own folder, as a function of the environment alone."""
     roots: Callable[[Path], tuple[Path, ...]]
-    """The folders in which sessions lie, that folder or some below it, whether they are there or not."""
+    """The folders in which sessions lie, that folder or some below it, whether they are there or not; none where its
+    files lie anywhere, and are imported by name."""
     claim: Callable[[bytes, Path], Claim]
     """How sure it is that a file is one of its own, from its first 64 KiB and its path."""
     read: SessionReader
@@ -306,6 +307,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
 GROUP = "harken.runtimes"
 OURS = {"claude-code": "claude_code", "codex": "codex", "harken": "harken"}
+OURS |= {"std-001": "std.std_001", "std-008": "std.std_008"}
 
 
 class PluginProblem(msgspec.Struct, frozen=True, kw_only=True):

@@ -114,6 +114,12 @@ def places(paths: Sequence[Path], runtimes: Iterable[Runtime], environ: Environm
     return [root for root in dict.fromkeys(roots) if _is_there(root)]
 
 
+def sought(paths: Sequence[Path], runtimes: Sequence[Runtime], environ: Environment | None) -> Sequence[Runtime]:
+    """The runtimes whose files are looked for: at paths that were named those of all, else of those that have a place
+    of their own. The folders of others are not searched for files that lie anywhere."""
+    return runtimes if paths or environ is None else [each for each in runtimes if _roots(each, environ)]
+
+
 def _roots(runtime: Runtime, environ: Environment) -> list[Path]:
     """Where a runtime keeps its sessions; nowhere, where it cannot say."""
     try:

@@ -25,7 +25,7 @@ from harken.errors import Closed, Locked
 from harken.store import Store, giving_up
 
 from .base import Environment, Runtime, chosen
-from .files import Unreadable, as_paths, places, session_files
+from .files import Unreadable, as_paths, places, session_files, sought
 from .importer import Importer
 from .lookout import Lookout
 from .memory import ImportResult, failure_of
@@ -89,6 +89,7 @@ def watch_sessions(
 ) -> Iterator[ImportResult]:
     """What became of each file that changed, at the paths or where the runtimes keep theirs, until `stop` is set."""
     known, given = chosen(runtimes), as_paths(paths)
+    looked_for = sought(given, known, environ)
     places(given, known, environ)  # a request that says nothing of where to look is refused at once
 
     def roots() -> list[Path]:
@@ -96,9 +97,9 @@ def watch_sessions(
         return places(given, known, environ)
 
     lookout = Lookout(
-        lambda: session_files(roots(), known),
+        lambda: session_files(roots(), looked_for),
         roots=None if poll else roots,
-        suffixes={suffix for runtime in known for suffix in runtime.read.suffixes},
+        suffixes={suffix for runtime in looked_for for suffix in runtime.read.suffixes},
     )
     with contextlib.closing(lookout):
         yield from watch(store, known, lookout, interval=interval, stop=stop, now=now, principal=principal)

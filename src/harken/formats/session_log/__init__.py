@@ -96,6 +96,7 @@ FORMAT = Format(
     writer=write,
     split=lambda data: scan(data).deltas,
     context=context,
+    tells_agents=True,
 )
 
 __all__ = [

@@ -1,0 +1,39 @@
+"""What the two standards have in common."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from harken.formats.facts import FileFacts
+from harken.formats.kit.claims import Claim
+from harken.formats.std.document import Kind
+from harken.formats.std.scan import CLAIMED_BY, claim_of, scan
+from harken.formats.std.to_events import side_chains
+from harken.runtimes.base import Identity, Runtime, SessionReader, user_home
+
+
+def _identify(path: Path, facts: FileFacts) -> Identity:
+    return Identity(session=facts.session or path.name.removesuffix(".json"))
+
+
+def document_runtime(kind: Kind) -> Runtime:
+    """The documents of one standard."""
+    claims = claim_of(kind)
+
+    def claim(head: bytes, path: Path) -> Claim:
+        return claims(head, str(path))
+
+    return Runtime(
+        name=kind,
+        label=kind.upper(),
+        format=kind,
+        source="document",
+        home=user_home,
+        roots=lambda home: (),
+        claim=claim,
+        keys=CLAIMED_BY,
+        read=SessionReader(
+            scan=partial(scan, runtime=kind), identify=_identify, suffixes=(".json",), side_chains=side_chains
+        ),
+    )

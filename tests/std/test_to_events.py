@@ -1,0 +1,374 @@
+"""A session document as events: agents, what they did, what they told each other, and what does not fit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolCall, ToolResult
+from harken.formats.std.to_events import events_of, main_events, side_chains
+from support.std_documents import BUILDER, CHECKER, PLANNER, call, multi, single
+
+Json = dict[str, Any]
+
+
+def read(document: object) -> list[Event]:
+    return events_of(json.dumps(document).encode())
+
+
+def told(events: list[Event]) -> list[tuple[str, str, str]]:
+    """Who, what kind, and which record."""
+    return [(event.agent_id, event.kind, event.message_id) for event in events]
+
+
+def record(events: list[Event], name: str) -> Any:
+    return next(event for event in events if event.message_id == name)
+
+
+def message(kind: str, sender: Json, hearer: Json, payload: Any, second: int = 50) -> Json:
+    return {
+        "message_id": "msg-009",
+        "timestamp": f"2026-03-04T10:00:{second:02}Z",
+        "sequence_number": 9,
+        "from_agent": sender,
+        "to_agent": hearer,
+        "message_type": kind,
+        "payload": payload,
+    }
+
+
+# -- a session of one agent --------------------------------------------------------------------------------------------
+
+
+def test_a_document_of_one_agent_is_its_prompt_its_calls_and_its_end() -> None:
+    assert [
+        ("main", "agent_created", "main:created"),
+        ("main", "prompt", "user_prompt"),
+        ("main", "tool_call", "tool-001"),
+        ("main", "tool_result", "tool-001:result"),
+        ("main", "tool_call", "tool-002"),
+        ("main", "tool_result", "tool-002:result"),
+        ("main", "system", "completed"),
+    ] == told(read(single()))
+
+
+def test_a_call_has_its_arguments_and_its_result_what_a_person_is_shown() -> None:
+    events = read(single())
+
+    made, answered = record(events, "tool-002"), record(events, "tool-002:result")
+
+    assert (b'{"file_path":"src/clock.py"}', "Edit", "tool-002") == (made.input, made.name, made.id)
+    assert ("what tool-002 found", "tool-002", False) == (answered.output, answered.cause, answered.is_error)
+    assert made.time < answered.time
+
+
+def test_what_a_result_says_is_its_display_else_its_error_else_all_of_it() -> None:
+    outputs: list[Any] = [
+        {"status": "failed", "result": {"display": "shown"}, "error": "why"},
+        {"status": "failed", "error": "why"},
+        {"status": "success", "result": {"lines": 3}},
+        {"status": "success"},
+        {"status": "error", "result": "a text"},
+        "only a text",
+    ]
+    document = single() | {"tool_calls": [call(f"t{n}", n, output=output) for n, output in enumerate(outputs)]}
+
+    results = [event for event in read(document) if isinstance(event, ToolResult)]
+
+    assert ["shown", "why", '{"lines":3}', "", "a text", "only a text"] == [event.output for event in results]
+    assert [True, True, False, False, True, False] == [event.is_error for event in results]
+
+
+def test_a_call_without_an_output_has_no_result() -> None:
+    unanswered = call("tool-001", 5)
+    del unanswered["output"]
+
+    assert [] == [e for e in read(single() | {"tool_calls": [unanswered]}) if isinstance(e, ToolResult)]
+
+
+def test_a_result_that_came_after_the_next_call_stands_behind_that() -> None:
+    slow = call("slow", 5, ended_at="2026-03-04T10:00:30Z")
+    document = single() | {"tool_calls": [slow, call("quick", 10)]}
+
+    events = [event for event in read(document) if isinstance(event, ToolCall | ToolResult)]
+
+    assert ["slow", "quick", "quick:result", "slow:result"] == [event.message_id for event in events]
+
+
+def test_the_model_is_the_agents() -> None:
+    assert "claude-sonnet-4-5" == record(read(single()), "main:created").language_model
+
+
+def test_the_end_is_a_notice_with_the_status() -> None:
+    end = record(read(single()), "completed")
+
+    assert ("completed", "success") == (end.subtype, end.message)
+
+
+def test_remarks_about_phases_are_kept_and_are_no_conversation() -> None:
+    remark = {"annotation_id": "a1", "phase_type": "execute", "tool_call_range": {}}
+    document = single() | {"phase_annotations": [remark]}
+
+    kept = record(read(document), "a1")
+
+    assert (remark, "") == (json.loads(kept.raw), kept.why)
+    assert not any(isinstance(event, Output | System) for event in main_events(json.dumps(document).encode()))
+
+
+def test_a_summary_that_is_a_text_is_what_the_agent_says_in_the_end() -> None:
+    events = read(single() | {"summary": "The clock is right again."})
+
+    assert ["The clock is right again."] == [event.content for event in events if isinstance(event, Response)]
+
+
+# -- several agents ----------------------------------------------------------------------------------------------------
+
+
+def test_a_task_call_makes_an_agent_that_hears_its_task_works_and_answers() -> None:
+    assert [
+        ("lead", "tool_call", "tool-002"),
+        ("builder", "agent_created", "builder:created"),
+        ("builder", "prompt", "sub-001/task"),
+        ("builder", "tool_call", "sub-001/b-001"),
+        ("builder", "tool_result", "sub-001/b-001:result"),
+        ("builder", "response", "sub-001/answer"),
+        ("lead", "tool_result", "tool-002:result"),
+    ] == [one for one in told(read(multi())) if one[0] == "builder" or "tool-002" in one[2]][:7]
+
+
+def test_agents_are_created_by_their_calls_with_what_the_standard_says_of_them() -> None:
+    document = multi()
+    document["sub_sessions"][0]["agent"] = BUILDER | {"instance_id": "b-1", "role_category": "worker"}
+
+    made = record(read(document), "builder:created")
+
+    assert ("builder", "lead", "child", "tool-002") == (made.name, made.parent, made.role, made.cause)
+    said = {"agent_type": "developer", "instance_id": "b-1", "role_category": "worker"}
+    assert said == json.loads(made.attributes)
+    assert "root" == record(read(document), "lead:created").role
+
+
+def test_a_participant_that_did_nothing_is_created_all_the_same() -> None:
+    document = multi()
+    document["collaboration"]["participants"].append({"agent_id": "idle", "agent_type": "developer"})
+
+    made = record(read(document), "idle:created")
+
+    assert ("lead", None) == (made.parent, made.cause)
+
+
+def test_a_result_without_words_is_the_agents_answer_and_one_with_others_comes_from_it() -> None:
+    document = multi()
+    document["tool_calls"][1]["output"] = {"status": "success"}
+    events = read(document)
+
+    silent, worded = record(events, "tool-002:result"), record(events, "tool-003:result")
+
+    assert ("The clock is right.", "sub-001/answer") == (silent.output, silent.substance)
+    assert ("what tool-003 found", ("tool-003", "sub-002/answer")) == (worded.output, worded.cause)
+
+
+def test_a_result_that_only_says_that_the_agent_was_launched_is_not_its_answer() -> None:
+    document = multi()
+    document["tool_calls"][1] |= {"ended_at": "2026-03-04T10:00:31Z", "duration_ms": 1000}
+
+    assert "tool-002" == record(read(document), "tool-002:result").cause
+
+
+def test_an_agent_made_by_a_sub_agent_is_below_that_one() -> None:
+    document = multi()
+    document["sub_sessions"][0]["tool_calls"].append(call("b-002", 45, "Task", "interaction"))
+    document["sub_sessions"][1] |= {"parent_session_id": "sub-001", "triggered_by_call_id": "b-002"}
+
+    made = record(read(document), "checker:created")
+
+    assert ("builder", "sub-001/b-002") == (made.parent, made.cause)
+
+
+def test_agents_side_by_side_are_told_in_the_order_of_time() -> None:
+    document = multi()
+    document["tool_calls"][2]["started_at"] = "2026-03-04T10:00:31Z"
+    document["sub_sessions"][1] |= {"started_at": "2026-03-04T10:00:31Z", "tool_calls": [call("c-001", 35)]}
+
+    order = [name for _, kind, name in told(read(document)) if kind == "tool_call"]
+
+    assert ["tool-001", "tool-002", "tool-003", "sub-002/c-001", "sub-001/b-001"] == order
+
+
+def test_without_any_times_an_agent_works_between_its_call_and_the_result() -> None:
+    def timeless(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: timeless(v) for k, v in value.items() if not k.endswith("_at") and k != "timestamp"}
+        return [timeless(item) for item in value] if isinstance(value, list) else value
+
+    names = [name for _, _, name in told(read(timeless(multi())))]
+
+    for first, second in (
+        ("tool-002", "builder:created"),
+        ("sub-001/answer", "tool-002:result"),
+        ("tool-002:result", "tool-003"),
+        ("sub-002/answer", "tool-003:result"),
+    ):
+        assert names.index(first) < names.index(second)
+
+
+def test_calls_of_the_same_ids_in_several_sub_sessions_are_several_records() -> None:
+    document = multi()
+    for sub in document["sub_sessions"]:
+        sub["tool_calls"] = [call("tool-001", 40)]
+
+    names = [name for _, kind, name in told(read(document)) if kind == "tool_call"]
+
+    assert len(set(names)) == len(names) == 5
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def test_messages_that_repeat_calls_and_outputs_are_not_told_twice() -> None:
+    assert [] == [event for event in read(multi()) if event.message_id.startswith("msg-")]
+
+
+def test_other_messages_are_said_by_one_agent_and_heard_by_another() -> None:
+    document = multi()
+    document["messages"].append(message("feedback", PLANNER, BUILDER, {"content": "Mind the hands."}))
+    events = read(document)
+
+    said, heard = record(events, "msg-009"), record(events, "msg-009:heard")
+
+    assert ("lead", "Mind the hands.") == (said.agent_id, said.content)
+    assert ("builder", "Mind the hands.", "msg-009") == (heard.agent_id, heard.content, heard.substance)
+    assert isinstance(said, Response)
+    assert isinstance(heard, Prompt)
+    names = [event.message_id for event in events]
+    assert names.index("sub-001/b-001:result") < names.index("msg-009:heard") < names.index("sub-001/answer")
+
+
+def test_a_second_assignment_of_a_task_is_heard() -> None:
+    document = multi()
+    document["messages"].append(message("task_assignment", PLANNER, BUILDER, {"task": {"task_id": "task-001"}}))
+
+    assert 'task_assignment: {"task":{"task_id":"task-001"}}' == record(read(document), "msg-009:heard").content
+
+
+def test_a_completion_with_words_is_the_answer_where_the_output_has_none() -> None:
+    document = multi()
+    del document["sub_sessions"][0]["output"]
+    document["messages"][1]["payload"]["summary"] = "Done, it ticks."
+
+    assert "Done, it ticks." == record(read(document), "sub-001/answer").content
+
+
+# -- an agent's own chain ----------------------------------------------------------------------------------------------
+
+
+def test_an_agents_chain_tells_what_the_document_tells_of_it_under_the_same_names() -> None:
+    document = multi()
+    document["messages"].append(message("feedback", CHECKER, BUILDER, {"content": "Mind the hands."}))
+    data = json.dumps(document).encode()
+    whole = events_of(data)
+
+    for agent, lines in side_chains(data).items():
+        own = [(event.kind, event.message_id) for event in events_of(lines)]
+        assert own == [(event.kind, event.message_id) for event in whole if event.agent_id == agent]
+    assert {"builder", "checker"} == side_chains(data).keys()
+
+
+def test_the_conversation_of_a_document_is_that_of_its_own_agent() -> None:
+    agents = {event.agent_id for event in main_events(json.dumps(multi()).encode())}
+
+    assert {"lead"} == agents
+
+
+# -- what does not fit -------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_the_wrong_type_are_told_with_the_reason() -> None:
+    document = multi() | {"phase_annotations": 3}
+    document["tool_calls"].append("not a call")
+    document["sub_sessions"] += [None, {"sub_session_id": 5.5}]
+    document["messages"] += ["hello", {"message_type": "feedback"}]
+
+    reasons = [event.why for event in read(document) if isinstance(event, Output) and event.why]
+
+    assert [
+        "`phase_annotations` is a number, not a list",
+        "a call is a text, not an object",
+        "a message is a text, not an object",
+        "a message names neither of its agents",
+        "a sub-session is null, not an object",
+        "a sub-session names neither itself nor its agent",
+    ] == sorted(reasons)
+
+
+def test_what_is_no_json_is_told_with_the_reason() -> None:
+    found = events_of(b'{"session_id": "s", "user_prompt": "say "hi"", "tool_calls": []}')
+
+    assert isinstance(found[0], Output)
+    assert "no JSON" in found[0].why
+
+
+def test_documents_nested_beyond_measure_are_told_and_not_followed() -> None:
+    deep = b'{"session_id":"s","task_title":"t","tool_calls":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+    assert [True] == [isinstance(event, Output) and bool(event.why) for event in events_of(deep)]
+
+
+_odd = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+    | st.just([])
+    | st.just({})
+)
+_values = st.recursive(
+    _odd, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+)
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> Json:
+    """A document with odd values in some places."""
+    document: Json = multi()
+    for _ in range(draw(st.integers(1, 6))):
+        at: Any = document
+        while isinstance(at, dict | list) and at:
+            key = draw(st.sampled_from(list(at) if isinstance(at, dict) else list(range(len(at)))))
+            if draw(st.integers(0, 2)) == 0 or not isinstance(at[key], dict | list):
+                at[key] = draw(_values)
+                break
+            at = at[key]
+    return document
+
+
+@settings(max_examples=150, deadline=None)
+@given(document=broken())
+def test_no_value_in_any_place_makes_reading_fail(document: Json) -> None:
+    data = json.dumps(document).encode()
+
+    events = events_of(data)
+
+    assert events
+    assert all(events_of(lines) for lines in side_chains(data).values())
+    assert [created for created in events if isinstance(created, AgentCreated)]
+
+
+def test_reading_many_agents_side_by_side_takes_time_in_proportion() -> None:
+    document = multi()
+    template, sub = document["tool_calls"][1], document["sub_sessions"][0]
+    count = 1000
+    document["tool_calls"] = [template | {"call_id": f"t{n}"} for n in range(count)]
+    document["sub_sessions"] = [
+        sub | {"sub_session_id": f"s{n}", "triggered_by_call_id": f"t{n}", "agent": BUILDER | {"agent_id": f"a{n}"}}
+        for n in range(count)
+    ]
+
+    events = read(document)
+
+    assert count == sum(isinstance(event, AgentCreated) and event.cause is not None for event in events)
+    assert count == sum(isinstance(event, ToolResult) and event.agent_id == "lead" for event in events)
