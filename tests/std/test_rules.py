@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harken.formats.std.document import Document, parse_session
+from harken.formats.std.document import parse_session
 from harken.formats.std.rules import RULES, validate, validate_bytes
 from support.std_documents import call, multi, single
 
@@ -214,15 +214,16 @@ def row(data: Json) -> Json:
 BYTES: list[tuple[str, bytes]] = [
     ("invalid-json", b'{"session_id": "a",}'),
     ("not-a-session", b"[1, 2]"),
+    ("not-a-session", b'{"name": "a program", "version": "1.0"}'),
+    ("duplicate-key", json.dumps(single()).replace('"status"', '"status": "failed", "status"', 1).encode()),
 ]
 """Rules about the text of a file."""
 NAMES: list[tuple[str, str, Callable[[], Json]]] = [
     ("file-name", "2026-03-04-009-another-multi.json", multi),
     ("file-suffix", "2026-03-04-002-two-hands.json", lambda: {**multi(), "session_id": "2026-03-04-002-two-hands"}),
-    ("file-suffix", "2026-03-04-001-a-multi.json", lambda: {**single(), "session_id": "2026-03-04-001-a-multi"}),
 ]
 """Rules about a file's name."""
-OLD = {"session_id": "s", "created_at": "2026-03-04T10:00:00Z", "tool_calls": [{"call_id": "a", "tool_name": "b"}]}
+OLD = {"session_id": "s", "created_at": "2026-03-04T10:00:00Z", "steps": [{"step_id": "1", "step_name": "debug_fix"}]}
 
 
 def rules_of(data: Json, name: str = "") -> set[str]:
@@ -259,7 +260,7 @@ def test_what_is_wrong_with_the_name_of_a_file_is_told(rule: str, name: str, mak
 
 
 def test_an_older_generation_is_read_and_told() -> None:
-    findings = validate(Document(data=OLD, kind="std-001", generation="v1"))
+    findings = validate_bytes(json.dumps(OLD).encode()).findings
     assert "old-generation" in {one.rule for one in findings}
     assert "not-in-generation" in {one.rule for one in findings}
     assert "error" not in {one.level for one in findings}

@@ -27,6 +27,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     # what it is
     ("invalid-json", "error", "some", "The file is JSON"),
     ("not-a-session", "error", "no", "It is a session document of STD-001 or STD-008"),
+    ("duplicate-key", "warning", "no", "A key stands once in its object; of two, readers see the last alone"),
     ("old-generation", "note", "no", "The document is of the newest generation; older ones are read as that"),
     # fields
     ("missing-field", "error", "some", "Every required field is there"),
@@ -41,7 +42,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("verification", "error", "no", "A review's verification says how tests and type check went"),
     # names
     ("file-name", "warning", "some", "`session_id` is the name of the file without `.json`"),
-    ("file-suffix", "warning", "some", "The name of a multi-agent document ends in `-multi.json`, no other does"),
+    ("file-suffix", "warning", "some", "The name of a multi-agent document ends in `-multi.json`"),
     ("session-id-form", "note", "some", "`session_id` is a date, a number and a few words: `2026-01-31-001-mend-it`"),
     # ids and links
     ("duplicate-id", "error", "no", "An id (of a call, a sub-session, a message, an annotation …) is there once"),

@@ -10,12 +10,14 @@ from harken.errors import BadRecord
 
 from .broken_json import explain
 from .counts import count_findings
-from .document import Document, Json, loads, parse_session
+from .document import Document, loads, parse_session
 from .findings import DocumentFinding
+from .json_text import hidden_values
 from .links import link_findings
 from .message_links import message_findings
+from .models import AgentSession
 from .naming import is_multi_name, parse_name
-from .parts import inner, text
+from .parts import text
 from .rule_table import RULES as RULES
 from .rule_table import DocumentRule as DocumentRule
 from .rule_table import found
@@ -23,6 +25,10 @@ from .schema import shown
 from .shapes import shape_findings
 from .times import time_findings
 
+_TELLING = frozenset((*AgentSession.__struct_fields__, "collaboration", "sub_sessions", "steps")) - {
+    "status", "agent", "summary", "created_at", "updated_at", "completed_at",
+}  # fmt: skip
+"""Fields that only a session document has."""
 _LEVELS = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -45,16 +51,11 @@ def validate_bytes(data: bytes, name: str = "") -> Checked:
         value = loads(data)
     except BadRecord as problem:
         return Checked(document=None, findings=[_invalid_json(data, problem)])
-    return validate_value(value, name)
-
-
-def validate_value(value: object, name: str = "") -> Checked:
-    """Check what JSON was read into."""
-    try:
-        document = parse_session(value)
-    except BadRecord as problem:
-        return Checked(document=None, findings=[found("not-a-session", "", str(problem))])
-    return Checked(document=document, findings=validate(document, name))
+    if not isinstance(value, dict) or not value.keys() & _TELLING:
+        what = "its object has none of their fields" if isinstance(value, dict) else f"it is {shown(value)}"
+        return Checked(document=None, findings=[found("not-a-session", "", f"the file is no session document: {what}")])
+    document = parse_session(value, name)
+    return Checked(document=document, findings=_sorted([*validate(document, name), *_hidden(data)]))
 
 
 def validate(document: Document, name: str = "") -> list[DocumentFinding]:
@@ -71,7 +72,18 @@ def validate(document: Document, name: str = "") -> list[DocumentFinding]:
     if document.generation != "v3":
         message = f"the document is of generation {document.generation}; it is read as v3, and so are the paths here"
         findings.append(found("old-generation", "", message))
-    return sorted(_once(findings), key=lambda finding: _LEVELS[finding.level])
+    return _sorted(_once(findings))
+
+
+def _sorted(findings: Iterable[DocumentFinding]) -> list[DocumentFinding]:
+    return sorted(findings, key=lambda finding: _LEVELS[finding.level])
+
+
+def _hidden(data: bytes) -> Iterator[DocumentFinding]:
+    """Values that no reader sees, since their key stands once more."""
+    for one in hidden_values(data):
+        message = f"the key stands more than once; {shown(one.value)} is not seen, since the last one counts"
+        yield found("duplicate-key", one.path, message)
 
 
 def _once(findings: Iterable[DocumentFinding]) -> Iterator[DocumentFinding]:
@@ -92,8 +104,7 @@ def _invalid_json(data: bytes, problem: BadRecord) -> DocumentFinding:
 
 
 def _name_findings(document: Document, name: str) -> Iterator[DocumentFinding]:
-    data = document.data
-    session, stem = text(data, "session_id"), name.rpartition("/")[2].removesuffix(".json")
+    session, stem = text(document.data, "session_id"), name.rpartition("/")[2].removesuffix(".json")
     if session and parse_name(session) is None:
         message = f"`session_id` is {shown(session)}, which is not a date, a number and a few words"
         yield found("session-id-form", "session_id", message)
@@ -103,11 +114,5 @@ def _name_findings(document: Document, name: str) -> Iterator[DocumentFinding]:
         yield found(
             "file-name", "session_id", f"`session_id` is {shown(session)}, but the file is called {shown(stem)}"
         )
-    yield from _suffix(data, document.kind == "std-008", stem)
-
-
-def _suffix(data: Json, is_multi: bool, stem: str) -> Iterator[DocumentFinding]:
-    if is_multi and not is_multi_name(f"{stem}.json"):
+    if document.kind == "std-008" and not is_multi_name(f"{stem}.json"):
         yield found("file-suffix", "", f"the name of a multi-agent document ends in -multi.json; this is {shown(stem)}")
-    elif not is_multi and is_multi_name(f"{stem}.json") and inner(data, "collaboration").get("mode") != "single":
-        yield found("file-suffix", "", f"the file is called {shown(stem)}, but the document is not a multi-agent one")
