@@ -2,14 +2,8 @@
 what real documents add to them.
 
 These types are the one place that says which fields there are, which of them must be there and what they may be:
-the checks of `rules` are derived from them, and `view` reads a document through them. A field without a default is
-required. What else a field's rule needs stands in its annotation:
-
-- `Literal[…]`: no other value is allowed.
-- `Open(…)`: these values are known; another one is worth a note.
-- `Extended(…)`: the values of the standard, and those that programs have added, which are worth a note; no other.
-- `Advised`: required by the standard, but often missing; that is worth a warning.
-- `Any`: several shapes are allowed, and `rules` looks at them itself.
+the checks of `rules` are derived from them, and `view` reads a document through them. How a field says more than its
+type is in `model_base`; what sub-agents hand in and what messages carry are in files of their own.
 
 A document itself is kept as the JSON object it is (`document.Document`), so that nothing unknown is lost.
 """
@@ -20,50 +14,40 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
-# -- vocabularies ------------------------------------------------------------------------------------------------------
-
-STATUSES = ("success", "failed", "in_progress")
-CATEGORIES = ("perception", "action", "interaction", "planning", "task_management")
-PATTERNS = ("master_worker", "peer_to_peer", "pipeline")
-AGENT_TYPES = ("architect", "developer", "reviewer", "challenger", "product_owner", "design_authority")
-MESSAGE_TYPES = (
-    "task_assignment", "task_progress", "task_completion", "review_request", "review_result", "feedback", "abort",
-    "acknowledgment",
-)  # fmt: skip
-ADDED_MESSAGE_TYPES = ("status_query", "status_response", "status_update")
-"""Types that programs have added to those of the standard."""
-FINDING_CATEGORIES = ("bug", "security", "performance", "style", "logic")
-VERDICTS = ("approved", "changes_requested", "rejected")
-PHASE_TYPES = ("understand", "explore", "plan", "execute", "verify", "mixed", "unclassified")
-CONTRIBUTIONS = ("file_content", "search_result", "command_output", "knowledge")
-CONTEXT_TYPES = (
-    "claude_md", "rule", "standard", "skill", "spec", "file", "user_message", "tool_result", "capability",
-)  # fmt: skip
-DECISION_TYPES = ("tool_selection", "approach", "error_handling", "skip", "retry")
-
-Status = Literal["success", "failed", "in_progress"]
-Level = Literal["high", "medium", "low"]
-RoleCategory = Literal["orchestrator", "worker", "validator", "specialist"]
-ReviewVerdict = Literal["approved", "changes_requested", "rejected"]
-
-
-def Open(*values: str) -> msgspec.Meta:
-    """A vocabulary that may be added to."""
-    return msgspec.Meta(extra={"open": values})
-
-
-def Extended(values: tuple[str, ...], *added: str) -> msgspec.Meta:
-    """A vocabulary of the standard, and what programs have added to it; nothing else is allowed."""
-    return msgspec.Meta(extra={"known": values, "added": added})
-
-
-Advised = msgspec.Meta(extra={"advised": True})
-"""A field that the standard requires, and whose absence makes a document no less readable."""
-
-
-class StdObject(msgspec.Struct, frozen=True, kw_only=True):
-    """An object in a document."""
-
+from .model_base import ADDED_MESSAGE_TYPES as ADDED_MESSAGE_TYPES
+from .model_base import AGENT_TYPES as AGENT_TYPES
+from .model_base import CATEGORIES as CATEGORIES
+from .model_base import (
+    CONTEXT_TYPES,
+    CONTRIBUTIONS,
+    DECISION_TYPES,
+    Advised,
+    Extended,
+    Open,
+    RoleCategory,
+)
+from .model_base import MESSAGE_TYPES as MESSAGE_TYPES
+from .model_base import PATTERNS as PATTERNS
+from .model_base import PHASE_TYPES as PHASE_TYPES
+from .model_base import STATUSES as STATUSES
+from .model_base import VERDICTS as VERDICTS
+from .model_base import Level as Level
+from .model_base import Status as Status
+from .model_base import StdObject as StdObject
+from .output_models import CheckResult as CheckResult
+from .output_models import DeveloperOutput as DeveloperOutput
+from .output_models import FileChange as FileChange
+from .output_models import FileChanges as FileChanges
+from .output_models import FindingLocation as FindingLocation
+from .output_models import GenericAgentOutput as GenericAgentOutput
+from .output_models import RequiredChange as RequiredChange
+from .output_models import ReviewerOutput as ReviewerOutput
+from .output_models import ReviewFinding as ReviewFinding
+from .output_models import SelfReview as SelfReview
+from .output_models import SubAgentOutput as SubAgentOutput
+from .output_models import Verification as Verification
+from .output_models import output_model as output_model
+from .payload_models import PAYLOADS as PAYLOADS
 
 # -- STD-001: one agent ------------------------------------------------------------------------------------------------
 
@@ -113,7 +97,7 @@ class SubagentInfo(StdObject, frozen=True, kw_only=True):
     """What a Task call says of the agent it started."""
 
     subagent_type: str
-    tool_uses: int | None = None
+    tool_uses: int
     tokens_used: int | None = None
     tools_breakdown: list[ToolCount] | None = None
     sub_session_id: str | None = None
@@ -147,7 +131,7 @@ class ContextReference(StdObject, frozen=True, kw_only=True):
 
     type: Annotated[str, Open(*CONTEXT_TYPES)]
     source: str
-    relevance: Level | None = None
+    relevance: Level
     summary: str | None = None
     quoted_content: str | None = None
     usage_mode: Literal["read", "modified", "read_then_modified"] | None = None
@@ -156,8 +140,8 @@ class ContextReference(StdObject, frozen=True, kw_only=True):
 class Decision(StdObject, frozen=True, kw_only=True):
     """A choice that the agent made."""
 
-    decision_id: str | None = None
-    type: Annotated[str | None, Open(*DECISION_TYPES)] = None
+    decision_id: str
+    type: Annotated[str, Open(*DECISION_TYPES)]
     description: str
     reasoning: str | None = None
     alternatives_considered: list[Any] | None = None
@@ -267,231 +251,6 @@ class AgentMessage(StdObject, frozen=True, kw_only=True):
     reply_to: str | None = None
 
 
-# -- what sub-agents hand in -------------------------------------------------------------------------------------------
-
-
-class FileChange(StdObject, frozen=True, kw_only=True):
-    """A file that was changed."""
-
-    path: str
-    lines_added: int | None = None
-    lines_removed: int | None = None
-    description: str | None = None
-    change_type: str | None = None
-
-
-class FileChanges(StdObject, frozen=True, kw_only=True):
-    """The files that a developer changed; each a `FileChange` or its path."""
-
-    files_created: list[Any]
-    files_modified: list[Any]
-    files_deleted: list[Any]
-
-
-class SelfReview(StdObject, frozen=True, kw_only=True):
-    """What a developer says of its own work."""
-
-    tests_run: bool
-    tests_passed: bool
-    type_check_passed: bool
-    known_issues: list[Any] | None = None
-
-
-class DeveloperOutput(StdObject, frozen=True, kw_only=True):
-    """What a developer hands in."""
-
-    task_id: str
-    status: Literal["completed", "partial", "failed"]
-    changes: FileChanges
-    summary: str
-    implementation_notes: str | None = None
-    self_review: SelfReview | None = None
-    blockers: list[str] | None = None
-    suggestions: list[Any] | None = None
-
-
-class FindingLocation(StdObject, frozen=True, kw_only=True):
-    """Where a reviewer found something."""
-
-    file: str
-    line_start: int | None = None
-    line_end: int | None = None
-    code_snippet: str | None = None
-
-
-class ReviewFinding(StdObject, frozen=True, kw_only=True):
-    """Something a reviewer found, in a `file` or at a `location`: one of the two is there."""
-
-    finding_id: str
-    severity: Literal["critical", "major", "minor", "suggestion"]
-    category: Annotated[str, Extended(FINDING_CATEGORIES, "test")]
-    file: str | None = None
-    line: int | None = None
-    location: FindingLocation | None = None
-    description: str
-    suggestion: str | None = None
-    rationale: str | None = None
-    fixed_in_iteration: int | None = None
-
-
-class CheckResult(StdObject, frozen=True, kw_only=True):
-    """How a check went."""
-
-    passed: bool
-    output: str | None = None
-    error: str | None = None
-
-
-class Verification(StdObject, frozen=True, kw_only=True):
-    """What a reviewer ran: the two flags of the standard, or a result for each check."""
-
-    tests_passed: bool | None = None
-    type_check_passed: bool | None = None
-    custom_checks: dict[str, bool] | None = None
-    tests: CheckResult | None = None
-    type_check: CheckResult | None = None
-    lint: CheckResult | None = None
-    custom: dict[str, CheckResult] | None = None
-
-
-class RequiredChange(StdObject, frozen=True, kw_only=True):
-    """What a reviewer wants changed."""
-
-    change_id: str
-    priority: Literal["must_fix", "should_fix", "consider"]
-    related_findings: list[str]
-    description: str
-
-
-class ReviewerOutput(StdObject, frozen=True, kw_only=True):
-    """What a reviewer hands in. `task_id` is the task that was reviewed."""
-
-    review_id: str
-    task_id: str
-    verdict: ReviewVerdict
-    findings: list[ReviewFinding]
-    verification: Verification
-    summary: str
-    required_changes: list[RequiredChange] | None = None
-    commendations: list[Any] | None = None
-
-
-class GenericAgentOutput(StdObject, frozen=True, kw_only=True):
-    """What any other agent hands in."""
-
-    output_type: Literal["generic"]
-    task_id: str
-    status: str
-    summary: str
-    data: Any = None
-
-
-SubAgentOutput = DeveloperOutput | ReviewerOutput | GenericAgentOutput
-
-
-def output_model(output: dict[str, Any], agent_type: str = "") -> type[StdObject]:
-    """Which of the three a sub-session's output is meant to be: by what it says, else by who made it."""
-    if output.get("output_type") == "generic":
-        return GenericAgentOutput
-    if output.keys() & {"verdict", "findings", "review_id", "verification"}:
-        return ReviewerOutput
-    if "changes" in output or agent_type == "developer":
-        return DeveloperOutput
-    return ReviewerOutput if agent_type == "reviewer" else GenericAgentOutput
-
-
-# -- what messages carry: the standard leaves it open, programs agreed on these ---------------------------------------
-
-
-class TaskAssignment(StdObject, frozen=True, kw_only=True):
-    """`task_assignment`."""
-
-    task: dict[str, Any]
-    """`task_id`, and what is to be done: `task_description` or `description`, `context`, `constraints` …"""
-    priority: Level | None = None
-    deadline: str | None = None
-    max_iterations: int | None = None
-    dependencies: list[str] | None = None
-
-
-class TaskProgress(StdObject, frozen=True, kw_only=True):
-    """`task_progress`."""
-
-    task_id: str
-    progress_percent: float | None = None
-    current_step: str | None = None
-    files_modified_so_far: list[str] | None = None
-    estimated_remaining: Any = None
-    blockers: list[Any] | None = None
-
-
-class TaskCompletion(StdObject, frozen=True, kw_only=True):
-    """`task_completion`."""
-
-    task_id: str
-    status: str | None = None
-
-
-class ReviewRequest(StdObject, frozen=True, kw_only=True):
-    """`review_request`."""
-
-    review_id: str | None = None
-    task_id: str
-    scope: dict[str, Any] | None = None
-    criteria: Any = None
-    context: Any = None
-    files: list[str] | None = None
-
-
-class ReviewResult(StdObject, frozen=True, kw_only=True):
-    """`review_result`."""
-
-    review_id: str | None = None
-    task_id: str
-    verdict: ReviewVerdict
-
-
-class Feedback(StdObject, frozen=True, kw_only=True):
-    """`feedback`."""
-
-    feedback_type: Literal["clarification", "correction", "guidance", "question"] | None = None
-    subject: str | None = None
-    content: str | None = None
-    action_required: bool | None = None
-    related_task_id: str | None = None
-
-
-class Abort(StdObject, frozen=True, kw_only=True):
-    """`abort`."""
-
-    scope: Literal["task", "session"] | None = None
-    target_id: str | None = None
-    reason: str | None = None
-    cleanup_required: bool | None = None
-
-
-class Acknowledgment(StdObject, frozen=True, kw_only=True):
-    """`acknowledgment`, and the two that ask for a status."""
-
-    task_id: str | None = None
-
-
-PAYLOADS: dict[str, type[StdObject]] = {
-    "task_assignment": TaskAssignment,
-    "task_progress": TaskProgress,
-    "task_completion": TaskCompletion,
-    "review_request": ReviewRequest,
-    "review_result": ReviewResult,
-    "feedback": Feedback,
-    "abort": Abort,
-    "acknowledgment": Acknowledgment,
-    "status_query": Acknowledgment,
-    "status_response": Acknowledgment,
-    "status_update": Acknowledgment,
-}
-"""Message type to what its payload is."""
-
-
 # -- the summary of several agents -------------------------------------------------------------------------------------
 
 
@@ -553,6 +312,7 @@ class MultiAgentSession(AgentSession, frozen=True, kw_only=True):
 
 
 # -- a look at a document, whatever state it is in ---------------------------------------------------------------------
+
 
 M = TypeVar("M", bound=StdObject)
 

@@ -159,9 +159,6 @@ def _payload(message: Json, path: str) -> Iterator[DocumentFinding]:
         return
     for finding in check(message["payload"], PAYLOADS[kind], path):
         yield msgspec.structs.replace(finding, rule="payload-field", level="warning")
-    task = inner(message["payload"], "task")
-    if kind == "task_assignment" and task and not text(task, "task_id"):
-        yield found("payload-field", f"{path}.task.task_id", "`task_id` is missing")
 
 
 def _agents(summary: Json) -> Iterator[DocumentFinding]:
