@@ -121,6 +121,16 @@ def test_an_agent_that_the_program_made_has_no_call() -> None:
     assert agent.is_hook
 
 
+def test_what_a_hook_refuses_is_not_its_own_failure() -> None:
+    hook = AgentCreated(message_id="h0", agent_id="hook", name="Guard", cause="m0", role="hook", time=1)
+    said = Response(message_id="h1", agent_id="hook", content="DENY. No.", time=3)
+    refused = result("Error: No.", is_error=True, cause=("h1",))
+
+    agent = session_tree([MAIN, hook, CALL, said, refused]).agents["hook"]
+
+    assert ([], False, True) == (agent.notices, agent.failed, agent.finished)
+
+
 def test_words_for_others_that_a_call_made_are_the_task() -> None:
     piece = PieceOfText(message_id="m5", agent_id="main", cause="m1", content="Look around.")
     earlier = Prompt(message_id="s5", agent_id="sub", content="Be kind.", source="injected")

@@ -157,19 +157,22 @@ class _Export:
 
     def _main_calls(self) -> list[Json]:
         """The main agent's calls; among several agents also every other call that a sub-session has to name."""
-        tree, found = self.tree, list[Json]()
+        tree, found = self.tree, list[tuple[int, ToolCall | SpawnedAgent]]()
         for event in tree.events:
-            if isinstance(event, ToolCall) and event.agent_id in (tree.main, ""):
-                found.append(self._call(event, "tool_calls", len(found)))
-            elif isinstance(event, ToolCall) and self.with_agents and tree.made_by(event):
-                owner = {"x_harken_owner": event.agent_id}
-                found.append(self._call(event, "tool_calls", len(found)) | owner)
-            elif self.with_agents and event.agent_id in tree.agents:
-                agent = tree.agents[event.agent_id]
-                if event is agent.events[0] and not self._is_first(agent):
-                    self.derived.append(f"tool_calls[{len(found)}]")
-                    found.append(self._made_by_nobody(agent))
-        return found
+            agent = tree.agents.get(event.agent_id)
+            if isinstance(event, ToolCall) and (agent is None or (self.with_agents and tree.made_by(event))):
+                found.append((self.moments.of(event), event))
+            if self.with_agents and agent is not None and event is agent.events[0] and not self._is_first(agent):
+                found.append((self._started(agent), agent))
+        found.sort(key=lambda one: one[0])  # a document has its calls in the order of time, whatever the log has
+        return [self._main_call(place, one) for place, (_, one) in enumerate(found)]
+
+    def _main_call(self, place: int, made: ToolCall | SpawnedAgent) -> Json:
+        if isinstance(made, SpawnedAgent):
+            self.derived.append(f"tool_calls[{place}]")
+            return self._made_by_nobody(made)
+        call = self._call(made, "tool_calls", place)
+        return call | {"x_harken_owner": made.agent_id} if made.agent_id in self.tree.agents else call
 
     def _call(self, event: ToolCall, list_path: str, place: int) -> Json:
         written: ExportedCall = self.calls.written(event)
@@ -202,7 +205,7 @@ class _Export:
         words = self._task_words(agent)
         self.derived += [f"{path}.task.priority"] + ([] if words else [f"{path}.task.description"])
         self.derived += [f"{path}.started_at"] if agent.started is None else []
-        calls = [event for event in agent.events if isinstance(event, ToolCall)]
+        calls = sorted((event for event in agent.events if isinstance(event, ToolCall)), key=self.moments.of)
         trigger = self.calls.name(agent.call) if agent.call and self._is_first(agent) else self.calls.made_up(agent)
         found: Json = {
             "sub_session_id": agent.sub_session_id,

@@ -307,11 +307,12 @@ def _cut_circles(tree: SessionTree) -> None:
 
 
 def _add_notices(tree: SessionTree) -> None:
-    """Everything that brought words of an agent, or news of it, to its maker."""
+    """Everything that brought words of an agent, or news of it, to its maker. What a hook says is no answer."""
+    working = {agent.agent_id for agent in tree.agents.values() if not agent.is_hook}
     said = {
         event.message_id: event.agent_id
         for event in tree.events
-        if isinstance(event, Response) and event.agent_id in tree.agents and event.message_id
+        if isinstance(event, Response) and event.agent_id in working and event.message_id
     }
     by_name = {name: agent for agent in tree.agents.values() for name in _names(agent)}
     for event in tree.events:
