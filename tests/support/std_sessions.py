@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import json
+from pathlib import Path
 from typing import Any
 
 from harken.events import AgentCreated, Event, Prompt, Response, ToolCall, ToolResult
+from support.recordings import CORPUS, FOLDER
 
 SECOND = 1_000_000
 START = 1_772_618_400 * SECOND
@@ -79,3 +84,32 @@ def pair() -> Told:
     told.answer(second, "two")
     told.say("Both are back.")
     return told
+
+
+# -- all sessions of several agents that are at hand -------------------------------------------------------------------
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+DEMONSTRATIONS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show"})
+_MARKS = (b'"isSidechain":true', b'"isSidechain": true', b"spawn_agent", b"thread_spawn")
+"""What only files have in which agents start others."""
+
+
+def families() -> list[Path]:
+    """Folders with sessions of several agents: recorded ones, and those of the corpus where there is one."""
+    found = [
+        path.parent for path in sorted(FOLDER.glob("*/*/recording.json")) if json.loads(path.read_text())["agents"]
+    ]
+    for folder in ("claude_code", "codex_rollout"):
+        below = sorted(CORPUS.joinpath(folder).iterdir()) if CORPUS else []
+        found += [path for path in below if path.is_dir() and any(map(_has_agents, path.rglob("*.jsonl")))]
+    return found
+
+
+def _has_agents(path: Path) -> bool:
+    data = path.read_bytes()
+    return any(mark in data for mark in _MARKS)
+
+
+def play(name: str, file: Path) -> None:
+    """Play a demonstration into a log."""
+    asyncio.run(importlib.import_module(name).play(file))

@@ -14,7 +14,6 @@ from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
 
-from .arguments import params_of
 from .conversation import entries
 from .document import Document, Json, Kind, kind_of
 from .endings import status_of
@@ -231,11 +230,7 @@ class _Export:
 
     def _task_words(self, agent: SpawnedAgent) -> str:
         """What an agent was to do; empty where nobody says."""
-        if agent.task is not None and agent.task.content.strip():
-            return clean(agent.task.content)
-        params = params_of(agent.call.input) if agent.call else {}
-        told = (params.get(name) for name in ("prompt", "message", "task", "description", "system_prompt"))
-        return next((clean(text) for text in told if isinstance(text, str) and text.strip()), "")
+        return clean(self.told.tasks[agent.agent_id].tasks[0].words).strip()
 
     def _messages(self) -> list[Json]:
         self.derived += self.told.derived

@@ -1,0 +1,92 @@
+"""Every session of several agents that is at hand is written as a document that its standard accepts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import harken
+from harken.context.lineage import agents_below
+from harken.events import ToolCall
+from harken.formats.std.document import Document, read, write
+from harken.formats.std.rules import validate
+from harken.repo import Repo
+from support.recordings import FOLDER, recorded
+from support.std_sessions import DEMONSTRATIONS, EXAMPLES, families, play
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "session-documents.md"
+KINDS = ("", "std-001", "std-008")
+
+
+@pytest.fixture
+def repo() -> Iterator[Repo]:
+    with harken.open("memory:") as opened:
+        yield opened
+
+
+def listed_warnings() -> set[str]:
+    """The warnings that the guide says an exported document may have."""
+    section = GUIDE.read_text("utf-8").partition("\n## Export\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `([a-z-]+)` \|", section.partition("| warning |")[2], re.MULTILINE))
+
+
+def check(document: Document) -> None:
+    """Valid, and nothing to warn of that the guide does not name; and it reads as it was written."""
+    name = f"{document.data['session_id']}.json"
+    findings = validate(document, name)
+    assert [] == [one for one in findings if one.level == "error"]
+    assert set() == {one.rule for one in findings if one.level == "warning"} - listed_warnings()
+    assert document.data == read(write(document)).data
+
+
+def calls_in(document: Document) -> int:
+    """How many calls it has, without those that stand there twice or that nobody made."""
+    own = [one for one in document.data["tool_calls"] if "x_harken_owner" not in one and "x_harken_derived" not in one]
+    return len(own) + sum(len(sub["tool_calls"]) for sub in document.data["sub_sessions"])
+
+
+@pytest.mark.parametrize("folder", families(), ids=lambda path: "/".join(path.parts[-2:]))
+def test_sessions_of_other_runtimes(repo: Repo, folder: Path) -> None:
+    for _ in repo.import_sessions([folder]):
+        pass
+    rows = [row for row in repo.sessions() if row.tip and not row.parent and agents_below(repo.store, row)]
+
+    made = {row.session: [repo.document(row.session, kind=kind) for kind in KINDS] for row in rows}
+
+    assert made or FOLDER not in folder.parents
+    for session, several in made.items():
+        for each in several:
+            check(each.document)
+            assert len(repo.agents(session)) - 1 == each.agents
+        calls = sum(isinstance(one, ToolCall) for one in repo.events(session))
+        assert calls == calls_in(several[-1].document)
+
+
+@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+def test_sessions_of_one_agent(repo: Repo, runtime: str) -> None:
+    sessions = [one for one in recorded(runtime) if one.scenario not in ("agents", "parallel-agents")]
+    for _ in repo.import_sessions([one.path for one in sessions]):
+        pass
+
+    made = [repo.document(row.session, kind=kind) for row in repo.sessions() for kind in KINDS]
+
+    assert len(KINDS) * len(sessions) <= len(made)
+    for each in made:
+        check(each.document)
+
+
+@pytest.mark.parametrize("name", DEMONSTRATIONS)
+def test_demonstrations(repo: Repo, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    play(name, tmp_path / "session.jsonl")
+
+    made = [repo.document(tmp_path / "session.jsonl", kind=kind) for kind in KINDS]
+
+    for each in made:
+        check(each.document)
+    agents = repo.view(tmp_path / "session.jsonl").list_agents()
+    assert {len(agents) - 1} == {each.agents for each in made}
+    assert len(agents) - 1 == len(made[-1].document.data["sub_sessions"])
