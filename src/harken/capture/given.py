@@ -11,15 +11,18 @@ from typing import Any
 from harken.clock import from_datetime, in_calendar, parse_instant
 from harken.errors import BadRequest
 from harken.formats.std.document import Json
+from harken.formats.std.findings import DocumentFinding
+from harken.formats.std.message_links import task_findings
 from harken.formats.std.models import (
     AGENT_TYPES,
     AgentIdentifier,
-    FileChange,
+    GenericAgentOutput,
     ReviewerOutput,
     StdObject,
     output_model,
 )
 from harken.formats.std.schema import check
+from harken.formats.std.shapes import output_findings
 
 GivenAgent = AgentIdentifier | str | tuple[str, str]
 """Who: an `AgentIdentifier`, `"id"`, or `("id", "type")`."""
@@ -87,7 +90,7 @@ def agent(value: object, *, otherwise: str = "") -> Json:
     (`developer-01`), else `otherwise`, else its id."""
     if isinstance(value, AgentIdentifier):
         found = json_object(value, "agent")
-        _fits(found, AgentIdentifier, "agent")
+        _refuse(check(found, AgentIdentifier, "agent"), "AgentIdentifier")
     elif isinstance(value, str):
         found = {"agent_id": str(value), "agent_type": _type_of(value) or otherwise or str(value)}
     elif isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, str) for part in value):
@@ -155,32 +158,17 @@ def sub_output(value: Any, agent_type: str, task_id: str, status: str) -> Json |
     missing = {"task_id": task_id}
     if model is not ReviewerOutput:
         missing["status"] = ended
-    if model.__name__ == "GenericAgentOutput":
+    if model is GenericAgentOutput:
         missing = {"output_type": "generic", **missing}
     found = {**{key: given for key, given in missing.items() if key not in found}, **found}
-    _fits(found, model, "output")
-    _check_inside(found)
+    sub = {"agent": {"agent_type": agent_type}, "task": {"task_id": task_id}, "output": found}
+    _refuse([*output_findings(sub, "output"), *task_findings({"sub_sessions": [sub]})], model.__name__)
     return found
 
 
-def _check_inside(output: Json) -> None:
-    """What the types of the standard leave open, and its readers rely on."""
-    findings = output.get("findings") or []
-    if any("file" not in finding and "location" not in finding for finding in findings):
-        raise BadRequest("a finding says neither `file` nor `location`", hint="say where it was found")
-    known = {finding["finding_id"] for finding in findings}
-    for change in output.get("required_changes") or []:
-        if unknown := set(change["related_findings"]) - known:
-            raise BadRequest(f"there is no finding {sorted(unknown)[0]!r:.80}", hint="name findings of this review")
-    for changed in (output.get("changes") or {}).values():
-        for one in changed if isinstance(changed, list) else ():
-            if not isinstance(one, str):
-                _fits(one, FileChange, "output.changes")
-
-
-def _fits(value: Any, model: type[StdObject], what: str) -> None:
+def _refuse(findings: Iterable[DocumentFinding], model: str) -> None:
     """Refuse what is not as the standard has it."""
-    for finding in check(value, model, what):
+    for finding in findings:
         if finding.level == "error":
-            hint = f"see {model.__name__} in harken.formats.std.models"
-            raise BadRequest(f"{finding.path or what}: {finding.message}", hint=hint)
+            hint = f"see {model} in harken.formats.std.models"
+            raise BadRequest(f"{finding.path}: {finding.message}", hint=hint)

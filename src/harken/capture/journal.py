@@ -52,6 +52,7 @@ class Journal:
             for info in self._session.agents.values()
             if "agent_id" in info.attributes
         }
+        self._names = {likeness(info.name) for info in self._session.agents.values()}
         self._calls: dict[str, str] = {}
         """Call to its message; those of an earlier process are not looked for."""
 
@@ -148,9 +149,11 @@ class Journal:
 
     def _name(self, agent_id: str) -> str:
         """What the agent is called in the log; nothing where its id would be taken for something else there."""
-        taken = {likeness(info.name) for info in self._session.agents.values()}
         fits = is_name(agent_id) and agent_id == agent_id.strip() and not is_like_an_id(agent_id)
-        return agent_id if fits and likeness(agent_id) not in taken else ""
+        if not fits or (like := likeness(agent_id)) in self._names:
+            return ""
+        self._names.add(like)
+        return agent_id
 
 
 def carry(acts: Sequence[Act]) -> list[Json] | str:

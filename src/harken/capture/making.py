@@ -88,6 +88,8 @@ def sub_begun(
     who, acts = known_agent(recording, agent, present)
     what = given.text(description, "description")
     name = _fresh(sub_session_id, recording.subs, "sub_session_id", "sub")
+    if recording.begun is not None and name == recording.begun.session_id:
+        raise BadRequest(f"{name!r:.80} is the id of the session", hint="leave it out to get a new one")
     task = {
         "task_id": given.text(task_id, "task_id") if task_id is not None else _free(recording.task_ids, "task"),
         "description": what,
@@ -219,6 +221,8 @@ def message_sent(
         correlation_id=given.text(correlation_id, "correlation_id") if correlation_id is not None else None,
         reply_to=reply_to,
     )
+    if problem := recording.threads.problem({"message_type": kind, "payload": sent.payload}):
+        raise BadRequest(problem[2], hint="assign a task once, before it is completed; ask for a review first")
     return [*joined, *(act for act in joined_too if act not in joined), sent]
 
 

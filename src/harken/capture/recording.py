@@ -8,6 +8,7 @@ from typing import Any
 from harken.clock import format_instant
 from harken.errors import BadRecord
 from harken.formats.std.document import Json
+from harken.formats.std.message_links import TaskThreads
 from harken.formats.std.summary import computed_summary
 
 from .acts import (
@@ -51,6 +52,7 @@ class RecordedSession:
         """When each sub-session began, and the last instant of what was done in it."""
         self.task_ids: set[str] = set()
         self.messages: dict[str, Json] = {}
+        self.threads = TaskThreads()
         self.first = self.last = 0
         self.unread: list[str] = []
         """What stands in the log and could not be read."""
@@ -171,7 +173,7 @@ class RecordedSession:
             self.calls[sub["triggered_by_call_id"]]["subagent_info"]["tokens_used"] = act.tokens_used
 
     def _message(self, act: MessageSent) -> None:
-        self.messages[act.message_id] = {
+        message = self.messages[act.message_id] = {
             "message_id": act.message_id,
             "timestamp": format_instant(act.time),
             "sequence_number": len(self.messages) + 1,
@@ -182,6 +184,7 @@ class RecordedSession:
             **({"correlation_id": act.correlation_id} if act.correlation_id is not None else {}),
             **({"reply_to": act.reply_to} if act.reply_to is not None else {}),
         }
+        self.threads.take(message, act.message_id)
 
     # The document
 

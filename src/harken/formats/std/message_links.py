@@ -15,10 +15,9 @@ def message_findings(data: Json) -> Iterator[DocumentFinding]:
     """What is wrong with messages, and with what reviews and outputs say of tasks and findings."""
     yield from _speakers(data)
     yield from _order(data)
-    yield from _assignments(data)
-    yield from _reviews(data)
+    yield from _threads(data)
     yield from _tasks(data)
-    yield from _outputs(data)
+    yield from task_findings(data)
 
 
 def _speakers(data: Json) -> Iterator[DocumentFinding]:
@@ -60,35 +59,56 @@ def _order(data: Json) -> Iterator[DocumentFinding]:
             yield found("reply", f"{path}.reply_to", said)
 
 
-def _assignments(data: Json) -> Iterator[DocumentFinding]:
-    """A task is assigned once, and only then completed."""
-    assigned: dict[str, int] = {}
+def _threads(data: Json) -> Iterator[DocumentFinding]:
+    """A task is assigned once, and only then completed; a review's result was asked for."""
+    threads = TaskThreads()
     for place, message in objects(data.get("messages")):
-        kind, payload = message.get("message_type"), inner(message, "payload")
-        if kind == "task_assignment" and (name := text(inner(payload, "task"), "task_id")):
-            if (first := assigned.setdefault(name, place)) != place:
-                path = f"messages[{place}].payload.task.task_id"
-                yield found("repeated-assignment", path, f"{shown(name)} was assigned before, by messages[{first}]")
-        elif kind == "task_completion" and (name := text(payload, "task_id")) and name not in assigned:
-            path = f"messages[{place}].payload.task_id"
-            yield found("completion", path, f"{shown(name)} is completed, but no message before it assigns it")
+        path = f"messages[{place}]"
+        if problem := threads.problem(message):
+            rule, key, said = problem
+            yield found(rule, f"{path}.payload.{key}", said)
+        threads.take(message, path)
 
 
-def _reviews(data: Json) -> Iterator[DocumentFinding]:
-    """A review's result answers a request: that of the same review, or where one side names no review, of the task."""
-    reviews, tasks = set[str](), dict[str, str]()
-    for place, message in objects(data.get("messages")):
+class TaskThreads:
+    """Which tasks were assigned and which reviews were asked for, message by message."""
+
+    def __init__(self) -> None:
+        self._assigned: dict[str, str] = {}
+        self._reviews: set[str] = set()
+        self._reviewed: dict[str, str] = {}
+
+    def problem(self, message: Json) -> tuple[str, str, str] | None:
+        """The rule that a message breaks after those before it, the field of its payload, and a sentence."""
         kind, payload = message.get("message_type"), inner(message, "payload")
         review, task = text(payload, "review_id"), text(payload, "task_id")
-        if kind == "review_request":
-            reviews.add(review)
-            tasks[task] = review
-        elif kind == "review_result" and (review or task):
-            by_task = task in tasks and not (review and tasks[task])
-            if not ((review and review in reviews) or by_task):
-                path = f"messages[{place}].payload.{'review_id' if review else 'task_id'}"
-                said = f"the result of {shown(review or task)} is given, but no message before it asks for it"
-                yield found("review", path, said)
+        if kind == "task_assignment" and (name := text(inner(payload, "task"), "task_id")) in self._assigned:
+            return (
+                "repeated-assignment",
+                "task.task_id",
+                f"{shown(name)} was assigned before, by {self._assigned[name]}",
+            )
+        if kind == "task_completion" and task and task not in self._assigned:
+            return "completion", "task_id", f"{shown(task)} is completed, but no message before it assigns it"
+        if kind == "review_result" and (review or task) and not self._was_asked_for(review, task):
+            said = f"the result of {shown(review or task)} is given, but no message before it asks for it"
+            return "review", "review_id" if review else "task_id", said
+        return None
+
+    def _was_asked_for(self, review: str, task: str) -> bool:
+        """A result answers the request of the same review, or where one side names no review, of the task."""
+        by_task = task in self._reviewed and not (review and self._reviewed[task])
+        return bool(review and review in self._reviews) or by_task
+
+    def take(self, message: Json, where: str) -> None:
+        """Take in the next message; `where` is what it is called to people."""
+        kind, payload = message.get("message_type"), inner(message, "payload")
+        if kind == "task_assignment" and (name := text(inner(payload, "task"), "task_id")):
+            self._assigned.setdefault(name, where)
+        elif kind == "review_request":
+            review = text(payload, "review_id")
+            self._reviews.add(review)
+            self._reviewed[text(payload, "task_id")] = review
 
 
 def _tasks(data: Json) -> Iterator[DocumentFinding]:
@@ -108,7 +128,7 @@ def _tasks(data: Json) -> Iterator[DocumentFinding]:
                 )
 
 
-def _outputs(data: Json) -> Iterator[DocumentFinding]:
+def task_findings(data: Json) -> Iterator[DocumentFinding]:
     """What a sub-agent hands in is about its task, and a change is about findings that are there."""
     for place, sub in objects(data.get("sub_sessions")):
         path, output = f"sub_sessions[{place}].output", inner(sub, "output")

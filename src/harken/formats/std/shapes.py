@@ -52,7 +52,7 @@ def _findings(data: Json, is_multi: bool) -> Iterator[DocumentFinding]:
         yield from _added_parts(data)
     yield from _empty_fields(data)
     for place, sub in objects(data.get("sub_sessions")):
-        yield from _output(sub, at(at("sub_sessions", place), "output"))
+        yield from output_findings(sub, at(at("sub_sessions", place), "output"))
     for place, message in objects(data.get("messages")):
         yield from _payload(message, at(at("messages", place), "payload"))
     if is_multi:
@@ -114,7 +114,8 @@ def _empty_fields(data: Json) -> Iterator[DocumentFinding]:
 # -- what a sub-agent hands in -----------------------------------------------------------------------------------------
 
 
-def _output(sub: Json, path: str) -> Iterator[DocumentFinding]:
+def output_findings(sub: Json, path: str) -> Iterator[DocumentFinding]:
+    """What is wrong with the output of a sub-session."""
     output = sub.get("output")
     if output is None:
         return
