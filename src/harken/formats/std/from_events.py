@@ -21,6 +21,7 @@ from .export_losses import losses_of
 from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
 from .moments import Moments
 from .naming import date_in, file_name, next_free
+from .outputs import AgentOutputs
 from .reviews import is_reviewer
 from .spawning import SessionTree, SpawnedAgent, session_tree
 from .summary import computed_summary, unknown_durations
@@ -80,6 +81,7 @@ class _Export:
         self.times = [event.time for event in tree.events if event.time is not None]
         self.moments = Moments(tree.events, facts.time)
         self.told = messages_of(tree, self.moments)
+        self.outputs = AgentOutputs(tree, self.told.tasks)
         self.status = status_of(tree.main_events)
         self.calls = ExportedCalls(tree, self.moments, is_open=self.status == "in_progress")
         self.derived: list[str] = ["status"]
@@ -219,7 +221,7 @@ class _Export:
         found["status"] = "failed" if agent.failed else "success" if agent.finished else "in_progress"
         found["tool_calls"] = [self._call(call, f"{path}.tool_calls", at) for at, call in enumerate(calls)]
         if agent.finished:
-            found["output"] = output_of(agent, self.tree)
+            found["output"] = self.outputs.of(agent)
         if agent.name != agent.agent_id:
             found["x_harken_name"] = clean(agent.name)
         found["x_harken_conversation"] = entries(agent.events, self.calls, self.lost)
@@ -267,10 +269,3 @@ def summed_up(paths: Iterable[str]) -> list[str]:
     for path in dict.fromkeys(paths):
         groups.setdefault(_NUMBER.sub("[*]", path), []).append(path)
     return [path for general, found in groups.items() for path in ([general] if len(found) > MANY else found)]
-
-
-def output_of(agent: SpawnedAgent, tree: SessionTree) -> Json:
-    words = agent.words
-    status = "failed" if agent.failed else "completed"
-    summary = clean(words[-1].content) if words else ""
-    return {"output_type": "generic", "task_id": agent.task_id, "status": status, "summary": summary}

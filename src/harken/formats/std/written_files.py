@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from .document import Json
+from .file_changes import WAS_THERE
+from .file_edits import edits_of, path_in
 from .parts import inner, own_calls, text, values
-
-_WRITERS = frozenset({"write", "write_file", "create_file", "create"})
-_EDITORS = frozenset({"edit", "multiedit", "notebookedit", "edit_file", "str_replace", "insert", "update_file"})
-_PATCH = re.compile(r"^\*\*\* (Add|Update) File: (.+)$", re.M)
-_MOVE = re.compile(r"^\*\*\* Move to: (.+)$", re.M)
-_WAS_THERE = re.compile(r"\b(?:updated|overwr\w+|modified)\b", re.I)
 
 
 def written_files(data: Json) -> tuple[list[str], list[str]]:
@@ -24,7 +19,7 @@ def written_files(data: Json) -> tuple[list[str], list[str]]:
         for path, is_new in _writes(call):
             if path not in created and path not in modified:
                 (created if is_new and path not in seen else modified)[path] = None
-        if path := _path(inner(inner(call, "input"), "params")):
+        if path := path_in(inner(inner(call, "input"), "params")):
             seen.add(path)
     return list(created), [path for path in modified if path not in created]
 
@@ -65,28 +60,9 @@ def _writes(call: Json) -> Iterator[tuple[str, bool]]:
     """The files that a call wrote, and whether they look new."""
     if inner(call, "output").get("status") == "failed":
         return
-    name = (text(call, "x_harken_name") or text(call, "tool_name")).lower()
-    params = inner(inner(call, "input"), "params")
-    if name in _WRITERS:
-        if path := _path(params):
-            yield path, not _WAS_THERE.search(text(inner(inner(call, "output"), "result"), "display")[:200])
-    elif name in _EDITORS:
-        if path := _path(params):
-            yield path, False
-    else:
-        yield from _patched(params)
-
-
-def _patched(params: Json) -> Iterator[tuple[str, bool]]:
-    """The files of a patch as Codex writes them: as text, also among the words of a shell command, or as a list."""
-    for value in params.values():
-        for word in value if isinstance(value, list) else (value,):
-            if isinstance(word, str) and "*** Begin Patch" in word:
-                yield from ((found[2].strip(), found[1] == "Add") for found in _PATCH.finditer(word))
-                yield from ((found[1].strip(), True) for found in _MOVE.finditer(word))
-            elif isinstance(word, dict) and (path := text(word, "path")) and text(word, "kind") in ("add", "update"):
-                yield path, word["kind"] == "add"
-
-
-def _path(params: Json) -> str:
-    return text(params, "file_path") or text(params, "notebook_path") or text(params, "path")
+    name = text(call, "x_harken_name") or text(call, "tool_name")
+    for edit in edits_of(name, inner(inner(call, "input"), "params"), text(call, "x_harken_input")):
+        if edit.kind == "write":
+            yield edit.path, not WAS_THERE.search(text(inner(inner(call, "output"), "result"), "display")[:200])
+        elif edit.kind != "delete":
+            yield edit.path, edit.kind == "create"

@@ -1,0 +1,123 @@
+"""What a sub-agent handed in: as a developer where it changed files, as a reviewer where it reviewed, else generic.
+
+Nothing is made up: a reviewer that states no verdict, or did not check what the standard wants to know, hands in a
+generic output with what is known in its `data`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from harken.events import ToolCall
+from harken.events.base import clean
+
+from .arguments import params_of
+from .document import Json
+from .file_changes import as_changes, changed_files
+from .models import RequiredChange, ReviewFinding, Verification, view
+from .parts import inner, values
+from .reviews import is_reviewer, stated_verdict
+from .session_links import SessionLinks
+from .spawning import SessionTree, SpawnedAgent
+from .tasks import GivenTask, TasksOfAgent
+from .verification import verification_of
+
+_BLOCK = re.compile(r"^```(?:json)?[ \t]*$", re.M)
+_LARGEST = 1_000_000
+"""Characters of a reply that is looked into for an object."""
+
+
+class AgentOutputs:
+    """The outputs of the agents of a session."""
+
+    def __init__(self, tree: SessionTree, tasks: dict[str, TasksOfAgent]) -> None:
+        self._links = SessionLinks(tree)
+        self._changed = changed_files(self._links)
+        self._tasks = tasks
+
+    def of(self, agent: SpawnedAgent) -> Json:
+        """What an agent handed in."""
+        files = self._changed.get(agent.agent_id, {})
+        common = {"status": "failed" if agent.failed else "completed", "summary": clean(self._words(agent))}
+        if is_reviewer(agent) and not agent.is_hook:
+            return self._review(agent, common, as_changes(files) if files else {})
+        if files:
+            status, summary = common["status"], common["summary"]
+            return {"task_id": agent.task_id, "status": status, "changes": as_changes(files), "summary": summary}
+        return {"output_type": "generic", "task_id": agent.task_id, **common}
+
+    def _words(self, agent: SpawnedAgent) -> str:
+        """The answer that was heard last; else what the agent said last."""
+        answered = [task for task in self._tasks[agent.agent_id].tasks if task.answer is not None]
+        if answered:
+            return answered[-1].answer_words
+        return agent.words[-1].content if agent.words else ""
+
+    def _review(self, agent: SpawnedAgent, common: Json, changes: Json) -> Json:
+        task = self._last_review(agent)
+        told = _object_in(task.answer_words)
+        verdict = "" if agent.failed else stated_verdict(task.answer_words)
+        verification = self._verification(agent, told)
+        if verdict and verification.keys() >= {"tests_passed", "type_check_passed"}:
+            return {
+                "review_id": task.task_id,
+                "task_id": task.reviewed,
+                "verdict": verdict,
+                "findings": list(_findings(told)),
+                "verification": verification,
+                "summary": common["summary"],
+                **_required(told),
+            }
+        known = {
+            "verdict": verdict,
+            "reviewed_task_id": task.reviewed,
+            "verification": verification,
+            "changes": changes,
+        }
+        data = {key: value for key, value in known.items() if value}
+        return {"output_type": "generic", "task_id": agent.task_id, **common, "data": data}
+
+    def _last_review(self, agent: SpawnedAgent) -> GivenTask:
+        tasks = self._tasks[agent.agent_id].tasks
+        return next((task for task in reversed(tasks) if task.answer is not None), tasks[0])
+
+    def _verification(self, agent: SpawnedAgent, told: Json) -> Json:
+        """What the reviewer says of it in so many fields; else how its commands ended."""
+        said = inner(told, "verification")
+        if said and view(Verification, said) is not None:
+            flags = {"tests_passed": said.get("tests_passed"), "type_check_passed": said.get("type_check_passed")}
+            if all(isinstance(flag, bool) for flag in flags.values()):
+                return flags
+        calls = [event for event in agent.events if isinstance(event, ToolCall)]
+        return verification_of((call, self._links.result(call)) for call in calls)
+
+
+def _findings(told: Json) -> Iterator[Json]:
+    """The findings that a reply lists as the standard has them."""
+    seen: set[str] = set()
+    for finding in values(told.get("findings")):
+        known = view(ReviewFinding, finding)
+        if known is not None and (known.file or known.location) and known.finding_id not in seen:
+            seen.add(known.finding_id)
+            yield finding
+
+
+def _required(told: Json) -> Json:
+    """The changes that a reply asks for, as far as they are about findings that are listed."""
+    listed = {finding["finding_id"] for finding in _findings(told)}
+    changes: dict[str, Json] = {}
+    for change in values(told.get("required_changes")):
+        known = view(RequiredChange, change)
+        if known is not None and listed.issuperset(known.related_findings):
+            changes.setdefault(known.change_id, change)
+    return {"required_changes": list(changes.values())} if changes else {}
+
+
+def _object_in(reply: str) -> Json:
+    """The object that a reply is, or has in a block of code; empty where there is none."""
+    text = reply[:_LARGEST]
+    for part in (text, *_BLOCK.split(text)[1::2]):
+        if part.lstrip().startswith("{") and (found := params_of(part.encode("utf-8", "replace"))):
+            return found
+    return {}
