@@ -37,7 +37,7 @@ BROKEN = {
     "after-the-end": ('{"a": "b"}}', 1, 11),
     "cut-off": ('{"a": {"b": "the e', 1, 19),
     "empty": (" \n", 2, 1),
-    "deep": ("[" * 5000, 1, 501),
+    "deep": ("[" * 5000, 1, 201),
     "fence": ('```json\n{"a": 1}\n```', 1, 1),
     "html": ("\n<!doctype html><p>No", 2, 1),
     "utf-16": ("\ufeff{}".encode("utf-16-le"), 1, 1),

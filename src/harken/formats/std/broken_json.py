@@ -77,12 +77,13 @@ def explain(data: bytes) -> DocumentFinding | None:
     except BadRecord as problem:
         text, flaw = _first_flaw(data)
         line, column = _place(text, flaw.at)
-        said = CAUSES[flaw.cause] if flaw.cause != "unknown" else str(problem)
+        cause = CAUSES.get(flaw.cause)
+        said = f"the file is no JSON; likely cause: {cause}" if cause else str(problem)
         return DocumentFinding(
             rule=RULE,
             level="error",
             path="",
-            message=f"the file is no JSON; likely cause: {said}",
+            message=said,
             repairable=mend(data) is not None,
             line=line,
             column=column,

@@ -16,9 +16,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from .json_text import DEEPEST
+
 MOST_FLAWS = 20_000
 """A text with more of them is garbage, and is not looked at any further."""
-MOST_DEPTH = 500
 
 _BLANKS = re.compile(r"[ \t\n\r]*+")
 _COMMENT = re.compile(r"//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/")
@@ -104,7 +105,7 @@ class _Scan:
         if char == '"':
             yield from self._read_text()
         elif char in "{[":
-            if len(self.open) == MOST_DEPTH:
+            if len(self.open) == DEEPEST:
                 yield self._cannot("deep")
             self.open.append(char)
             self.at += 1

@@ -20,7 +20,8 @@ class DocumentRule(msgspec.Struct, frozen=True, kw_only=True):
     asks: str
     """A sentence."""
     mends: Mends = "no"
-    """Whether `repair` mends it: always, in the cases that it knows, or never."""
+    """Whether `repair` mends it: always (names, where it is written into a folder), in the cases that it knows, or
+    never."""
 
 
 _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
@@ -41,15 +42,15 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("finding-place", "error", "no", "A review's finding names a `file` or a `location`"),
     ("verification", "error", "no", "A review's verification says how tests and type check went"),
     # names
-    ("file-name", "warning", "some", "`session_id` is the name of the file without `.json`"),
-    ("file-suffix", "warning", "some", "The name of a multi-agent document ends in `-multi.json`"),
-    ("session-id-form", "note", "some", "`session_id` is a date, a number and a few words: `2026-01-31-001-mend-it`"),
+    ("file-name", "warning", "yes", "`session_id` is the name of the file without `.json`"),
+    ("file-suffix", "warning", "yes", "The name of a multi-agent document ends in `-multi.json`"),
+    ("session-id-form", "note", "yes", "`session_id` is a date, a number and a few words: `2026-01-31-001-mend-it`"),
     # ids and links
     ("duplicate-id", "error", "no", "An id (of a call, a sub-session, a message, an annotation …) is there once"),
     ("repeated-task", "warning", "no", "Every sub-session has a task of its own"),
     ("repeated-agent", "warning", "no", "A participant is listed once"),
     ("no-sub-session", "error", "some", "A multi-agent session that is over has a sub-session"),
-    ("trigger", "error", "no", "`triggered_by_call_id` is a call of `tool_calls`, and a call of `Task`"),
+    ("trigger", "error", "some", "`triggered_by_call_id` is a call of `tool_calls`, and a call of `Task`"),
     ("unknown-sub-session", "error", "no", "The sub-session that a call names is there"),
     ("links-disagree", "error", "no", "The sub-session that a call names is one that names that call"),
     ("link-one-way", "warning", "no", "The call that a sub-session names says so in `subagent_info.sub_session_id`"),
@@ -57,9 +58,9 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("parent-session", "error", "some", "`parent_session_id` is the session, or the sub-session that made the call"),
     ("unlisted-agent", "warning", "no", "The agent of a sub-session is the orchestrator or a participant"),
     ("range-call", "error", "no", "The range of an annotation begins and ends with calls that are there"),
-    ("range-order", "error", "no", "The range of an annotation does not end before it begins"),
+    ("range-order", "error", "yes", "The range of an annotation does not end before it begins"),
     # messages
-    ("unknown-agent", "error", "no", "Both agents of a message are the orchestrator or participants"),
+    ("unknown-agent", "error", "some", "Both agents of a message are the orchestrator or participants"),
     ("agent-type", "warning", "no", "An agent has one type throughout the document"),
     ("sequence", "error", "no", "`sequence_number` increases from message to message"),
     ("reply", "error", "no", "`reply_to` is another message"),

@@ -46,7 +46,18 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def validate_bytes(data: bytes, name: str = "") -> Checked:
-    """Check the bytes of a file; the name of the file is held against what is in it, where one is given."""
+    """Check the bytes of a file; the name of the file is held against what is in it, where one is given. What can be
+    repaired is found out by repairing it."""
+    checked = check_bytes(data, name)
+    if checked.is_valid or checked.document is None:
+        return checked
+    from .repair import mark_repairable  # it is held against the rules itself
+
+    return msgspec.structs.replace(checked, findings=mark_repairable(checked.findings, data, name))
+
+
+def check_bytes(data: bytes, name: str = "") -> Checked:
+    """The same, where nobody asks what can be repaired."""
     try:
         value = loads(data)
     except BadRecord as problem:

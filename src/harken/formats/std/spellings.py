@@ -1,0 +1,168 @@
+"""Words and times that mean what the standard has a word for: the tables that repair reads."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from harken import clock
+
+_MEANINGS = {
+    "good": """
+        success successful succeeded succeed completed complete done finished finish ok okay passed pass resolved closed
+        delivered 成功 完成 已完成 通过 已通过
+    """,
+    "bad": "failed failure fail error errored crashed timeout timed_out exception 失败 错误 出错",
+    "running": """
+        in_progress inprogress running active ongoing started working processing wip pending todo open
+        进行中 执行中 处理中
+    """,
+    "stopped": "aborted abort cancelled canceled cancel interrupted stopped killed terminated 中止 取消 已取消",
+    "half": "partial partially partially_completed partial_success incomplete 部分完成",
+}
+_MEANING = {word: meaning for meaning, words in _MEANINGS.items() for word in words.split()}
+_STATUS = {"good": ("success", "completed"), "bad": ("failed",), "running": ("in_progress",), "half": ("partial",)}
+
+OTHER_WORDS: dict[str, str] = {
+    # phases
+    "understanding": "understand", "analysis": "understand", "analyze": "understand", "exploration": "explore",
+    "research": "explore", "planning": "plan", "design": "plan", "execution": "execute", "implement": "execute",
+    "implementation": "execute", "coding": "execute", "verification": "verify", "testing": "verify", "test": "verify",
+    "validation": "verify", "review": "verify",
+    # verdicts
+    "approve": "approved", "accepted": "approved", "lgtm": "approved", "reject": "rejected",
+    "request_changes": "changes_requested", "needs_changes": "changes_requested",
+    "change_requested": "changes_requested",
+    # patterns and modes
+    "masterworker": "master_worker", "orchestrator_worker": "master_worker", "hierarchical": "master_worker",
+    "p2p": "peer_to_peer", "peer": "peer_to_peer", "sequential": "pipeline", "sequence": "pipeline",
+    "multi": "multi_agent", "multiagent": "multi_agent", "multi_agents": "multi_agent", "team": "multi_agent",
+    "single_agent": "single", "singleagent": "single", "solo": "single",
+    # levels
+    "normal": "medium", "mid": "medium", "urgent": "high", "critical": "high",
+    "高": "high", "中": "medium", "低": "low",
+    # categories of calls, phases by whom, severities
+    "taskmanagement": "task_management", "communication": "interaction", "execution_action": "action",
+    "assistant": "agent", "ai": "agent", "llm": "agent", "user": "human", "automatic": "auto", "system": "auto",
+    "blocker": "critical", "must": "must_fix", "should": "should_fix",
+    # messages
+    "assignment": "task_assignment", "progress": "task_progress", "completion": "task_completion",
+    "task_complete": "task_completion", "task_completed": "task_completion", "acknowledgement": "acknowledgment",
+    "ack": "acknowledgment",
+}  # fmt: skip
+"""Other words for values of closed lists; which of them may stand in a field is for its list to say."""
+
+
+def plain_word(value: object) -> str:
+    """A word as tables have it: small letters, `_` between its parts; empty where it is no text."""
+    text = value.strip() if isinstance(value, str) and len(value) < 100 else ""
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
+    return re.sub(r"[\s\-_]+", "_", text).strip("_.!。")
+
+
+def known_word(value: object, allowed: tuple[str, ...]) -> str | None:
+    """The word of a closed list that a value is another spelling of, or another word for; None where it is neither."""
+    word = plain_word(value)
+    if word in allowed:
+        return word
+    if OTHER_WORDS.get(word) in allowed:
+        return OTHER_WORDS[word]
+    meant = _STATUS.get(_MEANING.get(word, ""), ())
+    return next((one for one in meant if one in allowed), None)
+
+
+def is_stopped(value: object) -> bool:
+    """Whether a status says that the work was stopped: no list has a word for that, `failed` is the nearest."""
+    return _MEANING.get(plain_word(value)) == "stopped"
+
+
+# -- times -------------------------------------------------------------------------------------------------------------
+
+_DATE = r"(?P<year>[0-9]{4})(?:[-/.]|年)(?P<month>[0-9]{1,2})(?:[-/.]|月)(?P<day>[0-9]{1,2})日?"
+_CLOCK = (
+    r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?P<part>[.,][0-9]+)?)?"
+    r"\s*(?P<zone>[Zz]|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?"
+)
+_SPELLED = re.compile(rf"{_DATE}(?:[Tt,]?\s*{_CLOCK})?")
+_BASIC = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})(Z|[+-][0-9]{2}:?[0-9]{2})?")
+_FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2099
+
+
+def known_time(value: object) -> str | None:
+    """A time as the standard has it, from another spelling that has only one reading; None where there is none."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _from_number(value)
+    if not isinstance(value, str) or len(value) > 60:
+        return None
+    text = value.strip()
+    found = _from_digits(text) or _from_words(text)
+    return found if clock.parse_instant(found) is not None else None
+
+
+def _from_number(value: float) -> str | None:
+    """Seconds or milliseconds since 1970; their sizes do not meet within a hundred years."""
+    for scale in (1, 1000, 1_000_000):
+        if _FIRST_SECOND <= value / scale < _LAST_SECOND:
+            instant = int(value * (clock.SECOND // scale))
+            return clock.format_instant(instant) if instant % clock.SECOND else clock.format_seconds(instant)
+    return None
+
+
+def _from_digits(text: str) -> str | None:
+    if text.isdigit() and text.isascii() and len(text) in (10, 13, 16):
+        return _from_number(int(text))
+    if found := _BASIC.fullmatch(text):
+        year, month, day, hour, minute, second, zone = found.groups()
+        return f"{year}-{month}-{day}T{hour}:{minute}:{second}{zone or ''}"
+    found = _SPELLED.fullmatch(text)
+    if found is None:
+        return None
+    date = f"{found['year']}-{int(found['month']):02}-{int(found['day']):02}"
+    if found["hour"] is None:
+        return date
+    zone = found["zone"] or ""
+    zone = "Z" if zone.upper() in ("Z", "UTC", "GMT") else zone
+    part = (found["part"] or "").replace(",", ".")
+    return f"{date}T{int(found['hour']):02}:{found['minute']}:{found['second'] or '00'}{part}{zone}"
+
+
+def _from_words(text: str) -> str | None:
+    """Dates with the name of a month: that of mail and of HTTP, and as people write them."""
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return _from_people(text)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _from_people(text: str) -> str | None:
+    for form in ("%b %d, %Y %H:%M:%S", "%B %d, %Y %H:%M:%S", "%b %d, %Y", "%B %d, %Y", "%d %B %Y", "%d %b %Y"):
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC).isoformat().replace("+00:00", "Z")
+        except ValueError:
+            continue
+    return None
+
+
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?")
+_UNITS = {
+    "": 1,
+    "ms": 1,
+    "mil": 1,
+    "s": 1000,
+    "sec": 1000,
+    "m": 60_000,
+    "min": 60_000,
+    "h": 3_600_000,
+    "hou": 3_600_000,
+}
+
+
+def known_duration(value: object) -> float | None:
+    """Milliseconds, from a text like `1200`, `1.2s` or `3 min`."""
+    found = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) and len(value) < 40 else None
+    if found is None:
+        return None
+    amount = float(found[1]) * _UNITS[(found[2] or "")[:3]]
+    return int(amount) if amount.is_integer() else amount
