@@ -25,8 +25,7 @@ from .schema import shown
 _MOST_ROUNDS = 12
 _FIELD_RULES = ("missing-field", "wrong-type", "unknown-value")
 
-Part = tuple[re.Pattern[str], dict[str, Mender]]
-_PARTS: tuple[Part, ...] = (
+_PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
     (re.compile(r"(?:sub_sessions\[\]\.)?tool_calls\[\]\."), mend_calls.MENDERS),
     (re.compile(r"phase_annotations\[\]\."), mend_annotations.MENDERS),
     (
