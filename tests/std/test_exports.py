@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +14,8 @@ from harken.formats.std.document import Document, read, write
 from harken.formats.std.rules import validate
 from harken.repo import Repo
 from support.recordings import FOLDER, recorded
-from support.std_sessions import DEMONSTRATIONS, EXAMPLES, families, play
+from support.std_sessions import DEMONSTRATIONS, EXAMPLES, families, listed_warnings, play
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "session-documents.md"
 KINDS = ("", "std-001", "std-008")
 
 
@@ -25,12 +23,6 @@ KINDS = ("", "std-001", "std-008")
 def repo() -> Iterator[Repo]:
     with harken.open("memory:") as opened:
         yield opened
-
-
-def listed_warnings() -> set[str]:
-    """The warnings that the guide says an exported document may have."""
-    section = GUIDE.read_text("utf-8").partition("\n## Export\n")[2].partition("\n## ")[0]
-    return set(re.findall(r"^\| `([a-z-]+)` \|", section.partition("| warning |")[2], re.MULTILINE))
 
 
 def check(document: Document) -> None:

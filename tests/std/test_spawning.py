@@ -111,6 +111,14 @@ def test_of_several_calls_in_one_record_the_right_one_made_an_agent(by_name: boo
     assert {"a2": "c2", "a0": "c0", "a1": "c1"} == {a.agent_id: a.call.id for a in tree.agents.values() if a.call}
 
 
+def test_a_call_without_an_id_may_make_an_agent() -> None:
+    call = CALL.replace(id="")
+
+    tree = session_tree([MAIN, call, MADE, TASK])
+
+    assert [tree.agents["sub"]] == tree.made_by(call)
+
+
 def test_an_agent_that_the_program_made_has_no_call() -> None:
     hook = AgentCreated(message_id="h0", agent_id="hook", name="Guard", cause="m0", role="hook")
     asked = Prompt(message_id="h1", agent_id="hook", content="May it?", source="injected", point="tool")

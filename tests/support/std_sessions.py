@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,13 @@ def _has_agents(path: Path) -> bool:
 def play(name: str, file: Path) -> None:
     """Play a demonstration into a log."""
     asyncio.run(importlib.import_module(name).play(file))
+
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "session-documents.md"
+
+
+def listed_warnings() -> set[str]:
+    """The warnings that the guide says an exported document may have."""
+    section = GUIDE.read_text("utf-8").partition("\n## Export\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?`) \|", section.partition("| warning |")[2], re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)}

@@ -187,7 +187,7 @@ class _Export:
 
     def _is_first(self, agent: SpawnedAgent) -> bool:
         """Whether its call names this agent: a call that made several names the first."""
-        return agent.call is not None and bool(agent.call.id) and self.tree.made_by(agent.call)[0] is agent
+        return agent.call is not None and self.tree.made_by(agent.call)[0] is agent
 
     def _made_by_nobody(self, agent: SpawnedAgent) -> Json:
         started = self._started(agent)

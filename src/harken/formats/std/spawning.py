@@ -107,8 +107,8 @@ class SessionTree(msgspec.Struct, kw_only=True):
     main_created: AgentCreated | None
     owners: dict[str, str]
     """Message id to the agent whose record it is."""
-    making: dict[tuple[str, str], list[SpawnedAgent]] = {}
-    """Agent and call id to those that the call made."""
+    making: dict[int, list[SpawnedAgent]] = {}
+    """The identity of a call's event to those that it made: ids of calls may be missing, or be there twice."""
 
     def own(self, agent: str) -> list[Event]:
         """What one agent said, heard and did; nothing for one that is not there."""
@@ -131,7 +131,7 @@ class SessionTree(msgspec.Struct, kw_only=True):
 
     def made_by(self, call: ToolCall) -> list[SpawnedAgent]:
         """The agents that a call made."""
-        return self.making.get((call.agent_id, call.id), []) if call.id else []
+        return self.making.get(id(call), [])
 
 
 def session_tree(events: Iterable[Event]) -> SessionTree:
@@ -151,7 +151,7 @@ def session_tree(events: Iterable[Event]) -> SessionTree:
         agent = _agent(number, agent_id, seen, main)
         tree.agents[agent_id] = agent
         if agent.call is not None:
-            tree.making.setdefault((agent.call.agent_id, agent.call.id), []).append(agent)
+            tree.making.setdefault(id(agent.call), []).append(agent)
     _cut_circles(tree)
     _add_notices(tree)
     for agent in tree.agents.values():
@@ -342,7 +342,7 @@ def _names(agent: SpawnedAgent) -> Iterator[str]:
 def _settle(agent: SpawnedAgent, seen: _Seen) -> None:
     """When it began and ended, and how."""
     times = [event.time for event in agent.events if event.time is not None]
-    agent.started = times[0] if times else agent.call.time if agent.call else None
+    agent.started = min(times) if times else agent.call.time if agent.call else None
     came = agent.notice or (agent.result if agent.result and not _goes_on(agent, seen) else None)
     agent.finished = came is not None or (agent.result is None and _is_at_rest(agent.events))
     agent.failed = came is not None and is_failure(came)
