@@ -188,6 +188,13 @@ class TestTasks:
             story, "feedback"
         )
 
+    def test_what_an_agent_was_made_for_is_its_task_even_if_it_never_began(self) -> None:
+        story = Story()
+        story.spawn("ann", "Mend the clock.")
+        story.hear("ann", "Mind the glass.", origin="agent")
+
+        assert ["main > ann task_assignment task-001", "main > ann feedback task-001"] == lines(story)
+
     def test_agents_at_work_at_the_same_time_are_told_apart(self) -> None:
         story = Story()
         one, other = story.spawn("ann", "Left.", name="twin"), story.spawn("bob", "Right.", name="twin")
@@ -276,6 +283,35 @@ class TestTasks:
         story.answer("ann", "It ticks.", call)
 
         assert [] == payloads(story, "acknowledgment")
+
+    def test_what_a_sub_agents_file_does_not_tell_from_a_task_is_none(self) -> None:
+        story = Story()
+        call = story.spawn("ann", "Mend the clock.")
+        story.say("ann", "It ticks.")
+        story.hear("ann", "<task-notification>something is done</task-notification>", origin="agent")
+        story.answer("ann", "All is done.", call)
+
+        assert ["task_assignment", "task_progress", "task_completion"] == [
+            message["message_type"] for message in told(story).messages
+        ]
+
+    def test_an_agent_is_given_no_task_by_one_below_it(self) -> None:
+        story = Story()
+        outer = story.spawn("ann", "Mend the clock.")
+        inner = story.spawn("bob", "Watch the door.", by="ann")
+        story.result("ann", inner, "launched")
+        story.say("ann", "We wait.")
+        record = story.call("bob", "r1", "report", text="Somebody comes.")
+        story.hear("ann", "[bob]: Somebody comes.", substance=story.piece("bob", "Somebody comes.", record))
+        story.answer("ann", "It ticks.", outer)
+
+        assert [
+            "main > ann task_assignment task-001",
+            "ann > bob task_assignment task-002",
+            "ann > main task_progress task-001",
+            "bob > ann task_progress task-002",
+            "ann > main task_completion task-001",
+        ] == lines(story)
 
 
 class TestReviews:
@@ -414,6 +450,27 @@ class TestWords:
         assert [{"task_id": "task-001", "current_step": "Somebody comes."}] == payloads(story, "task_progress")
         assert [] == told(story).derived
 
+    def test_members_of_a_team_are_known_by_their_names(self) -> None:
+        story = Story()
+        story.spawn("ann@team", "Left.")
+        story.spawn("bob@team", "Right.")
+        words = '<teammate-message teammate_id="{}" color="red">\nHello.\n</teammate-message>'
+        story.hear("bob@team", words.format("ann"), origin="teammate")
+        story.hear("main", words.format("bob"), origin="teammate")
+        story.hear("main", words.format("nobody"), origin="teammate")
+        story.hear("ann@team", words.format("team-lead"), origin="teammate")
+        story.say("ann@team", "Hello, too.")
+
+        assert [
+            "main > ann@team task_assignment task-001",
+            "main > bob@team task_assignment task-002",
+            "ann@team > bob@team feedback task-001",
+            "bob@team > main task_progress task-002",
+            "main > ann@team feedback task-001",
+            "ann@team > main task_progress task-001",
+        ] == lines(story)
+        assert ["Hello.", "Hello, too."] == [payload["current_step"] for payload in payloads(story, "task_progress")]
+
     def test_what_a_compaction_tells_again_is_not_said_twice(self) -> None:
         story = Story()
         call = story.spawn("ann", "Mend the clock.")
@@ -488,11 +545,12 @@ class TestHooks:
 
 
 class TestAborts:
-    def test_an_agent_that_is_interrupted_was_stopped_for_a_reason(self) -> None:
+    @pytest.mark.parametrize("origin", ["interruption", "agent", "stopped"])
+    def test_an_agent_that_is_interrupted_was_stopped_for_a_reason(self, origin: str) -> None:
         story = Story()
         story.spawn("ann", "Mend the clock.")
         story.work("ann")
-        story.hear("ann", "[Request interrupted by user]", origin="interruption")
+        story.hear("ann", "[Request interrupted by user]", origin=origin)
 
         found = told(story)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from harken.events import AgentTerminated, Event, Prompt, Response, ToolCall
 
 from .call_targets import CallTargets
-from .endings import INTERRUPTIONS
+from .endings import is_interruption
 from .pending import PendingMessage, without_empty
 from .session_links import SessionLinks
 from .tasks import GivenTask, TasksOfAgent
@@ -26,7 +26,7 @@ class Aborts:
         self._acts: dict[str, list[int]] = {}
         """Where agents that were interrupted did something."""
         for place, event in enumerate(links.tree.events):
-            if isinstance(event, Prompt) and event.origin in INTERRUPTIONS and not event.substance:
+            if is_interruption(event) and not event.substance:
                 self._interruptions.setdefault(links.agent(event), []).append(place)
         for place, event in enumerate(links.tree.events if self._interruptions else ()):
             if isinstance(event, Response | ToolCall) and (agent := links.agent(event)) in self._interruptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from harken.events import Prompt, ToolCall
+from harken.events import ToolCall
 from harken.events.base import holds
 
 from .arguments import params_of
@@ -34,9 +34,9 @@ class CallTargets:
         """The calls that name an agent, in order."""
         return self._by_agent.get(agent, [])
 
-    def sent(self, agent: SpawnedAgent, prompt: Prompt, place: int) -> ToolCall | None:
-        """The call that sent the agent a prompt: one of the last before it, with its words."""
-        words = prompt.content.strip()
+    def sent(self, agent: SpawnedAgent, words: str, place: int) -> ToolCall | None:
+        """The call that sent the agent these words: one of the last before it heard them."""
+        words = words.strip()
         calls = self.of(agent.agent_id)
         end = bisect_left(calls, place, key=lambda item: item[0])
         for _, call in reversed(calls[max(0, end - 16) : end]):

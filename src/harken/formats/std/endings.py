@@ -22,8 +22,18 @@ _ASKING = frozenset(
     }
 )
 """Kinds of injected prompts that an agent answers; the others come along with something else, or are for the user."""
-INTERRUPTIONS = frozenset({"interruption", "stopped", "turn_aborted"})
+_INTERRUPTIONS = frozenset({"interruption", "stopped", "turn_aborted"})
 """Kinds of prompts that say that a turn was broken off."""
+_BROKEN_OFF = ("[Request interrupted by user", "<turn_aborted>")
+"""How their words begin, where a sub-agent's file does not tell them from what the agent was given."""
+
+
+def is_interruption(event: Event) -> bool:
+    """Whether an agent is told that its turn was broken off."""
+    if not isinstance(event, Prompt):
+        return False
+    is_in_place = event.source == "injected" and event.origin == "agent"
+    return event.origin in _INTERRUPTIONS or (is_in_place and event.content.startswith(_BROKEN_OFF))
 
 
 def status_of(events: Sequence[Event]) -> Status:
@@ -35,7 +45,7 @@ def status_of(events: Sequence[Event]) -> Status:
                 return "success" if event.status == "success" else "failed"
             case Error():
                 return "failed"
-            case Prompt() if event.origin in INTERRUPTIONS:
+            case Prompt() if is_interruption(event):
                 return "failed"
             case Prompt(source="injected") if event.origin not in _ASKING:
                 continue

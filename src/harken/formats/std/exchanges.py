@@ -22,6 +22,7 @@ class Exchanges:
         self._tasks, self._links = tasks, links
         told = [task for given in tasks.values() for task in given.tasks if task.is_told]
         self._given = {id(task.prompt) for task in told if task.prompt is not None}
+        self._noted = {id(heard.prompt) for given in tasks.values() for heard in given.heard}
         self._said_in = {reply.message_id: task for task in told for reply in task.replies}
         self.reported: set[str] = set()
         """Replies that their task's giver heard."""
@@ -37,7 +38,10 @@ class Exchanges:
         links, hearer = self._links, self._links.agent(event)
         if id(event) in self._given or links.is_repeated(event):
             return
-        for said in links.brought(event):
+        brought = list(links.brought(event))
+        if not brought and id(event) not in self._noted and (told := links.teammate(event)) is not None:
+            self.found.append(self._spoken(links.place(event), event, told[0], hearer, told[1]))
+        for said in brought:
             if (said.message_id, hearer) in seen or (links.is_hook(links.agent(said)) and _is_refusal(said, links)):
                 continue
             seen.add((said.message_id, hearer))
@@ -48,12 +52,16 @@ class Exchanges:
                 self.found.append(self._heard(event, said))
 
     def _heard(self, event: Delivery, said: Utterance) -> PendingMessage:
-        """An agent heard another: its report, where it works for the hearer, else mere words."""
+        """An agent heard what another had said."""
         links = self._links
-        speaker, hearer, place = links.agent(said), links.agent(event), links.place(event)
         words = heard_words(event, [said], links)
-        task = self._tasks[speaker].at(links.place(said)) if speaker in self._tasks else None
-        if task is not None and task.giver == hearer and task.is_open(links.place(said)):
+        return self._spoken(links.place(said), event, links.agent(said), links.agent(event), words)
+
+    def _spoken(self, said: int, event: Delivery, speaker: str, hearer: str, words: str) -> PendingMessage:
+        """A report, where the speaker works for the hearer, else mere words."""
+        place = self._links.place(event)
+        task = self._tasks[speaker].at(said) if speaker in self._tasks else None
+        if task is not None and task.giver == hearer and task.is_open(said):
             payload: Json = {"task_id": task.task_id, "current_step": words}
             return _message(place, event, speaker, hearer, "task_progress", payload, task.task_id)
         return self._words(place, event, speaker, hearer, words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from harken.events import Event, PieceOfText, Prompt, Response, ToolCall, ToolResult
@@ -14,6 +15,10 @@ Utterance = Response | PieceOfText
 Delivery = Prompt | ToolResult
 """What may bring an agent the words of another."""
 
+_TEAM = re.compile(
+    r"<teammate-message\s[^>]{0,500}?teammate_id=\"([^\"]{1,200})\"[^>]{0,500}>(.*?)(?:</teammate-message>|\Z)", re.S
+)
+
 
 class SessionLinks:
     """One look at all events of a tree."""
@@ -25,6 +30,7 @@ class SessionLinks:
         """What a record is known for: its words, else its first event."""
         self._calls: dict[str, list[ToolCall]] = {}
         self._results: dict[tuple[str, str], ToolResult] = {}
+        self._names = _unique_names(tree)
         for place, event in enumerate(tree.events):
             self._look(place, event)
 
@@ -51,6 +57,23 @@ class SessionLinks:
     def is_hook(self, agent: str) -> bool:
         """Whether the agent watches others."""
         return agent in self.tree.agents and self.tree.agents[agent].is_hook
+
+    def is_above(self, one: str, other: str) -> bool:
+        """Whether an agent made another, or one that made it."""
+        agents = self.tree.agents
+        while other in agents:
+            other = agents[other].parent
+            if other == one:
+                return True
+        return False
+
+    def teammate(self, event: Delivery) -> tuple[str, str] | None:
+        """The agent that a message between the members of a team is from, and what it says."""
+        found = _TEAM.match(event.content.lstrip()) if isinstance(event, Prompt) else None
+        speaker = self._names.get(found[1]) if found is not None else None
+        if found is None or speaker is None or speaker == self.agent(event):
+            return None
+        return speaker, found[2].strip()
 
     def label(self, said: Event) -> str:
         """What delivery puts before an agent's words, unless it says otherwise."""
@@ -107,6 +130,15 @@ class SessionLinks:
             if calls:
                 return calls[0] if len(calls) == 1 else _with_words(calls, words.strip())
         return None
+
+
+def _unique_names(tree: SessionTree) -> dict[str, str]:
+    """What members of a team call each other; a name that two have names nobody."""
+    found: dict[str, set[str]] = {"team-lead": {tree.main}}
+    for agent in tree.agents.values():
+        for name in (agent.agent_id, agent.name, agent.agent_id.partition("@")[0]):
+            found.setdefault(name, set()).add(agent.agent_id)
+    return {name: next(iter(agents)) for name, agents in found.items() if len(agents) == 1}
 
 
 def _with_words(calls: list[ToolCall], words: str) -> ToolCall:

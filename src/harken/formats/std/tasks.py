@@ -18,11 +18,15 @@ from harken.events.base import holds
 
 from .arguments import params_of
 from .call_targets import CallTargets
-from .endings import INTERRUPTIONS
+from .endings import is_interruption
 from .reviews import is_reviewer
 from .session_links import Delivery, SessionLinks, Utterance
 from .spawning import SpawnedAgent, is_failure
 
+_GIVING = frozenset({"agent", "coordinator"})
+"""Origins of prompts by which the agent above speaks."""
+_NOTICES = ("<task-notification", "<subagent_notification", "<system-reminder", "<teammate-message", "<command-")
+"""How notices begin that a sub-agent's file does not tell from what the agent was given."""
 _TASK_WORDS = ("prompt", "message", "task", "instructions", "system_prompt", "description", "input", "name")
 """Arguments of a call that say what its agent is for; the first that there is does."""
 
@@ -146,7 +150,7 @@ class _Given:
             self._act(event)
 
     def _hear(self, prompt: Prompt) -> None:
-        if prompt.origin in INTERRUPTIONS:
+        if is_interruption(prompt):
             if self._now is not None:
                 self._now.broken_off = prompt
                 self._now = None
@@ -155,8 +159,8 @@ class _Given:
         if given is None:
             return
         now = self._now
-        if now is not None and now.last >= 0 and not now.is_at_rest:
-            self._heard.append(given)  # in the middle of the work
+        if now is not None and not now.is_at_rest and (now.last >= 0 or self._is_purpose(now)):
+            self._heard.append(given)  # in the middle of the work, or before it
             return
         self._drop_idle()
         self._begin(given)
@@ -166,10 +170,14 @@ class _Given:
         self._now = given
 
     def _drop_idle(self) -> None:
-        """What was heard last was not acted upon: it was no task."""
-        if self._now is not None and self._now.last < 0:
+        """What was heard last was not acted upon: it was no task, unless the agent was made for it."""
+        if self._now is not None and self._now.last < 0 and not self._is_purpose(self._now):
             self._heard.append(self._tasks.pop())
             self._now = None
+
+    def _is_purpose(self, task: GivenTask) -> bool:
+        """Whether the call that made the agent gave it the task."""
+        return task.call is not None and task.call is self._agent.call
 
     def _act(self, event: ToolCall | Response) -> None:
         call = self._links.asking(event)
@@ -194,26 +202,31 @@ class _Given:
         return None
 
     def _given_by(self, prompt: Prompt) -> GivenTask | None:
-        """What a prompt would give the agent to do; None where no agent asks for something."""
+        """What a prompt would give the agent to do; None where no agent above it asks for something."""
         agent, links = self._agent, self._links
         if call := links.asking(prompt, prompt.content):
-            return self._task(links.agent(call), call, prompt, prompt.content)
+            return self._task(links.agent(call), call, prompt, prompt.content) if self._may_give(call, prompt) else None
         for said in links.brought(prompt) if prompt.substance else ():
-            speaker = links.agent(said)
-            if links.is_hook(speaker):
+            if not self._may_give(said, prompt):
                 return None
             call = links.told_by(said, prompt.content)
-            if call is not None or speaker == agent.parent or prompt is agent.task:
-                return self._task(speaker, call, prompt, without_label(prompt, links))
-            return None
-        if prompt.source != "injected" or prompt.origin not in ("", "agent") or prompt.cause or prompt.substance:
-            return None
+            return self._task(links.agent(said), call, prompt, without_label(prompt, links))
+        if (told := links.teammate(prompt)) is not None:
+            call = self._targets.sent(agent, told[1], links.place(prompt))
+            return self._task(told[0], call, prompt, told[1]) if links.is_above(told[0], agent.agent_id) else None
         is_first = prompt is agent.task
-        if not is_first and prompt.origin != "agent":
+        if prompt.cause or prompt.substance or not _is_given(prompt, is_first=is_first):
             return None
-        call = agent.call if is_first else self._targets.sent(agent, prompt, links.place(prompt))
+        call = agent.call if is_first else self._targets.sent(agent, prompt.content, links.place(prompt))
         giver = links.agent(call) if call is not None else agent.parent
         return self._task(giver, call, prompt, prompt.content, is_giver_known=call is not None)
+
+    def _may_give(self, event: Event, prompt: Prompt) -> bool:
+        """Whether the agent whose event it is has a say: one above, or whoever gave it what it was made for."""
+        speaker = self._links.agent(event)
+        if self._links.is_hook(speaker):
+            return False
+        return prompt is self._agent.task or self._links.is_above(speaker, self._agent.agent_id)
 
     def _task(
         self, giver: str, call: ToolCall | None, prompt: Prompt | None, words: str, *, is_giver_known: bool = True
@@ -252,6 +265,13 @@ class _Given:
         task = self._task(agent.parent, None, agent.task, agent.task.content if agent.task else _purpose(agent))
         task.is_told = False
         return task
+
+
+def _is_given(prompt: Prompt, *, is_first: bool) -> bool:
+    """Whether a prompt that names nobody is what an agent was given, rather than a notice of the runtime."""
+    if prompt.source != "injected" or prompt.content.lstrip().startswith(_NOTICES):
+        return False
+    return prompt.origin in _GIVING or (is_first and not prompt.origin)
 
 
 def _is_same(one: ToolCall | None, other: ToolCall) -> bool:
