@@ -65,10 +65,14 @@ def test_a_notice_without_words_is_known_by_the_call_that_it_names() -> None:
     assert (came, True, True) == (agent.notice, agent.finished, agent.failed)
 
 
-def test_an_agent_in_the_background_that_was_not_heard_of_again_is_not_finished() -> None:
-    agent = session_tree([MAIN, CALL, result("launched"), MADE, TASK, WORDS]).agents["sub"]
+def test_an_agent_in_the_background_that_was_not_heard_of_again_has_ended_where_it_has_said_something_last() -> None:
+    launch = [MAIN, CALL, result("launched"), MADE, TASK]
+    work = ToolCall(message_id="s9", agent_id="sub", time=8, id="c9", name="Read")
 
-    assert (True, False, None, 4) == (agent.launched, agent.finished, agent.notice, agent.ended)
+    done, open_ = (session_tree([*launch, *more]).agents["sub"] for more in ([WORDS], [WORDS, work]))
+
+    assert (True, True, None, 4) == (done.launched, done.finished, done.notice, done.ended)
+    assert (True, False, None, 8) == (open_.launched, open_.finished, open_.notice, open_.ended)
 
 
 def test_a_result_that_is_an_error_is_a_failure() -> None:

@@ -60,7 +60,9 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     failed: bool = False
     """Whether its call was answered with an error, or its notice says that it failed."""
     finished: bool = False
-    """Whether it is known to have come to an end."""
+    """Whether it has come to an end: its answer came, or the last thing that it did was to say something."""
+    launched: bool = False
+    """Whether its call did not wait for it."""
 
     @property
     def sub_session_id(self) -> str:
@@ -76,11 +78,6 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     def notice(self) -> Prompt | ToolResult | None:
         """What brought the answer of an agent whose call only launched it."""
         return None if self.answered or not self.notices else self.notices[0]
-
-    @property
-    def launched(self) -> bool:
-        """Whether its call did not wait for it."""
-        return self.result is not None and not self.answered and (bool(self.notices) or not self.finished)
 
     @property
     def is_hook(self) -> bool:
@@ -343,17 +340,17 @@ def _settle(agent: SpawnedAgent, seen: _Seen) -> None:
     """When it began and ended, and how."""
     times = [event.time for event in agent.events if event.time is not None]
     agent.started = min(times) if times else agent.call.time if agent.call else None
-    came = agent.notice or (agent.result if agent.result and not _goes_on(agent, seen) else None)
-    agent.finished = came is not None or (agent.result is None and _is_at_rest(agent.events))
+    agent.launched = agent.result is not None and not agent.answered and (bool(agent.notices) or _goes_on(agent, seen))
+    came = agent.notice or (None if agent.launched else agent.result)
+    agent.finished = came is not None or _is_at_rest(agent.events)
     agent.failed = came is not None and is_failure(came)
     last = max(times, default=None)
     agent.ended = max((time for time in (last, came.time if came else None) if time is not None), default=None)
 
 
 def _goes_on(agent: SpawnedAgent, seen: _Seen) -> bool:
-    """Whether the agent worked on after its call had been answered, with something else than its words."""
-    assert agent.result is not None
-    return not agent.answered and seen.last[agent.agent_id] > seen.place[id(agent.result)]
+    """Whether the agent worked on after its call had been answered."""
+    return agent.result is not None and seen.last[agent.agent_id] > seen.place[id(agent.result)]
 
 
 def _is_at_rest(events: list[Event]) -> bool:
