@@ -172,6 +172,7 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("unreadable-time", "phase_annotations[0].annotated_at", put("phase_annotations", 0, "annotated_at", "")),
     ("time-zone", "created_at", put("created_at", "2026-03-04T10:00:00")),
     ("time-reversed", "tool_calls[0].ended_at", put("tool_calls", 0, "ended_at", "2026-03-04T10:00:04Z")),
+    ("time-reversed", "updated_at", put("updated_at", "2026-03-04T09:00:00Z")),
     ("time-reversed", "completed_at", put("completed_at", "2026-03-04T09:00:00Z")),
     ("time-outside", "tool_calls[2].ended_at", put("tool_calls", 2, "ended_at", "2026-03-04T10:22:00Z")),
     ("time-outside", "messages[4].timestamp", put("messages", 4, "timestamp", "2026-03-04T10:22:00Z")),

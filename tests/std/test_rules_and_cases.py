@@ -34,6 +34,12 @@ class TestASessionThatGoesOn:
         data["summary"] = computed_summary(data)
         assert [] == rules_of(data)
 
+    def test_may_have_lasted_longer_than_its_last_instant(self) -> None:
+        data = {**single(), "status": "in_progress"}
+        del data["completed_at"]
+        data["summary"]["total_duration_ms"] = 10**6
+        assert [] == rules_of(data)
+
     def test_may_have_no_sub_session_yet(self) -> None:
         data = {**multi(), "status": "in_progress", "tool_calls": [], "sub_sessions": [], "messages": []}
         data["summary"] = computed_summary(data)

@@ -9,6 +9,7 @@ import itertools
 import json
 import re
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -27,9 +28,28 @@ _HINT = "`harken std validate` says where, and what may be the cause"
 
 def loads(data: bytes) -> Any:
     """The value; `BadRecord` where there is none, or one that no program could hold."""
+    return _parsed(data, None)
+
+
+def loads_and_repeats(data: bytes) -> tuple[Any, bool]:
+    """The value, and whether a field stands twice in one of its objects: then `hidden_values` has what it hides."""
+    repeats = False
+
+    def as_object(pairs: list[tuple[str, Any]]) -> Json:
+        nonlocal repeats
+        made = dict(pairs)
+        repeats = repeats or len(made) != len(pairs)
+        return made
+
+    return _parsed(data, as_object), repeats
+
+
+def _parsed(data: bytes, as_object: Callable[[list[tuple[str, Any]]], Json] | None) -> Any:
     text = decoded(data)
     try:
-        value = json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
+        value = json.loads(
+            text, parse_constant=_refused, parse_float=_finite, parse_int=_whole, object_pairs_hook=as_object
+        )
     except RecursionError:
         raise _too_deep() from None
     except ValueError as problem:

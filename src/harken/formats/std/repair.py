@@ -77,7 +77,7 @@ def repair(data: bytes, name: str = "", *, session_id: str = "") -> Repaired:
     document = checked.document
     if document is None or (checked.is_valid and session_id in ("", document.data.get("session_id"))):
         return Repaired(data=data, document=document, changes=changes, findings=checked.findings)
-    doc = Mending(_unshared(document), name.rpartition("/")[2].removesuffix(".json"))
+    doc = _mending(document, name)
     if not checked.is_valid:
         _mend(doc, checked.findings, name)
     if session_id:
@@ -104,7 +104,8 @@ def _written(doc: Mending, changes: list[DocumentChange], name: str) -> Repaired
 
 def mark_repairable(findings: list[DocumentFinding], data: bytes, name: str) -> list[DocumentFinding]:
     """The findings, each of the errors with whether a repair mends it: whether it is gone afterwards."""
-    left = [one.path for one in repair(data, name).findings if one.level == "error"]
+    doc = _mending(parse_session(loads(data), name), name)
+    left = [one.path for one in _rounds(doc, findings, name) if one.level == "error"]
     whole = {path for one in left for path in _above(one)}
     return [
         msgspec.structs.replace(one, repairable=RULES[one.rule].mends != "no" and one.path not in whole)
@@ -121,6 +122,10 @@ def _above(path: str) -> Iterable[str]:
         yield path[: found.start()]
 
 
+def _mending(document: Document, name: str) -> Mending:
+    return Mending(_unshared(document), name.rpartition("/")[2].removesuffix(".json"))
+
+
 def _unshared(document: Document) -> dict[str, object]:
     """The object to work on. What was read from an older generation may hold one thing in two places."""
     if document.generation == "v3":
@@ -128,13 +133,19 @@ def _unshared(document: Document) -> dict[str, object]:
     return loads(dumps(document.data))  # type: ignore[no-any-return]
 
 
-def _mend(doc: Mending, findings: list[DocumentFinding], name: str) -> None:
+def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[DocumentFinding]:
+    """Mend round by round what was found; what is found in the end."""
     for _ in range(_MOST_ROUNDS):
         before = len(doc.changes)
         _round(doc, findings)
         if len(doc.changes) == before:
             break
         findings = validate(parse_session(doc.data, name), name)
+    return findings
+
+
+def _mend(doc: Mending, findings: list[DocumentFinding], name: str) -> None:
+    _rounds(doc, findings, name)
     mend_annotations.split_annotations(doc)
     if doc.changes:
         mend_session.updated_at(doc)

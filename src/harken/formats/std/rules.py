@@ -10,9 +10,9 @@ from harken.errors import BadRecord
 
 from .broken_json import explain
 from .counts import count_findings
-from .document import Document, loads, parse_session
+from .document import Document, parse_session
 from .findings import DocumentFinding
-from .json_text import hidden_values
+from .json_text import hidden_values, loads_and_repeats
 from .links import link_findings
 from .message_links import message_findings
 from .models import AgentSession
@@ -59,14 +59,16 @@ def validate_bytes(data: bytes, name: str = "") -> Checked:
 def check_bytes(data: bytes, name: str = "") -> Checked:
     """The same, where nobody asks what can be repaired."""
     try:
-        value = loads(data)
+        value, repeats = loads_and_repeats(data)
     except BadRecord as problem:
         return Checked(document=None, findings=[_invalid_json(data, problem)])
     if not isinstance(value, dict) or not value.keys() & _TELLING:
         what = "its object has none of their fields" if isinstance(value, dict) else f"it is {shown(value)}"
         return Checked(document=None, findings=[found("not-a-session", "", f"the file is no session document: {what}")])
     document = parse_session(value, name)
-    return Checked(document=document, findings=_sorted([*validate(document, name), *_hidden(data)]))
+    return Checked(
+        document=document, findings=_sorted([*validate(document, name), *(_hidden(data) if repeats else ())])
+    )
 
 
 def validate(document: Document, name: str = "") -> list[DocumentFinding]:

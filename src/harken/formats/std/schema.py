@@ -175,7 +175,9 @@ def _vocabulary(value: object, extra: dict[str, Any], path: str) -> Iterator[Doc
         return
     if "open" in extra and value not in extra["open"]:
         listed = ", ".join(extra["open"])
-        yield found("open-value", path, f"{_name(path)} is {shown(value)}, which is none of {listed}; it may be")
+        yield found(
+            "open-value", path, f"{_name(path)} is {shown(value)}, which is not among the known ones ({listed})"
+        )
     elif "known" in extra and value not in extra["known"]:
         if value in extra["added"]:
             yield found("open-value", path, f"{_name(path)} is {shown(value)}, which programs added to the standard")

@@ -102,6 +102,8 @@ def known_time(value: object) -> str | None:
 
 def _from_number(value: float) -> str | None:
     """Seconds or milliseconds since 1970; their sizes do not meet within a hundred years."""
+    if abs(value) >= 1e18:
+        return None
     for scale in (1, 1000, 1_000_000):
         if _FIRST_SECOND <= value / scale < _LAST_SECOND:
             instant = int(value * (clock.SECOND // scale))

@@ -24,6 +24,7 @@ def time_findings(data: Json) -> Iterator[DocumentFinding]:
     session = _ends(data, ("created_at", "completed_at"))
     yield from _readable(data, "", ("created_at", "completed_at", "updated_at"))
     yield from _forwards(data, "", ("created_at", "completed_at"), session)
+    yield from _forwards(data, "", ("created_at", "updated_at"), _ends(data, ("created_at", "updated_at")))
     yield from _calls(data.get("tool_calls"), "tool_calls", session, "the session")
     for place, annotation in objects(data.get("phase_annotations")):
         yield from _readable(annotation, f"phase_annotations[{place}]", ("annotated_at",))
