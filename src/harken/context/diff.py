@@ -35,12 +35,13 @@ def diff(store: Store, a: Commit, b: Commit) -> Diff:
     only_a, unread_a = _events(store, chain_a, shared)
     only_b, unread_b = _events(store, chain_b, shared)
     # A copied session repeats its original's records in commits of its own, so ids decide and not commits.
-    keys_a, keys_b = {_key(event) for event in only_a}, {_key(event) for event in only_b}
+    key = _key if a.session_id == b.session_id or _share_names([*chain_a, *chain_b]) else _content_key
+    keys_a, keys_b = {key(event) for event in only_a}, {key(event) for event in only_b}
     ancestor = next((step.id for step in chain_a if step.id in shared), "")
     return Diff(
         ancestor=store.get_commit(ancestor) if ancestor else None,
-        here=tuple(event for event in only_a if _key(event) not in keys_b),
-        there=tuple(event for event in only_b if _key(event) not in keys_a),
+        here=tuple(event for event in only_a if key(event) not in keys_b),
+        there=tuple(event for event in only_b if key(event) not in keys_a),
         unread=unread_a + unread_b,
     )
 
@@ -63,6 +64,18 @@ def _events(store: Store, chain: Sequence[WalkStep], shared: set[str]) -> tuple[
         unread += not said and any(isinstance(event, Output) and bool(event.why) for event in events)
         found += said
     return found, unread
+
+
+def _share_names(chain: Sequence[WalkStep]) -> bool:
+    """Whether a name may mean the same record in two sessions; otherwise each session has others under it."""
+    known = map(find_format, {step.format for step in chain})
+    return any(format is not None and format.shared_names is not None for format in known)
+
+
+def _content_key(event: Event) -> object:
+    place = walk.place_in(event.message_id)
+    name = event.message_id if place is None else ""
+    return encode_event(event.replace(message_id=name, time=None, index=0, cause=None, substance=None))
 
 
 def _key(event: Event) -> object:

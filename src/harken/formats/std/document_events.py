@@ -116,7 +116,8 @@ class DocumentReading:
                 if isinstance(part, SubSession):
                     cause = self.makers[places[id(part)]][1]
                     story += part.story(cause, self._linked)
-            stories.append(_begun(made, with_heard(story, heard.get(agent, []))))
+            first = stories[0][0].name  # whoever is not known to be made by a call comes behind the main agent
+            stories.append(_begun(made, with_heard(story, heard.get(agent, [])), first))
         stories += [sub.story(None, self._linked) for sub in self.subs if sub.agent == self.main]
         return in_order(stories)
 
@@ -177,8 +178,8 @@ class DocumentReading:
 
     def _created(self) -> dict[str, AgentCreated]:
         """The creation of each agent, the main one's first."""
-        known = agents(self.data)
-        for agent in agents_named(self.messages):
+        known: dict[str, Json] = {}
+        for agent in (*agents(self.data).values(), *agents_named(self.messages)):
             if name := id_of(agent.get("agent_id")):
                 known.setdefault(name, agent)
         first: dict[str, int] = {}
@@ -228,11 +229,11 @@ def created(
     )
 
 
-def _begun(made: AgentCreated, story: Story) -> Story:
+def _begun(made: AgentCreated, story: Story, after: str = "") -> Story:
     """A story with the creation of its agent before it, unless it tells of that itself."""
     if any(isinstance(event, AgentCreated) for record in story for event in record.events):
         return story
-    return [ToldRecord(events=(made,)), *story]
+    return [ToldRecord(events=(made,), after=(after,)), *story]
 
 
 def _is_before(time: int | None, other: int | None) -> bool:

@@ -24,7 +24,7 @@ from .document_events import DocumentReading
 from .pieces import session_name, text_of
 from .to_events import events_of, readings
 
-CLAIMED_BY = ("tool_calls", "steps", "phases")
+CLAIMED_BY = ("task_title", "tool_calls", "steps", "phases")
 """A file without any of these keys is no session document."""
 _USUAL = frozenset({"task_title", "user_prompt", "created_at", "status", "agent", "summary", "collaboration"})
 _TOKENS = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
@@ -111,7 +111,7 @@ def _is_document(keys: frozenset[str], head: bytes) -> bool:
         return "phases" in keys and bool({"title", "task_title"} & keys) and b'"phase"' in head
     if "steps" in keys:
         return {"session_id", "created_at"} <= keys and b'"step_name"' in head
-    return {"session_id", "task_title", "created_at"} <= keys  # its calls come behind what was looked at
+    return {"session_id", "task_title"} <= keys and not _is_whole(head)  # its calls come behind what was looked at
 
 
 def _kind(keys: frozenset[str], head: bytes, path: str) -> Kind:
