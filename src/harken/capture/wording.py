@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from harken.formats.std.document import Json
-from harken.formats.std.parts import inner, text
+from harken.formats.std.drawing import said_in
 
 
 def summary_of(output: object) -> str:
@@ -26,15 +26,7 @@ def answer_text(output: Json) -> str:
     return "\n".join([error, *told] if isinstance(error, str) else told)
 
 
-_TELLING = ("task_description", "description", "summary", "content", "current_step", "reason", "verdict", "status")
-
-
 def message_text(message_type: str, payload: Any) -> str:
-    """A message in words: its type, and what its payload says first."""
-    if isinstance(payload, str):
-        return f"{message_type}: {payload}"
-    for part in (payload, inner(payload, "task")):
-        for key in _TELLING:
-            if (said := text(part, key)).strip():
-                return f"{message_type}: {said}"
-    return f"{message_type}: {json.dumps(payload, ensure_ascii=False)}" if payload else message_type
+    """A message in words: its type, and what its payload says."""
+    said = said_in(payload) or (json.dumps(payload, ensure_ascii=False) if payload else "")
+    return f"{message_type}: {said}" if said else message_type

@@ -25,7 +25,9 @@ _BARS = 54
 def draw_details(one: ReportAnswer) -> None:
     """One session, its sub-agents included."""
     ui.row(one.session)
-    ui.row(f"  outcome   {one.outcome or 'unknown'}, {ui.count(one.turns, 'turn')}, {_time(one.duration_seconds)}")
+    ui.row(
+        f"  outcome   {one.outcome or 'unknown'}, {ui.count(one.turns, 'turn')}, {ui.duration(one.duration_seconds)}"
+    )
     _draw_parts("  time", _times(one.profile["whole"]))
     for agent, spent in one.profile["agents"].items():
         if len(one.profile["agents"]) > 1:
@@ -41,7 +43,7 @@ def draw_details(one: ReportAnswer) -> None:
     if others["agents"]:
         _draw_parts("  others", [*_share(others), ui.count(others["agents"], "agent")])
     for name, use in list(one.tools.items())[:TOP]:
-        median = "?" if use["median"] is None else _time(use["median"] / 1e6)
+        median = "?" if use["median"] is None else ui.duration(use["median"] / 1e6)
         ui.row(
             f"  tool      {name} {use['calls']:,}, {use['failed']:,} failed, {use['retries']:,} again, {median} each"
         )
@@ -72,7 +74,7 @@ def _draw_windows(windows: Sequence[Mapping[str, Any]]) -> None:
     ]
     for some in drawn[:MOST_WINDOWS]:
         start, spent = clock.local_text(clock.format_instant(some[0]["start"])), some[0]["spent"]
-        what = f"idle for {_time(sum(one['spent']['idle'] for one in some) / 1e6)}"
+        what = f"idle for {ui.duration(sum(one['spent']['idle'] for one in some) / 1e6)}"
         if _is_busy(some[0]):
             what = f"{_strip(spent, cells):<{cells}}  {sum(spent['events'].values()):,}"
         ui.row(f"    {start[stamp]}  {what}")
@@ -102,7 +104,7 @@ def _draw_compactions(found: Mapping[str, Any]) -> None:
         points = [max(curve[at : at + step]) for at in range(0, len(curve), step)]
         ui.row(f"  context   {sparkline(points)}  up to {short(max(curve))} tokens")
     for one in found["compactions"]:
-        after = "?" if one["took"] is None else _time(one["took"] / 1e6)
+        after = "?" if one["took"] is None else ui.duration(one["took"] / 1e6)
         ui.row(f"  compacted {one['trigger'] or '?'} at {short(one['before'])} tokens, after {after}")
 
 
@@ -112,7 +114,7 @@ def _share(share: Mapping[str, Any]) -> list[str]:
 
 
 def _times(spent: Mapping[str, Any]) -> list[str]:
-    return [f"{state} {_time(spent[state] / 1e6)}" for state in _STATES if spent[state]] or ["unknown"]
+    return [f"{state} {ui.duration(spent[state] / 1e6)}" for state in _STATES if spent[state]] or ["unknown"]
 
 
 def _draw_parts(head: str, parts: Sequence[str]) -> None:
@@ -125,14 +127,6 @@ def _draw_parts(head: str, parts: Sequence[str]) -> None:
         rows[-1] += part + " "
     for row in rows:
         ui.row(row.rstrip())
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "?"
-    if seconds < 60:
-        return f"{seconds:.1f}s"
-    return f"{seconds / 60:.0f}m" if seconds < 5400 else f"{seconds / 3600:.1f}h"
 
 
 def _ratio(value: float | None) -> str:

@@ -94,6 +94,15 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def duration(seconds: float | None) -> str:
+    """How long something took: `2.5s`, `12m`, `3.1h`; `?` where nobody knows."""
+    if seconds is None:
+        return "?"
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    return f"{seconds / 60:.0f}m" if seconds < 5400 else f"{seconds / 3600:.1f}h"
+
+
 def speaks_unicode() -> bool:
     """Whether stdout takes every character."""
     # Below a progress bar stdout is a stand-in of Rich's, which does not say.
