@@ -22,19 +22,13 @@ def link_findings(document: Document) -> Iterator[DocumentFinding]:
     calls = _named(objects(data.get("tool_calls")), "tool_calls", "call_id")
     subs = _named(objects(data.get("sub_sessions")), "sub_sessions", "sub_session_id")
     yield from _repeated_ids(data)
-    if document.kind == "std-008" and not _has_sub_session(data) and data.get("status") != "in_progress":
+    if document.kind == "std-008" and data.get("sub_sessions") == [] and data.get("status") != "in_progress":
         yield found("no-sub-session", "sub_sessions", "a multi-agent session has at least one sub-session")
     yield from _triggers(data, calls)
     yield from _task_calls(data, subs, is_multi=document.kind == "std-008")
     yield from _parents(data, calls, subs)
     yield from _sub_agents(data)
     yield from _ranges(data)
-
-
-def _has_sub_session(data: Json) -> bool:
-    subs = data.get("sub_sessions")
-    # What is there and no list is told as such.
-    return bool(subs) if isinstance(subs, list) else "sub_sessions" in data
 
 
 def _named(items: Iterable[tuple[int, Json]], path: str, key: str) -> Named:
