@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -97,9 +96,8 @@ _MARKS = (b'"isSidechain":true', b'"isSidechain": true', b"spawn_agent", b"threa
 
 def families() -> list[Path]:
     """Folders with sessions of several agents: recorded ones, and those of the corpus where there is one."""
-    found = [
-        path.parent for path in sorted(FOLDER.glob("*/*/recording.json")) if json.loads(path.read_text())["agents"]
-    ]
+    recorded = sorted(path.parent for path in FOLDER.glob("*/*/recording.json"))
+    found = [path for path in recorded if any(map(_has_agents, path.rglob("*.jsonl")))]
     for folder in ("claude_code", "codex_rollout"):
         below = sorted(CORPUS.joinpath(folder).iterdir()) if CORPUS else []
         found += [path for path in below if path.is_dir() and any(map(_has_agents, path.rglob("*.jsonl")))]
