@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import harken
 from harken.repo import Repo
 from support.plain_tasks import PlainTask, plain_tasks
 from support.recordings import FOLDER
-from support.std_sessions import families
+from support.std_sessions import DEMONSTRATIONS, EXAMPLES, families, play
 
 Json = dict[str, Any]
 COMPOSED = {"ses_stage0_small"}
@@ -85,3 +86,41 @@ def test_every_task_is_told_as_the_files_have_it(repo: Repo, folder: Path) -> No
 
 def _is_here(repo: Repo, name: str) -> bool:
     return any(row.session == name and row.tip for row in repo.sessions())
+
+
+@pytest.mark.parametrize("name", DEMONSTRATIONS)
+def test_everything_that_agents_heard_from_each_other_is_a_message(
+    repo: Repo, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    play(name, tmp_path / "session.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "session.jsonl").read_text("utf-8").splitlines()]
+
+    messages = repo.document(tmp_path / "session.jsonl", kind="std-008").document.data["messages"]
+
+    hooks = {line["agent_id"] for line in lines if line.get("role") == "hook"}
+    said_by = {line["message_id"]: line["agent_id"] for line in lines}
+    heard = [
+        (said_by[line["substance"]], line["agent_id"], line["content"].partition("]: ")[2] or line["content"])
+        for line in lines
+        if line.get("role") == "user" and line.get("substance") in said_by and line["agent_id"] not in hooks
+    ]
+    told = [
+        (message["from_agent"]["agent_id"], message["to_agent"]["agent_id"], _words(message["payload"]))
+        for message in messages
+        if message["message_type"] not in ("task_completion", "review_result") and "x_harken_unheard" not in message
+    ]
+    assert [] == [one for one in heard if one not in told]
+    gathered = [line.get("cause") or [line["substance"]] for line in lines if _gathers(line)]
+    assert sum(map(len, gathered)) == sum(message["message_type"] == "task_completion" for message in messages)
+
+
+def _words(payload: Json) -> str:
+    given = payload.get("task", {}).get("task_description")
+    return str(given or payload.get("content") or payload.get("current_step") or payload.get("context"))
+
+
+def _gathers(line: Json) -> bool:
+    """Whether a line is the result of a call that has agents speak."""
+    is_answer = line.get("role") == "tool" and line.get("name") in ("task", "discuss") and not line.get("is_error")
+    return is_answer and ("cause" in line or "substance" in line)
