@@ -333,6 +333,31 @@ def test_an_agent_that_never_came_back_is_in_progress() -> None:
     assert all("completed_at" not in sub and "output" not in sub for sub in data["sub_sessions"])
 
 
+def test_an_agent_whose_own_records_are_gone_is_told_by_its_call_and_the_result() -> None:
+    told = pair()
+    call = told.call("Task", '{"subagent_type": "looker", "prompt": "Look."}')
+    told.add(Metric(agent_id="a9a05d4", output_tokens=7, scope="embedded", api_id="x", request_id="y"))
+    told.result(call, "All quiet.\nagentId: a9a05d4")
+    told.say("Done.")
+
+    found = exported(told)
+
+    sub = found.document.data["sub_sessions"][-1]
+    trigger = found.document.data["tool_calls"][-1]
+    assert (call.id, "Look.", "success", []) == (
+        sub["triggered_by_call_id"],
+        sub["task"]["description"],
+        sub["status"],
+        sub["tool_calls"],
+    )
+    assert {"subagent_type": "looker", "sub_session_id": "sub-004", "tool_uses": 0, "tokens_used": 7} == trigger[
+        "subagent_info"
+    ]
+    assert "tool_calls[3].subagent_info.tool_uses" in found.derived
+    assert "task_completion" == found.document.data["messages"][-1]["message_type"]
+    assert sub["output"]["summary"].startswith("All quiet.")
+
+
 def test_one_call_that_made_two_agents_names_the_first() -> None:
     told = Told()
     made = told.spawn("one")

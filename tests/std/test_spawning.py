@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harken.context import session_events
-from harken.events import AgentCreated, Event, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import AgentCreated, Event, Metric, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats.std.spawning import session_tree
 from harken.repo.looking import in_store_of_its_own
 from support.recordings import FOLDER
@@ -98,6 +98,15 @@ def test_an_agent_may_be_made_by_one_that_was_made() -> None:
     assert inner == tree.agents["deep"].call
 
 
+def test_calls_in_one_record_that_tell_nothing_made_an_agent_each() -> None:
+    calls = [ToolCall(message_id="m1", agent_id="main", index=n, id=f"c{n}", name="task") for n in range(3)]
+    made = [AgentCreated(message_id=f"a{n}", agent_id=f"a{n}", cause="m1", role="child") for n in range(3)]
+
+    tree = session_tree([MAIN, *calls, *made])
+
+    assert ["c0", "c1", "c2"] == [agent.call.id for agent in tree.agents.values() if agent.call]
+
+
 @pytest.mark.parametrize("by_name", [True, False])
 def test_of_several_calls_in_one_record_the_right_one_made_an_agent(by_name: bool) -> None:
     calls = [
@@ -166,6 +175,17 @@ def test_a_stream_names_an_agent_after_its_call() -> None:
     tree = session_tree([call, said, result(agent_id="")])
 
     assert ("", call, "looker") == (tree.main, tree.agents["c1"].call, tree.agents["c1"].agent_type)
+
+
+def test_an_agent_whose_own_file_is_gone_is_known_by_the_result_that_names_it() -> None:
+    used = Metric(message_id="m7", agent_id="a9a05d4", time=4, output_tokens=5, scope="embedded")
+    other = CALL.replace(message_id="m8", id="c8", input=b'{"prompt": "Something else."}')
+    answer = result("All quiet.\nagentId: a9a05d4 (for resuming)")
+
+    agent = session_tree([MAIN, other, CALL, used, answer]).agents["a9a05d4"]
+
+    assert (CALL, answer, "looker", "main") == (agent.call, agent.result, agent.agent_type, agent.parent)
+    assert (True, False, 5) == (agent.finished, agent.launched, agent.ended)
 
 
 def test_a_type_may_stand_at_the_head_of_the_agents_own_file() -> None:

@@ -182,6 +182,8 @@ class _Export:
         if not made:
             return written.data
         info = subagent_info(made[0])
+        if not made[0].is_recorded:
+            self.derived.append(f"{list_path}[{place}].subagent_info.tool_uses")
         info.pop("tools_breakdown" if self.with_agents else "sub_session_id", None)
         return written.data | {"subagent_info": info}
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from harken.events import AgentCreated, Event, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import AgentCreated, Event, Metric, Output, Prompt, Response, System, ToolCall, ToolResult
 
 from .arguments import params_of
+from .making import SeenEvents
 
 _NOTICES = frozenset({"task_notification", "subagent_notification"})
 _NAMED = re.compile(r"<(?:tool-use-id|task-id)>([^<]{1,200})</|\"(?:agent_path|agent_id)\"\s*:\s*\"([^\"]{1,200})\"")
@@ -85,6 +86,11 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
         return self.created is not None and self.created.role == "hook"
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether the session has anything of what it said, heard and did; else others only speak of it."""
+        return self.created is not None or any(not isinstance(event, Metric | Output) for event in self.events)
+
+    @property
     def words(self) -> list[Response]:
         """What it said."""
         return [event for event in self.events if isinstance(event, Response) and event.content.strip()]
@@ -134,7 +140,7 @@ class SessionTree(msgspec.Struct, kw_only=True):
 def session_tree(events: Iterable[Event]) -> SessionTree:
     """The agents of a session, from its events in order: those of `context.iter_session`, of a log, or of a file."""
     held = list(events)
-    seen = _Seen(held)
+    seen = SeenEvents(held)
     main = seen.main()
     tree = SessionTree(
         main=main,
@@ -156,86 +162,7 @@ def session_tree(events: Iterable[Event]) -> SessionTree:
     return tree
 
 
-class _Seen:
-    """One look at all events."""
-
-    def __init__(self, events: list[Event]) -> None:
-        self.own: dict[str, list[Event]] = {}
-        self.created: dict[str, AgentCreated] = {}
-        self.owners: dict[str, str] = {}
-        self.calls: dict[str, list[ToolCall]] = {}
-        """By the record in which they stand."""
-        self.by_call_id: dict[str, ToolCall] = {}
-        self.results: dict[tuple[str, str], ToolResult] = {}
-        self.place: dict[int, int] = {}
-        """Where a result stands among all events, by its identity."""
-        self.pieces: dict[str, PieceOfText] = {}
-        self.last: dict[str, int] = {}
-        """Where each agent's last event stands."""
-        for place, event in enumerate(events):
-            self._look(place, event)
-
-    def _look(self, place: int, event: Event) -> None:
-        self.own.setdefault(event.agent_id, []).append(event)
-        self.last[event.agent_id] = place
-        if event.message_id:
-            self.owners.setdefault(event.message_id, event.agent_id)
-        match event:
-            case AgentCreated():
-                self.created.setdefault(event.agent_id, event)
-            case ToolCall():
-                self.calls.setdefault(event.message_id, []).append(event)
-                if event.id:
-                    self.by_call_id.setdefault(event.id, event)
-            case ToolResult() if event.id:
-                self.results.setdefault((event.agent_id, event.id), event)
-                self.place[id(event)] = place
-            case PieceOfText():
-                self.pieces.setdefault(event.message_id, event)
-
-    def main(self) -> str:
-        """The agent that none of the others made; where that is not told, whoever has no name, else the first."""
-        hooks = [event for event in self.created.values() if event.role == "hook"]
-        for event in (*(one for one in self.created.values() if one.role != "hook"), *hooks):
-            if event.cause is None and event.parent not in self.created:
-                return event.agent_id
-        return "" if "" in self.own or not self.own else next(iter(self.own))
-
-    def others(self, main: str) -> Iterator[str]:
-        """Everybody else. Events without an agent are the main agent's, or of the session as a whole."""
-        return (agent for agent in self.own if agent not in (main, ""))
-
-    def making(self, agent_id: str) -> ToolCall | None:
-        """The call that made an agent. Of several calls in one record the one that is named, else that which has the
-        words that the agent was given, else the first."""
-        created = self.created.get(agent_id)
-        if created is None:
-            return self.by_call_id.get(agent_id)  # a stream names a sub-agent after its call
-        found = [call for cause in created.causes() for call in self.calls.get(cause, ())]
-        if len(found) < 2:
-            return found[0] if found else None
-        named = params_of(created.attributes).get("call_id")
-        for call in found:
-            if call.id and call.id == named:
-                return call
-        given = [event.content for event in self.own[agent_id] if isinstance(event, Prompt)][:8]
-        asked = [(call, set(_texts(params_of(call.input)))) for call in found]
-        return next((call for words in given for call, texts in asked if words in texts), found[0])
-
-    def maker(self, agent_id: str, call: ToolCall | None, main: str) -> str:
-        """The agent that made another."""
-        created = self.created.get(agent_id)
-        named = [call.agent_id] if call else []
-        if created is not None:
-            named += [created.parent, *(self.owners.get(cause, "") for cause in created.causes())]
-        return next((one for one in named if one and one in self.own and one != agent_id), main)
-
-
-def _texts(params: dict[str, Any]) -> list[str]:
-    return [value for value in params.values() if isinstance(value, str)]
-
-
-def _agent(number: int, agent_id: str, seen: _Seen, main: str) -> SpawnedAgent:
+def _agent(number: int, agent_id: str, seen: SeenEvents, main: str) -> SpawnedAgent:
     created, call = seen.created.get(agent_id), seen.making(agent_id)
     agent = SpawnedAgent(
         number=number,
@@ -274,7 +201,7 @@ def _nested(value: object, depth: int = 3) -> list[dict[str, Any]]:
     return [value, *(found for part in value.values() for found in _nested(part, depth - 1))]
 
 
-def _task(agent: SpawnedAgent, seen: _Seen) -> Prompt | None:
+def _task(agent: SpawnedAgent, seen: SeenEvents) -> Prompt | None:
     """The prompt that the call brought about; else the first that is no notice of the runtime."""
     record = agent.call.message_id if agent.call else ""
     given: Prompt | None = None
@@ -336,7 +263,7 @@ def _names(agent: SpawnedAgent) -> Iterator[str]:
         yield agent.call.id
 
 
-def _settle(agent: SpawnedAgent, seen: _Seen) -> None:
+def _settle(agent: SpawnedAgent, seen: SeenEvents) -> None:
     """When it began and ended, and how."""
     times = [event.time for event in agent.events if event.time is not None]
     agent.started = min(times) if times else agent.call.time if agent.call else None
@@ -348,7 +275,7 @@ def _settle(agent: SpawnedAgent, seen: _Seen) -> None:
     agent.ended = max((time for time in (last, came.time if came else None) if time is not None), default=None)
 
 
-def _goes_on(agent: SpawnedAgent, seen: _Seen) -> bool:
+def _goes_on(agent: SpawnedAgent, seen: SeenEvents) -> bool:
     """Whether the agent worked on after its call had been answered."""
     return agent.result is not None and seen.last[agent.agent_id] > seen.place[id(agent.result)]
 

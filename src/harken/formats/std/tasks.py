@@ -365,7 +365,9 @@ def _end_without_words(task: GivenTask, agent: SpawnedAgent, until: int | None, 
     the agent failed."""
     result = links.result(task.call)
     ends: list[Delivery] = []
-    if result is not None and (result.is_error or 0 <= task.last < links.place(result)):
+    # Of an agent whose own records are gone, the result of its call is all that is left.
+    is_all = not agent.is_recorded and not agent.launched
+    if result is not None and (result.is_error or is_all or 0 <= task.last < links.place(result)):
         ends.append(result)
     ends += [notice for notice in agent.notices if is_failure(notice) and links.place(notice) > task.place]
     for event in ends:
