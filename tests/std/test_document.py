@@ -37,6 +37,12 @@ class TestWhatIsWritten:
 
         assert json.dumps(value) == json.dumps(again)
 
+    @given(json_values, st.booleans())
+    def test_is_read_as_the_decoder_of_python_reads_it(self, value: object, is_plain: bool) -> None:
+        text = json.dumps(value, ensure_ascii=is_plain)
+
+        assert repr(json.loads(text)) == repr(loads(text.encode("utf-8", "backslashreplace")))
+
     def test_ends_with_a_line_break(self) -> None:
         assert write(parse_session(single())).endswith(b"}\n")
 
@@ -89,7 +95,7 @@ class TestHostileBytes:
                 below = list(below.values())
             return 1 + max(map(depth, below), default=0) if isinstance(below, list) else 0
 
-        assert depth(value) == nesting(json.dumps(value, ensure_ascii=False))
+        assert depth(value) == nesting(json.dumps(value).encode())
 
     def test_keep_lone_surrogates_and_large_numbers(self) -> None:
         data = b'{\n  "\\ud800": 123456789012345678901234567890,\n  "b": "\\udfff"\n}\n'
@@ -104,7 +110,7 @@ class TestHostileBytes:
         except BadRecord:
             hidden = None
         else:
-            hidden = hidden_values(data)
+            hidden = hidden_values(data, loads(data))
         assert hidden in (None, [])
 
 
@@ -118,13 +124,25 @@ class TestAFieldThatStandsTwice:
             HiddenValue(path="b[0].c", value={"d": 1}),
             HiddenValue(path="b[0].c", value=2),
         ] == hidden_values(data)
+        assert hidden_values(data) == hidden_values(data, loads(data))
 
     def test_in_a_value_that_is_hidden_itself_is_part_of_it(self) -> None:
         assert [HiddenValue(path="a", value={"b": 2})] == hidden_values(b'{"a": {"b": 1, "b": 2}, "a": 3}')
 
     @given(documents())
     def test_is_in_no_document_that_was_written_by_a_program(self, data: dict[str, object]) -> None:
-        assert [] == hidden_values(dumps(data))
+        assert [] == hidden_values(dumps(data)) == hidden_values(dumps(data), data)
+
+    @given(
+        st.lists(st.tuples(st.sampled_from('ab"\\:'), st.text('"\\: ', max_size=4)), max_size=4),
+        st.sampled_from(["", " ", "\n"]),
+    )
+    def test_is_found_whatever_the_texts_and_the_gaps_are(self, fields: list[tuple[str, str]], gap: str) -> None:
+        text = "{" + ",".join(f"{json.dumps(key)}{gap}:{json.dumps(value)}" for key, value in fields) + "}"
+
+        hidden = hidden_values(text.encode(), loads(text.encode()))
+
+        assert len(fields) - len(dict(fields)) == len(hidden)
 
 
 class TestTheKind:

@@ -12,7 +12,7 @@ from .broken_json import explain
 from .counts import count_findings
 from .document import Document, parse_session
 from .findings import DocumentFinding
-from .json_text import hidden_values, loads_and_repeats
+from .json_text import hidden_values, loads
 from .links import link_findings
 from .message_links import message_findings
 from .models import AgentSession
@@ -59,16 +59,14 @@ def validate_bytes(data: bytes, name: str = "") -> Checked:
 def check_bytes(data: bytes, name: str = "") -> Checked:
     """The same, where nobody asks what can be repaired."""
     try:
-        value, repeats = loads_and_repeats(data)
+        value = loads(data)
     except BadRecord as problem:
         return Checked(document=None, findings=[_invalid_json(data, problem)])
     if not isinstance(value, dict) or not value.keys() & _TELLING:
         what = "its object has none of their fields" if isinstance(value, dict) else f"it is {shown(value)}"
         return Checked(document=None, findings=[found("not-a-session", "", f"the file is no session document: {what}")])
     document = parse_session(value, name)
-    return Checked(
-        document=document, findings=_sorted([*validate(document, name), *(_hidden(data) if repeats else ())])
-    )
+    return Checked(document=document, findings=_sorted([*validate(document, name), *_hidden(data, value)]))
 
 
 def validate(document: Document, name: str = "") -> list[DocumentFinding]:
@@ -92,9 +90,9 @@ def _sorted(findings: Iterable[DocumentFinding]) -> list[DocumentFinding]:
     return sorted(findings, key=lambda finding: _LEVELS[finding.level])
 
 
-def _hidden(data: bytes) -> Iterator[DocumentFinding]:
+def _hidden(data: bytes, value: object) -> Iterator[DocumentFinding]:
     """Values that no reader sees, since their key stands once more."""
-    for one in hidden_values(data):
+    for one in hidden_values(data, value):
         message = f"the key stands more than once; {shown(one.value)} is not seen, since the last one counts"
         yield found("duplicate-key", one.path, message)
 
