@@ -238,7 +238,7 @@ def test_what_is_left_in_progress_can_be_gone_on_with(path: Path) -> None:
 
     assert [] == errors_of(written(path))
     with Session(path.with_name(path.name.replace(".json", ".log.jsonl")), readonly=True) as session:
-        assert ["architect-main", "developer-01"] == [info.name for info in session.agents.values()]
+        assert ["architect-main", "developer-01"] == list(session.agents)
         assert [] == session.report
 
 
@@ -514,6 +514,29 @@ def test_a_long_recording_is_written_few_times(path: Path, monkeypatch: pytest.M
     assert 1000 == len(written(path)["tool_calls"])
 
 
+def test_a_message_that_says_more_than_the_task_is_heard(path: Path) -> None:
+    with begin(path, participants=["developer-01", "工人"]) as recorder:
+        sub = recorder.start_sub("developer-01", "Mend it")
+        more = {"task": {"task_id": "task-001", "description": "Mend it by noon"}}
+        recorder.message("architect-main", "developer-01", "task_assignment", more)
+        recorder.message("工人", "developer-01", "feedback", {"content": "I can help"})
+        recorder.finish_sub(sub)
+
+    with Session(path.with_name(path.name.replace(".json", ".log.jsonl")), readonly=True) as session:
+        heard = [one["content"] for one in session.transcript("developer-01") if one["role"] == "user"]
+        assert "工人" == session.agents["agent_001"].name
+    assert ["Mend it", "task_assignment: Mend it by noon", "feedback: I can help"] == heard
+
+
+def test_the_log_of_another_session_is_not_gone_on_with(path: Path) -> None:
+    with Session(path.with_name(path.name.replace(".json", ".log.jsonl"))) as session:
+        session.log_agent_created("a", role="root")
+        session.log_transcript_entry("a", {"role": "user", "content": "Hello"})
+
+    with pytest.raises(Conflict, match="the log of another session"):
+        begin(path)
+
+
 def test_the_log_is_an_ordinary_session_log(path: Path) -> None:
     with begin(path) as recorder:
         play(recorder)
@@ -521,9 +544,10 @@ def test_the_log_is_an_ordinary_session_log(path: Path) -> None:
 
     with Session(log, readonly=True) as session:
         assert [] == session.report
-        agents = {info.name: info for info in session.agents.values()}
-        assert agents["architect-main"].agent_id == agents["developer-01"].parent
-        assert {"agent_id": "checker", "agent_type": "reviewer"} == agents["checker"].attributes
-        heard = session.transcript(agents["developer-01"].agent_id)
-    assert ["Mend it", "task_assignment: Mend it"] == [one["content"] for one in heard if one["role"] == "user"]
+        assert "architect-main" == session.agents["developer-01"].parent
+        assert {"agent_id": "checker", "agent_type": "reviewer"} == session.agents["checker"].attributes
+        heard = session.entries("developer-01")
+    # The assignment says what the Task call said: it is heard once.
+    assert ["Mend it"] == [one["content"] for one in heard if one["role"] == "user"]
+    assert all("substance" in one for one in heard if one["role"] == "user")
     assert all(json.loads(line) for line in log.read_bytes().splitlines())

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from harken.errors import BadRequest
 from harken.events import AgentCreated, PieceOfText, System
-from harken.events.base import is_like_an_id, is_name, likeness
+from harken.events.base import is_name
 from harken.formats.session_log import MAX_LINE
 from harken.formats.std.document import Json
+from harken.ids import is_safe_name
 from harken.log import Session
 
 from .acts import (
@@ -27,10 +28,12 @@ from .acts import (
     to_line,
 )
 from .recording import RecordedSession
-from .wording import answer_text, message_text, summary_of
+from .wording import answer_text, is_told, message_text, summary_of
 
 CLOSED = "recording_closed"
 """The subtype of the notice that the recorder was closed."""
+REPEATED = "recorded_message"
+"""The subtype of the notice of a message that says what the log has said already."""
 _ROOM = 4 * 1024 * 1024
 """What is left for the words of an act on its line, beside the acts themselves."""
 
@@ -52,13 +55,17 @@ class Journal:
             for info in self._session.agents.values()
             if "agent_id" in info.attributes
         }
-        self._names = {likeness(info.name) for info in self._session.agents.values()}
         self._calls: dict[str, str] = {}
         """Call to its message; those of an earlier process are not looked for."""
 
     def lines(self) -> Iterable[Json]:
         """What stands in the log."""
         return self._session.records()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anybody said or heard anything in it; a recorder that died while it began leaves less."""
+        return any(info.entries for info in self._session.agents.values())
 
     def close(self) -> None:
         """Let others write."""
@@ -118,6 +125,10 @@ class Journal:
     def _message(self, act: MessageSent, own: Json, recording: RecordedSession) -> None:
         root = self._maker(None, recording)
         sender, hearer = (self._agent(recording.agents[name], parent=root) for name in (act.from_agent, act.to_agent))
+        if is_told(act, recording.sub_of(act)):
+            metadata = as_json(own)
+            self._session.append([System(agent_id=sender, subtype=REPEATED, metadata=metadata)])
+            return
         words = message_text(act.message_type, act.payload)
         (piece,) = self._session.append([PieceOfText(agent_id=sender, content=words)])
         self._entry(hearer, {"role": "user", "content": words, "source": "injected", **own}, substance=piece)
@@ -134,10 +145,10 @@ class Journal:
         """The id of an agent in the log; one that has none yet is created."""
         name = str(agent["agent_id"])
         if name not in self._ids:
-            self._ids[name] = self._session.allocate_agent_id()
+            self._ids[name] = self._free_id(name)
             created = AgentCreated(
                 agent_id=self._ids[name],
-                name=self._name(name),
+                name="" if self._ids[name] == name or not _is_plain(name) else name,
                 language_model=model,
                 role="child" if parent else "root",
                 parent="" if cause else parent,
@@ -147,13 +158,14 @@ class Journal:
             self._session.append([created])
         return self._ids[name]
 
-    def _name(self, agent_id: str) -> str:
-        """What the agent is called in the log; nothing where its id would be taken for something else there."""
-        fits = is_name(agent_id) and agent_id == agent_id.strip() and not is_like_an_id(agent_id)
-        if not fits or (like := likeness(agent_id)) in self._names:
-            return ""
-        self._names.add(like)
-        return agent_id
+    def _free_id(self, name: str) -> str:
+        """The id that an agent has in the document; another one where a log would take that for something else."""
+        fits = _is_plain(name) and is_safe_name(name) and name not in self._session.agents
+        return name if fits else self._session.allocate_agent_id()
+
+
+def _is_plain(name: str) -> bool:
+    return is_name(name) and name == name.strip()
 
 
 def carry(acts: Sequence[Act]) -> list[Json] | str:

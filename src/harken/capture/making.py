@@ -91,7 +91,7 @@ def sub_begun(
     if recording.begun is not None and name == recording.begun.session_id:
         raise BadRequest(f"{name!r:.80} is the id of the session", hint="leave it out to get a new one")
     task = {
-        "task_id": given.text(task_id, "task_id") if task_id is not None else _free(recording.task_ids, "task"),
+        "task_id": given.text(task_id, "task_id") if task_id is not None else _free(recording.by_task, "task"),
         "description": what,
         "priority": given.one_of(priority, ("high", "medium", "low"), "priority"),
     }

@@ -119,6 +119,8 @@ class MultiAgentRecorder:
                 f"{self._journal.path} holds a recording already",
                 hint="`MultiAgentRecorder.resume(path)` goes on with it; or record at another path",
             )
+        if self._journal.is_used:
+            raise Conflict(f"{self._journal.path} is the log of another session", hint="record at another path")
         if os.path.lexists(self.path):
             raise Conflict(f"there is a file {self.path} already", hint="record at another path")
 

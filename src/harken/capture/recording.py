@@ -9,6 +9,7 @@ from harken.clock import format_instant
 from harken.errors import BadRecord
 from harken.formats.std.document import Json
 from harken.formats.std.message_links import TaskThreads
+from harken.formats.std.parts import inner, text
 from harken.formats.std.summary import computed_summary
 
 from .acts import (
@@ -50,7 +51,8 @@ class RecordedSession:
         self.began_in: dict[str, int] = {}
         self.last_in: dict[str, int] = {}
         """When each sub-session began, and the last instant of what was done in it."""
-        self.task_ids: set[str] = set()
+        self.by_task: dict[str, str] = {}
+        """Task to the last sub-session that has it."""
         self.messages: dict[str, Json] = {}
         self.threads = TaskThreads()
         self.first = self.last = 0
@@ -70,6 +72,13 @@ class RecordedSession:
     def start_of(self, sub_session_id: str | None) -> int | None:
         """When a sub-session began; None for the orchestrator, whose first call may be from before the recording."""
         return None if sub_session_id is None else self.began_in[sub_session_id]
+
+    def sub_of(self, message: MessageSent) -> Json:
+        """The sub-session that a message is about, by the task or the review that it names; empty where it is none."""
+        payload = message.payload
+        names = (text(payload, "review_id"), text(payload, "task_id"), text(inner(payload, "task"), "task_id"))
+        found = next((self.by_task[name] for name in names if name in self.by_task), None)
+        return self.subs[found] if found is not None else {}
 
     # Acts
 
@@ -149,7 +158,7 @@ class RecordedSession:
         self.parents[act.sub_session_id] = act.parent
         self.open_subs[act.sub_session_id] = None
         self.began_in[act.sub_session_id] = self.last_in[act.sub_session_id] = act.time
-        self.task_ids.add(str(act.task.get("task_id")))
+        self.by_task[str(act.task.get("task_id"))] = act.sub_session_id
         self.subs[act.sub_session_id] = {
             "sub_session_id": act.sub_session_id,
             "parent_session_id": act.parent or (self.begun.session_id if self.begun else ""),

@@ -7,6 +7,9 @@ from typing import Any
 
 from harken.formats.std.document import Json
 from harken.formats.std.drawing import said_in
+from harken.formats.std.parts import inner, text
+
+from .acts import MessageSent
 
 
 def summary_of(output: object) -> str:
@@ -30,3 +33,16 @@ def message_text(message_type: str, payload: Any) -> str:
     """A message in words: its type, and what its payload says."""
     said = said_in(payload) or (json.dumps(payload, ensure_ascii=False) if payload else "")
     return f"{message_type}: {said}" if said else message_type
+
+
+def is_told(message: MessageSent, sub: Json) -> bool:
+    """Whether a message says no more than that a sub-session begins or ends: the log has that already, and nobody hears
+    it twice."""
+    agent, said = text(inner(sub, "agent"), "agent_id"), said_in(message.payload)
+    if message.message_type in ("task_assignment", "review_request"):
+        return agent == message.to_agent and said in ("", text(inner(sub, "task"), "description"))
+    if message.message_type in ("task_completion", "review_result"):
+        output = inner(sub, "output")
+        known = ("", "completed", "failed", text(output, "summary"), text(output, "verdict"))
+        return agent == message.from_agent and "completed_at" in sub and said in known
+    return False
