@@ -69,6 +69,7 @@ PRINTED: list[tuple[str, list[str]]] = [
     ("report", ["stats", "s", "--details"]),
     ("view_interventions", ["view", "interventions", "cafe.jsonl"]),
     ("std_export", ["std", "export", "s"]),
+    ("std_repair", ["std", "repair", "document.json"]),
     ("std_show", ["std", "show", "document.json"]),
     ("std_validate", ["std", "validate", "document.json"]),
 ]

@@ -59,6 +59,7 @@ OPERATIONS: dict[str, str] = {
     "sql_schema": "sql",
     "stats": "stats",
     "std_export": "std_export",
+    "std_repair": "std_repair",
     "std_show": "std_show",
     "std_validate": "std_validate",
     "summarize": "summarize",

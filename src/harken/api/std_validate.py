@@ -71,13 +71,13 @@ def std_validate(
     and of how many."""
     if request.body is not None:
         yield checked_answer("-", validate_bytes(request.body))
-    files = [one for path in request.paths for one in _files(path)]
+    files = [one for path in request.paths for one in document_files(path)]
     for done, (file, problem) in enumerate(files):
         moved(done, len(files))
         yield _unreadable(file, problem) if problem else _answer(file)
 
 
-def _files(path: str) -> list[tuple[str, str]]:
+def document_files(path: str) -> list[tuple[str, str]]:
     """The files that a path names, each with what is wrong with it, if that is known already."""
     if not Path(path).is_dir():
         return [(path, "")]
@@ -92,14 +92,23 @@ def _files(path: str) -> list[tuple[str, str]]:
     return found or [(path, "there is no *.json in this folder")]
 
 
-def _answer(file: str) -> StdValidateAnswer:
+def read_document(file: str) -> bytes | str:
+    """The bytes of a file, or why it cannot be read."""
     try:
-        data = Path(file).read_bytes()
+        return Path(file).read_bytes()
     except OSError as problem:
-        return _unreadable(file, problem.strerror or str(problem))
+        return problem.strerror or str(problem)
     except ValueError as problem:  # a name that no file can have
-        return _unreadable(file, str(problem))
-    return checked_answer(file, validate_bytes(data, Path(file).name))
+        return str(problem)
+
+
+def _answer(file: str) -> StdValidateAnswer:
+    data = read_document(file)
+    return (
+        _unreadable(file, data)
+        if isinstance(data, str)
+        else checked_answer(file, validate_bytes(data, Path(file).name))
+    )
 
 
 def checked_answer(file: str, checked: Checked) -> StdValidateAnswer:
@@ -137,8 +146,6 @@ def _unreadable(file: str, problem: str) -> StdValidateAnswer:
     )
 
 
-def unreadable_error(answer: StdValidateAnswer) -> NotFound:
+def unreadable_error(file: str, problem: str) -> NotFound:
     """The error for a file that could not be read."""
-    return NotFound(
-        f"cannot read {answer.file}: {answer.problem}", hint="name session documents, folders of them, or `-` for stdin"
-    )
+    return NotFound(f"cannot read {file}: {problem}", hint="name session documents, folders of them, or `-` for stdin")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .std_export import export_command
+from .std_repair import repair_command
 from .std_show import show_command
 from .std_validate import validate_command
 
@@ -17,13 +18,17 @@ def std_command() -> None:
 
         harken std validate data/sessions
 
+        harken std repair data/sessions -o data/mended
+
         harken std export 3f2a -o data/sessions
+
         harken std show 2026-01-31-001-mend-the-clock-multi.json
     """
 
 
 for _command in (
     validate_command,
+    repair_command,
     export_command,
     show_command,
 ):

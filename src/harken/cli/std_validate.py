@@ -14,6 +14,7 @@ from . import completing, ui
 from .options import PATH, json_option
 
 if TYPE_CHECKING:
+    from harken.api.std_repair import ChangeAnswer
     from harken.api.std_validate import FindingAnswer, StdValidateAnswer
 
 _ALIKE = 5
@@ -54,7 +55,7 @@ def validate_command(files: tuple[str, ...], strict: bool, as_json: bool) -> int
     if is_bad:
         return 5 if strict else 1
     if unread:
-        raise unreadable_error(unread[0])
+        raise unreadable_error(unread[0].file, unread[0].problem)
     return 0
 
 
@@ -85,7 +86,7 @@ def _draw(answer: StdValidateAnswer) -> None:
             ui.fact("", f"and {number - _ALIKE} more of {rule} at {path or 'the document'} (--json lists them all)", 12)
 
 
-def kind_of(finding: FindingAnswer) -> tuple[str, str]:
+def kind_of(finding: FindingAnswer | ChangeAnswer) -> tuple[str, str]:
     """What findings have in common that say the same of different places in a list."""
     return finding.rule, _PLACE.sub("[]", finding.path)
 
