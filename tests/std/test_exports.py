@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.context.lineage import agents_below
 from harken.events import ToolCall
 from harken.formats.std.document import Document, read, write
+from harken.formats.std.from_events import SessionFacts, document_of
 from harken.formats.std.rules import validate
+from harken.formats.std.spawning import session_tree
 from harken.repo import Repo
 from support.recordings import FOLDER, recorded
 from support.std_sessions import DEMONSTRATIONS, EXAMPLES, families, listed_warnings, play
@@ -44,17 +45,23 @@ def calls_in(document: Document) -> int:
 def test_sessions_of_other_runtimes(repo: Repo, folder: Path) -> None:
     for _ in repo.import_sessions([folder]):
         pass
-    rows = [row for row in repo.sessions() if row.tip and not row.parent and agents_below(repo.store, row)]
+    told = {row: repo.events(row.session) for row in repo.sessions() if row.tip and not row.parent}
+    several = {row: events for row, events in told.items() if len({one.agent_id for one in events}) > 1}
 
-    made = {row.session: [repo.document(row.session, kind=kind) for kind in KINDS] for row in rows}
+    made = {
+        row: [document_of(events, SessionFacts(title=row.title), kind) for kind in (None, "std-001", "std-008")]
+        for row, events in several.items()
+    }
 
     assert made or FOLDER not in folder.parents
-    for session, several in made.items():
-        for each in several:
+    for row, exported in made.items():
+        for each in exported:
             check(each.document)
-            assert len(repo.agents(session)) - 1 == each.agents
-        calls = sum(isinstance(one, ToolCall) for one in repo.events(session))
-        assert calls == calls_in(several[-1].document)
+        agents = session_tree(several[row]).agents.values()
+        assert len(repo.agents(row.session)) - 1 == sum(agent.is_recorded for agent in agents)
+        assert len(agents) == exported[-1].agents
+        calls = sum(isinstance(one, ToolCall) for one in several[row])
+        assert calls == calls_in(exported[-1].document)
 
 
 @pytest.mark.parametrize("runtime", ["claude-code", "codex"])

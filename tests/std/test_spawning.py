@@ -188,6 +188,33 @@ def test_an_agent_whose_own_file_is_gone_is_known_by_the_result_that_names_it() 
     assert (True, False, 5) == (agent.finished, agent.launched, agent.ended)
 
 
+def test_an_agent_that_nothing_names_was_made_by_the_call_with_its_words() -> None:
+    made, task = MADE.replace(cause=None), TASK.replace(cause=None)
+    other = CALL.replace(message_id="m8", id="c8", input=b'{"subagent_type": "x", "prompt": "Something else."}')
+
+    agent = session_tree([MAIN, other, CALL, made, task]).agents["sub"]
+
+    assert (CALL, False) == (agent.call, agent.is_call_told)
+
+
+def test_an_agent_that_nothing_names_was_made_by_the_only_call_for_one_that_is_open() -> None:
+    used = Metric(message_id="m7", agent_id="a9a05d4", time=4, output_tokens=5, scope="embedded")
+    other = CALL.replace(message_id="m8", id="c8")
+    answered = ToolResult(message_id="m9", agent_id="main", id="c8", output="done")
+
+    agent = session_tree([MAIN, other, answered, CALL, used]).agents["a9a05d4"]
+    unclear = session_tree([MAIN, other, CALL, used]).agents["a9a05d4"]
+
+    assert (CALL, False, False) == (agent.call, agent.is_call_told, agent.finished)
+    assert unclear.call is None
+
+
+def test_a_call_made_only_one_of_two_agents_that_nothing_names() -> None:
+    used = [Metric(message_id=f"m{n}", agent_id=f"a{n}", time=4, scope="embedded") for n in (7, 8)]
+
+    assert [CALL, None] == [one.call for one in session_tree([MAIN, CALL, *used]).agents.values()]
+
+
 def test_a_type_may_stand_at_the_head_of_the_agents_own_file() -> None:
     told = b'{"source": {"subagent": {"thread_spawn": {"agent_role": "explorer"}}}}'
     head = System(message_id="s1", agent_id="sub", subtype="init", metadata=told)

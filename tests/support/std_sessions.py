@@ -90,7 +90,7 @@ def pair() -> Told:
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 DEMONSTRATIONS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show"})
-_MARKS = (b'"isSidechain":true', b'"isSidechain": true', b"spawn_agent", b"thread_spawn")
+_MARKS = (b'"isSidechain":true', b'"isSidechain": true', b'"agentId":', b"spawn_agent", b"thread_spawn")
 """What only files have in which agents start others."""
 
 

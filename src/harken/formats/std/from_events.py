@@ -208,6 +208,7 @@ class _Export:
         words = self._task_words(agent)
         self.derived += [f"{path}.task.priority"] + ([] if words else [f"{path}.task.description"])
         self.derived += [f"{path}.started_at"] if agent.started is None else []
+        self.derived += [] if agent.is_call_told else [f"{path}.triggered_by_call_id"]
         calls = sorted((event for event in agent.events if isinstance(event, ToolCall)), key=self.moments.of)
         trigger = self.calls.name(agent.call) if agent.call and self._is_first(agent) else self.calls.made_up(agent)
         found: Json = {

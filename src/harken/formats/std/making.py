@@ -10,6 +10,8 @@ from harken.events import AgentCreated, Event, PieceOfText, Prompt, ToolCall, To
 
 from .arguments import params_of
 
+_TOOLS = frozenset({"Task", "Agent", "task", "spawn_agent"})
+"""What runtimes call the tool that starts an agent."""
 _AGENT_ID = re.compile(r"\b(?:agentId: |agent_id: |\"agent_id\"\s*:\s*\")([^\s\"(),]{1,200})")
 
 
@@ -32,6 +34,10 @@ class SeenEvents:
         self._records: dict[str, tuple[dict[str, ToolCall], dict[str, ToolCall]]] = {}
         self._taken: set[int] = set()
         self._named: dict[str, ToolCall] | None = None
+        self._asking: dict[str, ToolCall] | None = None
+        self._open: list[ToolCall] = []
+        self.guessed: set[str] = set()
+        """Agents of which nothing says which call made them."""
         for place, event in enumerate(events):
             self._look(place, event)
 
@@ -71,8 +77,29 @@ class SeenEvents:
         found = [call for cause in created.causes() for call in self.calls.get(cause, ())] if created else []
         if len(found) > 1 and created:
             return self._one_of(found, created)
+        if found:
+            self._taken.add(id(found[0]))
+            return found[0]
         # A stream names a sub-agent after its call; of one whose own file is gone, a result may tell who it was.
-        return found[0] if found else self.by_call_id.get(agent_id) or self._named_in_results().get(agent_id)
+        named = self.by_call_id.get(agent_id) or self._named_in_results().get(agent_id)
+        self._taken.update([id(named)] if named else ())
+        return named or (self._guessed(agent_id) if created is None or created.role == "child" else None)
+
+    def _guessed(self, agent_id: str) -> ToolCall | None:
+        """The call of an agent that nothing names: one with the words that it was given, else the only one that asks
+        for an agent and was never answered. Each is taken once."""
+        if self._asking is None:
+            asking = [call for call in self.by_call_id.values() if _asks_for_agent(call)]
+            self._asking = {words: call for call in reversed(asking) for words in _texts(params_of(call.input))}
+            self._open = [call for call in asking if (call.agent_id, call.id) not in self.results]
+        given = (event.content for event in self.own[agent_id][:50] if isinstance(event, Prompt))
+        found = next((self._asking[words] for words in given if words.strip() and words in self._asking), None)
+        found = found or (self._open[0] if len(self._open) == 1 else None)
+        if found is None or id(found) in self._taken or found.agent_id == agent_id:
+            return None
+        self._taken.add(id(found))
+        self.guessed.add(agent_id)
+        return found
 
     def _one_of(self, calls: list[ToolCall], created: AgentCreated) -> ToolCall:
         """Of several calls in one record the one that is named, else that which has the words that the agent was given,
@@ -118,3 +145,10 @@ class SeenEvents:
 
 def _texts(params: dict[str, Any]) -> list[str]:
     return [value for value in params.values() if isinstance(value, str)]
+
+
+def _asks_for_agent(call: ToolCall) -> bool:
+    """Whether a call is one for an agent: by the name of the tool, or since it names a type of agent."""
+    if call.name in _TOOLS:
+        return True
+    return b"agent_type" in call.input and not {"subagent_type", "agent_type"}.isdisjoint(params_of(call.input))

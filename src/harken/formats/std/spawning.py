@@ -45,6 +45,8 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     created: AgentCreated | None = None
     call: ToolCall | None = None
     """The call that made it; None where the program did."""
+    is_call_told: bool = True
+    """Whether something names that call; else it is only the one that it can have been."""
     result: ToolResult | None = None
     """What answers that call: the agent's answer, or that it was launched."""
     answered: bool = False
@@ -175,6 +177,7 @@ def _agent(number: int, agent_id: str, seen: SeenEvents, main: str) -> SpawnedAg
         events=seen.own[agent_id],
         notices=[],
     )
+    agent.is_call_told = agent_id not in seen.guessed
     agent.agent_type = _type_of(agent)
     agent.task = None if agent.is_hook else _task(agent, seen)
     return agent
