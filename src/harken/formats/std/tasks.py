@@ -235,6 +235,7 @@ class _Given:
         return GivenTask(
             agent_id=self._agent.agent_id,
             giver=giver,
+            is_told=giver != self._agent.agent_id,  # a record may name itself
             call=call,
             prompt=prompt,
             words=words,
