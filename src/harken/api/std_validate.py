@@ -117,8 +117,8 @@ def checked_answer(file: str, checked: Checked) -> StdValidateAnswer:
     return StdValidateAnswer(
         file=file,
         valid=checked.is_valid,
-        kind=checked.document.kind if checked.document else "",
-        generation=checked.document.generation if checked.document else "",
+        kind=checked.kind,
+        generation=checked.generation,
         errors=levels.count("error"),
         warnings=levels.count("warning"),
         notes=levels.count("note"),

@@ -102,9 +102,10 @@ def _written(doc: Mending, changes: list[DocumentChange], name: str) -> Repaired
     return Repaired(data=data, document=checked.document, changes=[*changes, *doc.changes], findings=checked.findings)
 
 
-def mark_repairable(findings: list[DocumentFinding], data: bytes, name: str) -> list[DocumentFinding]:
-    """The findings, each of the errors with whether a repair mends it: whether it is gone afterwards."""
-    doc = _mending(parse_session(loads(data), name), name)
+def mark_repairable(findings: list[DocumentFinding], document: Document, name: str) -> list[DocumentFinding]:
+    """The findings, each of the errors with whether a repair mends it: whether it is gone afterwards. The document is
+    used up: a second one beside it would be too much of a large file."""
+    doc = _mending(document, name)
     left = [one.path for one in _rounds(doc, findings, name) if one.level == "error"]
     whole = {path for one in left for path in _above(one)}
     return [

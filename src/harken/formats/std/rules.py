@@ -35,8 +35,9 @@ _LEVELS = {"error": 0, "warning": 1, "note": 2}
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """What was found in the bytes of a file."""
 
-    document: Document | None
-    """None where they are no session document."""
+    kind: str
+    """`std-001` or `std-008`; empty where they are no session document."""
+    generation: str
     findings: list[DocumentFinding]
 
     @property
@@ -45,28 +46,41 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
         return not any(finding.level == "error" for finding in self.findings)
 
 
+class CheckedDocument(Checked, frozen=True, kw_only=True):
+    """The same, with the document."""
+
+    document: Document | None
+    """None where the bytes are no session document."""
+
+
 def validate_bytes(data: bytes, name: str = "") -> Checked:
     """Check the bytes of a file; the name of the file is held against what is in it, where one is given. What can be
     repaired is found out by repairing it."""
     checked = check_bytes(data, name)
-    if checked.is_valid or checked.document is None:
-        return checked
-    from .repair import mark_repairable  # it is held against the rules itself
+    findings = checked.findings
+    if checked.document is not None and not checked.is_valid:
+        from .repair import mark_repairable  # it is held against the rules itself
 
-    return msgspec.structs.replace(checked, findings=mark_repairable(checked.findings, data, name))
+        findings = mark_repairable(findings, checked.document, name)
+    return Checked(kind=checked.kind, generation=checked.generation, findings=findings)
 
 
-def check_bytes(data: bytes, name: str = "") -> Checked:
+def check_bytes(data: bytes, name: str = "") -> CheckedDocument:
     """The same, where nobody asks what can be repaired."""
     try:
         value = loads(data)
     except BadRecord as problem:
-        return Checked(document=None, findings=[_invalid_json(data, problem)])
+        return _no_document(_invalid_json(data, problem))
     if not isinstance(value, dict) or not value.keys() & _TELLING:
         what = "its object has none of their fields" if isinstance(value, dict) else f"it is {shown(value)}"
-        return Checked(document=None, findings=[found("not-a-session", "", f"the file is no session document: {what}")])
+        return _no_document(found("not-a-session", "", f"the file is no session document: {what}"))
     document = parse_session(value, name)
-    return Checked(document=document, findings=_sorted([*validate(document, name), *_hidden(data, value)]))
+    findings = _sorted([*validate(document, name), *_hidden(data, value)])
+    return CheckedDocument(kind=document.kind, generation=document.generation, findings=findings, document=document)
+
+
+def _no_document(finding: DocumentFinding) -> CheckedDocument:
+    return CheckedDocument(kind="", generation="", findings=[finding], document=None)
 
 
 def validate(document: Document, name: str = "") -> list[DocumentFinding]:
