@@ -269,7 +269,7 @@ def test_a_log_that_was_cut_anywhere_gives_a_valid_document(path: Path) -> None:
         data = MultiAgentRecorder.recover(path).data
         acts = len(data["messages"]) + len(data["tool_calls"]) + len(data["sub_sessions"])
         assert [] == errors_of(data)
-        assert "in_progress" == data["status"]
+        assert ("in_progress", False) == (data["status"], "x_harken" in data)
         assert seen <= acts
         seen = acts
 
@@ -286,6 +286,24 @@ def test_a_line_that_cannot_be_read_is_told_in_the_document(path: Path) -> None:
 
     assert 1 == len(data["x_harken"]["unread"])
     assert [] == errors_of(data)
+
+
+def test_whatever_is_lost_of_a_log_the_rest_is_a_valid_document(path: Path) -> None:
+    with begin(path) as recorder:
+        play(recorder)
+        outer = recorder.start_sub("developer-01", "More")
+        inner = recorder.start_sub("checker", "Less", parent=outer)
+        recorder.finish_sub(inner)
+        recorder.finish_sub(outer)
+    log = path.with_name(path.name.replace(".json", ".log.jsonl"))
+    whole = log.read_bytes().splitlines(keepends=True)
+    carrying = [at for at, line in enumerate(whole) if b"document_acts" in line][1:]
+
+    for lost in carrying:
+        log.write_bytes(b"".join(b"{torn\n" if at == lost else line for at, line in enumerate(whole)))
+        data = MultiAgentRecorder.recover(path).data
+        assert [] == errors_of(data), whole[lost]
+        assert f"line {lost + 1} of the log cannot be read: not JSON" in data["x_harken"]["unread"]
 
 
 def test_without_a_log_there_is_nothing_to_recover(path: Path) -> None:

@@ -62,6 +62,17 @@ class Journal:
         """What stands in the log."""
         return self._session.records()
 
+    def lost(self) -> list[str]:
+        """The lines that cannot be read, a sentence each. A torn line that was closed when the log was opened again is
+        none of them: nobody was told that it had been written."""
+        found: dict[int, str] = {}
+        for record in self._session.scan() if self._session.report else ():
+            if record.data is None:
+                found[record.offset] = f"line {record.line} of the log cannot be read: {record.problem}"
+            elif record.data.get("event_type") == "recovery" and isinstance(record.data.get("offset"), int):
+                found.pop(record.data["offset"], None)
+        return list(found.values())
+
     @property
     def is_used(self) -> bool:
         """Whether anybody said or heard anything in it; a recorder that died while it began leaves less."""
@@ -171,7 +182,7 @@ def _is_plain(name: str) -> bool:
 def carry(acts: Sequence[Act]) -> list[Json] | str:
     """The acts as a line carries them; `BadRequest` where no line of a log is long enough for that."""
     found = to_line(acts)
-    size = len(found if isinstance(found, str) else as_json(found))
+    size = len(as_json(found))
     if 2 * size + _ROOM > MAX_LINE:
         raise BadRequest(
             f"{size} characters are too much for one act",

@@ -189,6 +189,17 @@ def _cut_off(recording: RecordedSession, sub: str | None, end: int) -> list[Act]
     ]
 
 
+def left_open(recording: RecordedSession) -> list[Act]:
+    """The ends of all that is open in a recording that is over: they stood in a part of the log that cannot be read."""
+    acts: list[Act] = []
+    for name in reversed(recording.open_subs):
+        acts += _end_of(recording, name, "failed", None, None, recording.last)
+    ended = {act.call_id for act in acts if isinstance(act, CallEnded)}
+    output = given.call_output(None, "what came of it cannot be read any more")
+    open_calls = (name for name in recording.open_calls if name not in ended)
+    return acts + [CallEnded(time=recording.last, call_id=name, output=output) for name in open_calls]
+
+
 # -- messages, agents, the end -----------------------------------------------------------------------------------------
 
 

@@ -132,6 +132,10 @@ class MultiAgentRecorder:
         try:
             for acts in acts_of(self._journal.lines()):
                 self._take_back(acts)
+            self._recording.unread += self._journal.lost()
+            if self._recording.ended:
+                for act in making.left_open(self._recording):
+                    self._recording.take(act)
             if self._recording.begun is None:
                 raise NotFound(
                     f"nothing was recorded in {log}", hint="it ended before the recording began: begin again"

@@ -182,6 +182,8 @@ class RecordedSession:
             self.calls[sub["triggered_by_call_id"]]["subagent_info"]["tokens_used"] = act.tokens_used
 
     def _message(self, act: MessageSent) -> None:
+        if problem := self.threads.problem({"message_type": act.message_type, "payload": act.payload}):
+            raise unfit(problem[2])  # what it follows was lost
         message = self.messages[act.message_id] = {
             "message_id": act.message_id,
             "timestamp": format_instant(act.time),
@@ -191,7 +193,7 @@ class RecordedSession:
             "message_type": act.message_type,
             "payload": act.payload,
             **({"correlation_id": act.correlation_id} if act.correlation_id is not None else {}),
-            **({"reply_to": act.reply_to} if act.reply_to is not None else {}),
+            **({"reply_to": act.reply_to} if act.reply_to in self.messages else {}),
         }
         self.threads.take(message, act.message_id)
 
