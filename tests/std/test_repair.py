@@ -10,7 +10,7 @@ import pytest
 
 from harken.formats.std.document import dumps, loads
 from harken.formats.std.repair import Repaired, repair
-from harken.formats.std.rules import validate_bytes
+from harken.formats.std.rules import RULES, validate_bytes
 from support.std_documents import call, multi, single
 
 Json = dict[str, Any]
@@ -156,6 +156,10 @@ DRIFT: dict[str, tuple[Json, Callable[[Json], Any], Any]] = {
         ("perception", "analysis"),
     ),
     "a call without id": (with_call(call_id="-"), lambda d: d["tool_calls"][0]["call_id"], "tool-001"),
+    "an empty id": (with_call(call_id=""), lambda d: d["tool_calls"][0]["call_id"], "tool-001"),
+    "an empty title": (
+        put(single(), "", "task_title"), lambda d: d["task_title"], "The clock is an hour late, mend it.",
+    ),
     "a call without times": (
         with_call(started_at="-", ended_at="-", duration_ms="-"),
         lambda d: [d["tool_calls"][0][key] for key in ("started_at", "ended_at", "duration_ms")],
@@ -190,6 +194,11 @@ DRIFT: dict[str, tuple[Json, Callable[[Json], Any], Any]] = {
             for one in d["phase_annotations"]
         ],
         [("phase-1", "tool-001", "tool-002", "calm", True), ("phase-1-2", "tool-004", "tool-005", "calm", False)],
+    ),
+    "range the wrong way round": (
+        annotated(tool_call_range={"start_call_id": "tool-004", "end_call_id": "tool-002"}),
+        lambda d: d["phase_annotations"][0]["tool_call_range"],
+        {"start_call_id": "tool-002", "end_call_id": "tool-004"},
     ),
     "range beside": (
         annotated(tool_call_range="-", tool_call_ids=["tool-002", "tool-003", "tool-004"]),
@@ -311,6 +320,47 @@ def test_a_valid_document_gives_its_bytes_back(document: Json) -> None:
         assert (data, []) == (answer.data, answer.changes)
 
 
+STEP = {"step_id": "s1", "step_name": "code_generation", "status": "success", "input": {"a": 1}, "output": "done"}
+OLDER: dict[str, Json] = {
+    "v1": {
+        "session_id": "2026-03-04-001-old",
+        "created_at": "2026-03-04T10:00:00Z",
+        "updated_at": "2026-03-04T11:00:00Z",
+        "steps": [STEP, {**STEP, "step_id": "s2", "status": "running"}],
+    },
+    "early v2": {
+        "session_id": "2026-03-04-001-old",
+        "title": "An early one",
+        "status": "completed",
+        "phases": [
+            {"phase": "understanding", "context_references": [{"type": "file", "source": "a.md"}]},
+            {"phase": "execution", "tool_calls": [{"tool": "Edit", "target": "a.py", "action": "x", "details": "y"}]},
+        ],
+        "artifacts": ["a.py"],
+        "summary": "It was done.",
+    },
+    "v2": {
+        **single(),
+        "status": "completed",
+        "phases": [
+            {
+                "phase_id": "p1", "phase_type": "explore", "status": "success", "input": {}, "output": {},
+                "tool_call_ids": ["tool-001", "tool-002"], "context_used": ["a.md"], "decisions": [],
+            },
+        ],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("generation", OLDER)
+def test_older_generations_with_drift_are_made_valid_and_lose_nothing(generation: str) -> None:
+    document = OLDER[generation]
+    after, answer = repaired(document, "2026-03-04-001-old.json")
+    assert answer.is_valid, answer.findings
+    assert all(after[key] == document[key] for key in ("phases", "steps", "artifacts", "title") if key in document)
+    assert answer.data == repair(answer.data, "2026-03-04-001-old.json").data
+
+
 def test_what_is_derived_is_told_from_what_is_only_spelled_in_another_way() -> None:
     document = put(put(annotated(annotated_at="-"), "done", "status"), "x", "summary")
     _, answer = repaired(document)
@@ -326,6 +376,26 @@ def test_unknown_fields_stay_in_place() -> None:
     assert [*document, "updated_at"] == list(after)
     assert document["team_mode"] == after["team_mode"]
     assert "weight" == next(iter(after["tool_calls"][0]))
+
+
+def test_a_rule_is_said_to_be_mended_where_a_repair_mends_it() -> None:
+    documents = [dumps(document) for document, *_ in DRIFT.values()]
+    documents += [dumps(multi()).replace(b"Two hands", b'"Two" hands')]
+    mended = {change.rule for data in documents for change in repair(data).changes}
+    assert {rule for rule, known in RULES.items() if known.mends != "no"} - NAMES == mended
+    found = [one for data in documents for one in validate_bytes(data).findings]
+    assert {one.repairable for one in found if one.level == "error"} == {True}
+
+
+NAMES = {"file-name", "file-suffix", "session-id-form"}
+
+
+def test_rules_about_names_are_mended_where_a_new_name_is_given() -> None:
+    data = dumps(put(multi(), "my session", "session_id"))
+    assert NAMES <= {one.rule for one in validate_bytes(data, "a.json").findings if one.repairable}
+    name = "2026-03-04-001-two-hands-multi"
+    answer = repair(data, "a.json", session_id=name)
+    assert [] == validate_bytes(answer.data, f"{name}.json").findings
 
 
 def test_no_task_call_is_invented() -> None:

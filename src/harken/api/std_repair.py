@@ -29,7 +29,7 @@ class StdRepairRequest(ApiRequest, frozen=True, kw_only=True):
     `session_id` follows."""
 
 
-class RepairAnswer(ApiAnswer, frozen=True, kw_only=True):
+class DocumentChangeAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Something that was changed in a document."""
 
     rule: str
@@ -55,7 +55,7 @@ class StdRepairAnswer(ApiAnswer, frozen=True, kw_only=True):
     """Whether no error is left."""
     kind: str
     """`std-001` or `std-008`; empty where it is no session document, and could not be made one."""
-    changes: list[RepairAnswer]
+    changes: list[DocumentChangeAnswer]
     """What was changed, in the order in which it was."""
     findings: list[FindingAnswer]
     """What is still to be said of it, errors first."""
@@ -122,7 +122,7 @@ def _answer(file: str, data: bytes, name: str, names: _Names) -> StdRepairAnswer
         valid=repaired.is_valid,
         kind=repaired.document.kind if repaired.document else "",
         changes=[
-            RepairAnswer(**{key: getattr(one, key) for key in RepairAnswer.__struct_fields__})
+            DocumentChangeAnswer(**{key: getattr(one, key) for key in DocumentChangeAnswer.__struct_fields__})
             for one in repaired.changes
         ],
         findings=[finding_answer(finding) for finding in repaired.findings],

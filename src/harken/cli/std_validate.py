@@ -14,7 +14,7 @@ from . import completing, ui
 from .options import PATH, json_option
 
 if TYPE_CHECKING:
-    from harken.api.std_repair import RepairAnswer
+    from harken.api.std_repair import DocumentChangeAnswer
     from harken.api.std_validate import FindingAnswer, StdValidateAnswer
 
 _ALIKE = 5
@@ -86,7 +86,7 @@ def _draw(answer: StdValidateAnswer) -> None:
             ui.fact("", f"and {number - _ALIKE} more of {rule} at {path or 'the document'} (--json lists them all)", 12)
 
 
-def kind_of(finding: FindingAnswer | RepairAnswer) -> tuple[str, str]:
+def kind_of(finding: FindingAnswer | DocumentChangeAnswer) -> tuple[str, str]:
     """What findings have in common that say the same of different places in a list."""
     return finding.rule, _PLACE.sub("[]", finding.path)
 

@@ -19,7 +19,7 @@ from .findings import DocumentChange, DocumentFinding
 from .json_text import HiddenValue, hidden_values
 from .mend_shapes import by_type
 from .mending import Mender, Mending, Spot, pattern_of, spot_at
-from .rules import RULES, check_bytes, validate
+from .rules import check_bytes, validate
 from .schema import shown
 
 _MOST_ROUNDS = 12
@@ -109,9 +109,7 @@ def mark_repairable(findings: list[DocumentFinding], document: Document, name: s
     left = [one.path for one in _rounds(doc, findings, name) if one.level == "error"]
     whole = {path for one in left for path in _above(one)}
     return [
-        msgspec.structs.replace(one, repairable=RULES[one.rule].mends != "no" and one.path not in whole)
-        if one.level == "error"
-        else one
+        msgspec.structs.replace(one, repairable=one.path not in whole) if one.level == "error" else one
         for one in findings
     ]
 
@@ -171,8 +169,21 @@ def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
 def _mend_spot(spot: Spot) -> bool:
     if spot.rule in _BY_RULE:
         return _BY_RULE[spot.rule](spot)
-    if spot.rule not in _FIELD_RULES:
-        return False
+    if spot.rule == "empty-field":
+        return _mend_empty(spot)
+    return spot.rule in _FIELD_RULES and _mend_field(spot)
+
+
+def _mend_empty(spot: Spot) -> bool:
+    """What is empty is mended as if it were missing."""
+    was, spot.holder[spot.key] = spot.value, None
+    if _mend_field(spot):
+        return True
+    spot.holder[spot.key] = was
+    return False
+
+
+def _mend_field(spot: Spot) -> bool:
     if spot.key in mend_session.TIMES and mend_session.time(spot):
         return True
     path = pattern_of(spot.path)

@@ -20,8 +20,8 @@ class DocumentRule(msgspec.Struct, frozen=True, kw_only=True):
     asks: str
     """A sentence."""
     mends: Mends = "no"
-    """Whether `repair` mends it: always (names, where it is written into a folder), in the cases that it knows, or
-    never."""
+    """Whether `repair` mends it: always (names, where it is written into a folder), in the cases that it knows, or not
+    by itself."""
 
 
 _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
@@ -37,7 +37,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("wrong-type", "error", "some", "A field holds what its type says"),
     ("unknown-value", "error", "some", "A field with a closed list of values has one of them"),
     ("open-value", "note", "no", "A field with an open list of values has one that the standard names"),
-    ("empty-field", "error", "no", "An id, and the title of the session, is not empty"),
+    ("empty-field", "error", "some", "An id, and the title of the session, is not empty"),
     ("payload-field", "warning", "no", "The payload of a message has the fields that programs agreed on"),
     ("finding-place", "error", "no", "A review's finding names a `file` or a `location`"),
     ("verification", "error", "no", "A review's verification says how tests and type check went"),
