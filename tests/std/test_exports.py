@@ -9,10 +9,11 @@ import pytest
 
 import harken
 from harken.events import ToolCall
-from harken.formats.std.document import Document, read, write
-from harken.formats.std.from_events import SessionFacts, document_of
+from harken.formats.std.document import Document, Json, read, write
+from harken.formats.std.from_events import Exported, SessionFacts, document_of
 from harken.formats.std.rules import validate
 from harken.formats.std.spawning import session_tree
+from harken.formats.std.to_events import events_of
 from harken.repo import Repo
 from support.recordings import FOLDER, recorded
 from support.std_sessions import DEMONSTRATIONS, EXAMPLES, families, listed_warnings, play
@@ -41,6 +42,17 @@ def calls_in(document: Document) -> int:
     return len(own) + sum(len(sub["tool_calls"]) for sub in document.data["sub_sessions"])
 
 
+def again(made: Exported) -> Exported:
+    """What is made of the events that a document is read into."""
+    facts = SessionFacts(title=made.document.data["task_title"], name=made.document.data["session_id"])
+    return document_of(events_of(write(made.document)), facts, "std-008")
+
+
+def told_in(made: Exported) -> list[Json]:
+    """What a document says of agents, calls and messages."""
+    return [made.document.data[key] for key in ("collaboration", "tool_calls", "sub_sessions", "messages")]
+
+
 @pytest.mark.parametrize("folder", families(), ids=lambda path: "/".join(path.parts[-2:]))
 def test_sessions_of_other_runtimes(repo: Repo, folder: Path) -> None:
     for _ in repo.import_sessions([folder]):
@@ -58,6 +70,8 @@ def test_sessions_of_other_runtimes(repo: Repo, folder: Path) -> None:
         for each in exported:
             check(each.document)
         agents = session_tree(several[row]).agents.values()
+        if all(agent.created for agent in agents):
+            assert told_in(exported[-1]) == told_in(again(exported[-1]))
         assert len(repo.agents(row.session)) - 1 == sum(agent.is_recorded for agent in agents)
         assert len(agents) == exported[-1].agents
         calls = sum(isinstance(one, ToolCall) for one in several[row])

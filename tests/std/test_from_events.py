@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harken.events import Error, Image, Metric, Output, Prompt, Thinking
+from harken.events import Error, Image, Metric, Output, Prompt, System, Thinking
 from harken.formats.std.document import read, write
 from harken.formats.std.from_events import Exported, SessionFacts, document_of
 from harken.formats.std.rules import validate
@@ -192,6 +192,7 @@ def test_a_call_without_a_result_in_a_session_that_went_on_has_failed() -> None:
         (Metric(agent_id="main", status="error_max_turns"), "failed"),
         (Metric(agent_id="main", status="success"), "success"),
         (Prompt(agent_id="main", content="Go on."), "in_progress"),
+        (System(agent_id="main", subtype="completed", message="failed"), "failed"),
     ],
 )
 def test_how_a_session_ends(last: Any, status: str) -> None:
@@ -380,6 +381,16 @@ def test_many_derived_values_of_one_kind_are_told_as_one() -> None:
 
     assert ["status", "collaboration.pattern", "collaboration.orchestrator.agent_type"] == exported(told).derived[:3]
     assert "sub_sessions[*].task.priority" in exported(told).derived
+
+
+def test_a_type_of_the_main_agent_that_is_told_stands() -> None:
+    told = pair()
+    told.events[0] = told.events[0].replace(attributes=b'{"agent_type": "product_owner"}')
+
+    found = exported(told)
+
+    assert "product_owner" == found.document.data["collaboration"]["orchestrator"]["agent_type"]
+    assert "collaboration.orchestrator.agent_type" not in found.derived
 
 
 def test_a_thousand_agents_at_once_are_a_document() -> None:

@@ -220,7 +220,10 @@ def test_a_type_may_stand_at_the_head_of_the_agents_own_file() -> None:
     head = System(message_id="s1", agent_id="sub", subtype="init", metadata=told)
     call = CALL.replace(input=b'{"message": "Look."}')
 
-    assert "explorer" == session_tree([MAIN, call, MADE, head]).agents["sub"].agent_type
+    other = System(message_id="s2", agent_id="sub", subtype="instructions", metadata=b'{"role": "developer"}')
+
+    assert "explorer" == session_tree([MAIN, call, MADE, other, head]).agents["sub"].agent_type
+    assert "" == session_tree([MAIN, call, MADE, other]).agents["sub"].agent_type
 
 
 def test_agents_are_numbered_and_have_a_type_in_a_document() -> None:

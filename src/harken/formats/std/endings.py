@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harken.events import Error, Event, Metric, Prompt, Response, ToolCall, ToolResult
+from harken.events import Error, Event, Metric, Prompt, Response, System, ToolCall, ToolResult
 
 from .models import Status
 
@@ -43,6 +43,8 @@ def status_of(events: Sequence[Event]) -> Status:
         match event:
             case Metric() if event.ends_run:
                 return "success" if event.status == "success" else "failed"
+            case System(subtype="completed", message="success" | "failed" as told):
+                return told  # a document that was imported says so itself
             case Error():
                 return "failed"
             case Prompt() if is_interruption(event):

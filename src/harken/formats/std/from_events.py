@@ -143,7 +143,8 @@ class _Export:
     def _collaboration(self) -> Json:
         """A session of one agent has the mode that the standard's migration writes."""
         tree = self.tree
-        self.derived += ["collaboration.pattern", "collaboration.orchestrator.agent_type"]
+        self.derived += ["collaboration.pattern"]
+        self.derived += [] if tree.main_type else ["collaboration.orchestrator.agent_type"]
         for place, agent in enumerate(tree.agents.values()):
             if not agent.agent_type:
                 self.derived.append(f"collaboration.participants[{place}].agent_type")

@@ -125,7 +125,13 @@ class SessionTree(msgspec.Struct, kw_only=True):
         """Who an agent is, as a document has it; the types that nobody told are `MAIN_TYPE` and `OTHER_TYPE`."""
         if agent in self.agents:
             return {"agent_id": agent, "agent_type": self.agents[agent].agent_type or OTHER_TYPE}
-        return {"agent_id": self.main or self._nameless(), "agent_type": MAIN_TYPE}
+        return {"agent_id": self.main or self._nameless(), "agent_type": self.main_type or MAIN_TYPE}
+
+    @property
+    def main_type(self) -> str:
+        """What the session says of the main agent's type; empty where it says nothing."""
+        told = params_of(self.main_created.attributes).get("agent_type") if self.main_created else None
+        return told if isinstance(told, str) else ""
 
     def _nameless(self) -> str:
         """What the main agent is called where it has no name."""
@@ -187,7 +193,7 @@ def _type_of(agent: SpawnedAgent) -> str:
     """What its call says, else what the agent's own file says at its head, else that it is a hook."""
     told = [params_of(agent.call.input)] if agent.call else []
     told += [params_of(agent.created.attributes)] if agent.created else []
-    heads = [event for event in agent.events[:4] if isinstance(event, System) and event.metadata]
+    heads = [event for event in agent.events[:8] if isinstance(event, System) and event.subtype == "init"]
     for head in heads:
         params = params_of(head.metadata)
         told += [params, *_nested(params.get("source"))]
