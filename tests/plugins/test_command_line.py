@@ -166,4 +166,7 @@ class TestAPluginThatCannotBeUsed:
     def test_another_name_is_refused_with_what_there_is(self, desk: Desk) -> None:
         desk.harken("import", "--runtime", "vim", check=2)
         assert "error: there is no runtime 'vim'" in desk.errors
-        assert "hint: those that can import: claude-code, codex, harken, std-001, std-008, ledger, notebook, scribe" in desk.errors
+        assert (
+            "hint: those that can import: claude-code, codex, harken, std-001, std-008, ledger, notebook, scribe"
+            in desk.errors
+        )

@@ -12,6 +12,7 @@ import pytest
 
 import harken
 from harken import Repo, runtimes
+from harken.capture import MultiAgentRecorder
 from harken.runtimes.files import sought, walk
 from harken.runtimes.importer import Importer
 from harken.runtimes.memory import ImportResult
@@ -185,6 +186,24 @@ def test_hostile_names_of_agents_do_no_harm(repo: Repo, folder: Path) -> None:
     assert {"lead", "builder", "checker", "s11", *names[:9], "."} == set(listed)
     assert "lead" == listed[0]
     assert [] == list(repo.fsck().findings)
+
+
+def test_a_document_beside_the_log_that_it_was_recorded_in_is_not_counted_again(repo: Repo, folder: Path) -> None:
+    path = folder / "2026-03-04-003-recorded-multi.json"
+    with MultiAgentRecorder(path, task_title="R", user_prompt="Go.", orchestrator="lead", participants=["dev"]) as told:
+        sub = told.start_sub("dev", "Do it.")
+        told.sub_call(sub, "Read", {"file_path": "x"}, result="y")
+        told.finish_sub(sub, "Done.")
+
+    with_folder = {outcome.source: (outcome.status, outcome.error) for outcome in take(repo, folder)}
+    importer = Importer(repo.store, [runtimes.get(name) for name in runtimes.names()])
+    (by_name,) = importer.run([path], named=True)
+
+    assert ("skipped", "it is made from 2026-03-04-003-recorded-multi.log.jsonl, which has more") == with_folder[
+        str(path)
+    ]
+    assert {"skipped", "new"} == {status for status, _ in with_folder.values()}
+    assert ("new", path.stem) == (by_name.status, by_name.session)
 
 
 # -- what is asked -----------------------------------------------------------------------------------------------------

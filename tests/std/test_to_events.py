@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolCall, ToolResult
+from harken.events import AgentCreated, Event, Output, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats.std.to_events import events_of, main_events, side_chains
 from support.std_documents import BUILDER, CHECKER, PLANNER, call, multi, single
 
@@ -241,7 +241,7 @@ def test_other_messages_are_said_by_one_agent_and_heard_by_another() -> None:
 
     assert ("lead", "Mind the hands.") == (said.agent_id, said.content)
     assert ("builder", "Mind the hands.", "msg-009") == (heard.agent_id, heard.content, heard.substance)
-    assert isinstance(said, Response)
+    assert isinstance(said, PieceOfText)
     assert isinstance(heard, Prompt)
     names = [event.message_id for event in events]
     assert names.index("sub-001/b-001:result") < names.index("msg-009:heard") < names.index("sub-001/answer")

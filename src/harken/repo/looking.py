@@ -84,7 +84,7 @@ def in_store_of_its_own(path: Path) -> Iterator[tuple[Store, SessionRow] | None]
     known = {name: runtimes.get(name) for name in runtimes.names()}
     with _passing_store(path) as store:
         importer = Importer(store, known.values())
-        told = list(importer.run([path]))
+        told = list(importer.run([path], named=True))
         rows = [row for row in readable_sessions(store) if row.source == told[0].source] if told else []
         if len(rows) != 1 or told[0].status == "failed":
             yield None

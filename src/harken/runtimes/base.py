@@ -97,6 +97,9 @@ class SessionReader(msgspec.Struct, frozen=True, kw_only=True):
     identify: Callable[[Path, FileFacts], Identity]
     suffixes: tuple[str, ...] = (".jsonl", ".jsonl.zst")
     """How the names of its files end; a walk through a folder looks at no others."""
+    made_from: str = ""
+    """How the name of a file ends, beside a document, that the document is made from: of the two that one is imported
+    with a folder, or everything in it would count twice."""
     sessions: Callable[[sqlite3.Connection], Iterable[tuple[str, bytes]]] = no_sessions
     """Of a database: the sessions in it, each with its rows as they stand, in a fixed order. `scan` then takes those
     bytes for a document; the connection is a snapshot that may only be read."""

@@ -25,7 +25,7 @@ from harken.store import SessionRow, Store, Writer
 
 from . import is_registered, memory, names
 from .base import Identity, Runtime
-from .files import Unfit, Unreadable, bytes_to_read, database_stamp, stamp_of
+from .files import Unfit, Unreadable, bytes_to_read, database_stamp, made_from, stamp_of
 from .keeping import PartKeeper, SourceImport, new_source
 from .memory import ImportResult
 from .sources import Claimed, NotClaimed, Part, Reading, Refused, Restarted, Resumption, SourceChanged, read_source
@@ -65,8 +65,7 @@ class Importer:
         self.now = now
         self.verify = verify
         self.dry_run = dry_run
-        self._details = details
-        """Whether the result of a source that has not changed tells how much there is of it."""
+        self._details = details  # whether the result of an unchanged source tells how much there is of it
         self._not_claimed: dict[str, FileStamp] = {}
         self._failures = memory.FailureMemory(store, self.runtimes)
         self._keeper = PartKeeper(store, now=now, principal=principal, settle_tails=settle_tails, verify=verify)
@@ -76,8 +75,7 @@ class Importer:
         self.rows = {row.session: row for row in chains.readable_sessions(store)}
         self._session_of: dict[str, str] = {}  # source to session
         self._stamps: dict[str, SourceStamp] = {}  # source to its stamp and the time it was read
-        self._inside: dict[str, list[str]] = {}
-        """File to the sources inside it: the sessions of a database, the agents of a session's file."""
+        self._inside: dict[str, list[str]] = {}  # file to sources inside it: sessions of a database, agents of a file
         for row in self.rows.values():
             self._note(row)
         self._pending: list[tuple[SourceImport, Part]] = []
@@ -208,6 +206,9 @@ class Importer:
                 self._done.append(memory.failed(ids.source_within(file, said.key), said.why, said.hint))
             elif isinstance(said, Claimed):
                 runtime = self.runtimes[said.runtime]
+                if not named and (why := made_from(runtime, path)):
+                    self._done.append(memory.skipped(file, why))
+                    return
             elif isinstance(said, Restarted):
                 assert runtime is not None and known is not None
                 item = self._item(file, runtime, known)
@@ -391,8 +392,7 @@ class Importer:
 
     def _read_again(self, source: str) -> None:
         """Somebody else has kept more of the source, or less, since it was read here."""
-        name = self._session_of.get(source, "")
-        for row in chains.readable_sessions(self.store, name):
+        for row in chains.readable_sessions(self.store, self._session_of.get(source, "")):
             self._learn(row)
         file = ids.file_around(source)
         path = Path(file if source in self._inside.get(file, ()) else source)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from harken.events import Prompt, Response
+from harken.events import PieceOfText, Prompt
 
 from .document import Json
 from .in_order import ToldRecord
@@ -78,7 +78,8 @@ class _Repeats:
 
 
 def message_records(message: Any, names: MadeUpNames, main: str) -> list[ToldRecord]:
-    """What a message is: said by one agent and heard by another, as far as it names them."""
+    """What a message is: text of one agent that another hears, as far as it names them. It is in the transcript of the
+    one that hears it: whether the other's model wrote it, or its program did, no document says."""
     name = names.give(id_of(message.get("message_id")) or "message" if isinstance(message, dict) else "message")
     if not isinstance(message, dict):
         return [ToldRecord(events=(unread(message, f"a message is {kind_word(message)}, not an object", name, main),))]
@@ -88,7 +89,7 @@ def message_records(message: Any, names: MadeUpNames, main: str) -> list[ToldRec
     words, time = words_of(message), instant(message, "timestamp")
     told = []
     if sender:
-        told.append(ToldRecord(events=(Response(message_id=name, agent_id=sender, time=time, content=words),)))
+        told.append(ToldRecord(events=(PieceOfText(message_id=name, agent_id=sender, time=time, content=words),)))
     if hearer:
         heard = Prompt(
             message_id=name + HEARD,

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harken.errors import BadRecord
-from harken.events import AgentCreated, Event, Output, System
+from harken.events import AgentCreated, Event, Output, PieceOfText, System
 
 from .agent_part import SubSession
 from .document import Json, loads, parse_session
@@ -43,7 +43,9 @@ def main_events(data: bytes) -> list[Event]:
 def _is_conversation(event: Event) -> bool:
     if isinstance(event, Output):
         return bool(event.why)
-    return not isinstance(event, AgentCreated) and not (isinstance(event, System) and event.subtype == COMPLETED)
+    return not isinstance(event, AgentCreated | PieceOfText) and not (
+        isinstance(event, System) and event.subtype == COMPLETED
+    )
 
 
 def _told(data: bytes) -> list[tuple[str, Event]]:

@@ -12,6 +12,9 @@ from harken.formats.std.scan import CLAIMED_BY, claim_of, scan
 from harken.formats.std.to_events import side_chains
 from harken.runtimes.base import Identity, Runtime, SessionReader, user_home
 
+RECORDED = ".log.jsonl"
+"""How the log is called from which a recorder writes a document."""
+
 
 def _identify(path: Path, facts: FileFacts) -> Identity:
     return Identity(session=facts.session or path.name.removesuffix(".json"))
@@ -34,6 +37,10 @@ def document_runtime(kind: Kind) -> Runtime:
         claim=claim,
         keys=CLAIMED_BY,
         read=SessionReader(
-            scan=partial(scan, runtime=kind), identify=_identify, suffixes=(".json",), side_chains=side_chains
+            scan=partial(scan, runtime=kind),
+            identify=_identify,
+            suffixes=(".json",),
+            made_from=RECORDED,
+            side_chains=side_chains,
         ),
     )
