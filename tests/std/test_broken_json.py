@@ -32,6 +32,7 @@ BROKEN = {
     "not-a-number": ('{"a": NaN}', 1, 7),
     "python-word": ('{"a": None}', 1, 7),
     "number": ('{"a": 1.}', 1, 7),
+    "large-number": ('{"a": [1e30,\n -1e999]}', 2, 2),
     "wrong-bracket": ('{"a": [1}', 1, 9),
     "several": ('{"a": "b"}\n{"a": "c"}\n', 2, 1),
     "after-the-end": ('{"a": "b"}}', 1, 11),

@@ -63,6 +63,9 @@ LOOKING = [
     "! grep -q x y || exit 1",
     "Get-ChildItem -Recurse",
     "aws s3 ls",
+    "bd update --help | head",
+    "hostname",
+    "gh gist view abc",
     "echo 'never closed",
 ]
 DOING = [
@@ -75,6 +78,7 @@ DOING = [
     "echo x >> notes.md",
     "echo x > version",
     "rm help",
+    "hostname x",
     "ls &> log",
     "cat <<EOF > a.py\nx\nEOF",
     "cat a | tee b",

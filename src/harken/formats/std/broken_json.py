@@ -35,6 +35,7 @@ CAUSES = {
     "not-a-number": "NaN or Infinity, which JSON does not have",
     "python-word": "True, False or None, as Python writes them: JSON has true, false and null",
     "number": "a number that is not written as JSON has it",
+    "large-number": "a number that is too large for any program",
     "wrong-bracket": "a bracket that closes what is not open",
     "several": "several documents, one after another, as in JSON lines: a session document is one object",
     "after-the-end": "text behind the end of the document",

@@ -84,7 +84,7 @@ _SUBCOMMANDS = {
 """Of commands with subcommands, those that look."""
 _NOUNS = {
     "docker": "builder buildx compose config container context image network node secret service stack system volume",
-    "gh": "auth issue label pr project release repo ruleset run secret variable workflow",
+    "gh": "auth gist issue label pr project release repo ruleset run secret variable workflow",
     "podman": "container image network pod volume",
 }
 """What a subcommand may stand behind: `gh pr view`, `docker image ls`."""
@@ -211,7 +211,7 @@ def _runs(words: list[str], depth: int) -> bool:
     if at == len(words) or words[at] in _HEADERS:
         return True
     name, rest = words[at].replace("\\", "/").rpartition("/")[2].removesuffix(".exe"), words[at + 1 :]
-    if rest in (["--version"], ["--help"], ["-V"]):
+    if rest in (["--version"], ["-V"]) or rest[-1:] == ["--help"]:
         return True
     if name in _WRAPPERS:
         return _wrapped(name, rest, depth)
@@ -358,6 +358,10 @@ def _aws(rest: list[str], depth: int) -> bool:
     return any(word == "ls" or word.startswith(("describe-", "list-", "get-")) for word in _plain(rest)[1:2])
 
 
+def _hostname(rest: list[str], depth: int) -> bool:
+    return not _plain(rest)
+
+
 def _source(rest: list[str], depth: int) -> bool:
     """Looks where it only makes the shell ready."""
     return bool(rest) and _PREPARING.fullmatch(rest[0].rpartition("/")[2]) is not None
@@ -365,6 +369,6 @@ def _source(rest: list[str], depth: int) -> bool:
 
 _RULES = {
     ".": _source, "awk": _awk, "aws": _aws, "curl": _curl, "fd": _find, "fdfind": _find, "find": _find,
-    "gawk": _awk, "gh": _gh, "git": _git, "gsed": _sed, "mawk": _awk, "sed": _sed, "sort": _sort, "source": _source,
-    "wget": _wget, "yq": _yq,
+    "gawk": _awk, "gh": _gh, "git": _git, "gsed": _sed, "hostname": _hostname, "mawk": _awk, "sed": _sed,
+    "sort": _sort, "source": _source, "wget": _wget, "yq": _yq,
 }  # fmt: skip

@@ -37,14 +37,17 @@ _CALL_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Document
 
 
 def generation_of(data: Json) -> Generation:
-    """What a document was written as. One that has been read as v3 is v3, with what it was beside."""
+    """What a document was written as. One of the first two generations is that also when it has been read and written
+    again, since nothing was added that it did not say; v2 has become v3 then."""
     phases = _objects(data.get("phases"))
-    annotations = data.get("phase_annotations")
-    if annotations is None and data.get("tool_calls") in (None, []):
-        if isinstance(data.get("steps"), list) and not phases:
-            return "v1"
-        if any(isinstance(phase.get("tool_calls"), list) or "phase" in phase for phase in phases):
+    steps = data.get("steps")
+    if isinstance(steps, list) and not phases and _is_older(data, [_step_name(step) for step in _objects(steps)]):
+        return "v1"
+    if any(isinstance(phase.get("tool_calls"), list) or "phase" in phase for phase in phases):
+        inside = [entry for phase in phases for entry in _objects(phase.get("tool_calls"))]
+        if _is_older(data, [_entry_name(entry) for entry in inside]):
             return "early-v2"
+    annotations = data.get("phase_annotations")
     if annotations is None:
         return "v2" if phases else "v3"
     return "v2" if isinstance(annotations, list) and next(_unannotated(data), None) else "v3"
@@ -54,15 +57,30 @@ def as_v3(data: Json) -> Json:
     """The document with what the newest generation has fields for; itself where there is nothing to add. Reading the
     result once more changes nothing."""
     match generation_of(data):
-        case "v1":
+        case "v1" if not _is_read(data):
             added = _from_steps(data)
-        case "early-v2":
+        case "early-v2" if not _is_read(data):
             added = _from_early_phases(data)
         case "v2":
             added = _from_phases(data)
         case _:
             return data
     return {**data, **added}
+
+
+def _is_read(data: Json) -> bool:
+    """Whether there are calls and annotations already, or something else in their place."""
+    return data.get("phase_annotations") is not None or data.get("tool_calls") not in (None, [])
+
+
+def _is_older(data: Json, names: list[str]) -> bool:
+    """Whether a document has no calls but those of its steps or phases: none yet, or the same that were read."""
+    calls = data.get("tool_calls")
+    return not _is_read(data) or (
+        isinstance(calls, list)
+        and isinstance(data.get("phase_annotations"), list)
+        and names == [call.get("tool_name") if isinstance(call, dict) else None for call in calls]
+    )
 
 
 # -- v1 ----------------------------------------------------------------------------------------------------------------
@@ -81,7 +99,7 @@ def _from_steps(data: Json) -> Json:
 
 
 def _call_of_step(step: Json, call_id: str) -> Json:
-    name = _text(step.get("step_name")) or _text(step.get("name")) or "step"
+    name = _step_name(step)
     category = _STEPS[name][0] if name in _STEPS else tool_category(name)
     call: Json = {"call_id": call_id, "tool_name": name, "tool_category": category}
     if _text(step.get("timestamp")):
@@ -91,6 +109,10 @@ def _call_of_step(step: Json, call_id: str) -> Json:
     if output := _output_of_step(step):
         call["output"] = output
     return call
+
+
+def _step_name(step: Json) -> str:
+    return _text(step.get("step_name")) or _text(step.get("name")) or "step"
 
 
 def _output_of_step(step: Json) -> Json:
@@ -136,7 +158,7 @@ def _from_early_phases(data: Json) -> Json:
 
 def _call_of_entry(entry: Json, call_id: str) -> Json:
     """A call that stood in a phase: `tool`, what it was used on (`target`), what for (`action`), and `details`."""
-    name = _text(entry.get("tool_name")) or _text(entry.get("tool")) or "tool"
+    name = _entry_name(entry)
     params: Json = {key: entry[key] for key in ("target", "details") if key in entry}
     category = tool_category(name, {"command": entry.get("target")})
     call: Json = {"call_id": call_id, "tool_name": name, "tool_category": category}
@@ -144,6 +166,10 @@ def _call_of_entry(entry: Json, call_id: str) -> Json:
     if "input" not in entry:
         call["input"] = {"params": params} | ({"description": entry["action"]} if _text(entry.get("action")) else {})
     return call
+
+
+def _entry_name(entry: Json) -> str:
+    return _text(entry.get("tool_name")) or _text(entry.get("tool")) or "tool"
 
 
 # -- v2 ----------------------------------------------------------------------------------------------------------------
@@ -205,14 +231,18 @@ def _annotation_of_phase(data: Json, phase: Json, number: int, own: list[str]) -
     made = _annotation(name, kind, own, _time_of(data, phase))
     if _text(phase.get("description")):
         made["description"] = phase["description"]
-    for key, old in (
-        ("decisions", "decisions"),
-        ("context_used", "context_used"),
-        ("context_used", "context_references"),
-    ):
+    for key, old, said in _SAID_OF_PHASES:
         if isinstance(phase.get(old), list) and key not in made:
-            made[key] = phase[old]
+            made[key] = [{said: entry} if isinstance(entry, str) else entry for entry in phase[old]]
     return made
+
+
+_SAID_OF_PHASES = (
+    ("decisions", "decisions", "description"),
+    ("context_used", "context_used", "source"),
+    ("context_used", "context_references", "source"),
+)
+"""Field of an annotation, field of a phase, and what an entry says that is a mere text."""
 
 
 def _annotation(name: str, phase_type: str, own: list[str], time: str) -> Json:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from .json_text import DEEPEST
+from .json_text import DEEPEST, is_too_large
 
 MOST_FLAWS = 20_000
 """A text with more of them is garbage, and is not looked at any further."""
@@ -113,6 +113,8 @@ class _Scan:
         elif char == "]" and self.want == "first-value":
             self._close()
         elif found := _SCALAR.match(self.text, self.at):
+            if is_too_large(found[0]):
+                yield self._cannot("large-number")
             self._ended(found.end())
         else:
             yield self._cannot(self._odd_value(char))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import itertools
 import json
+import math
 import re
 from array import array
 from typing import Any
@@ -90,21 +91,29 @@ def _refused(name: str) -> float:
 
 
 def _finite(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"{_cut(text)} is too large a number")
-    return number
+    return float(_bounded(text))
 
 
 def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"{_cut(text)} is too large a number") from None
+    return int(_bounded(text))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 24 else f"{text[:20]}…"
+def _bounded(text: str) -> str:
+    if is_too_large(text):
+        raise ValueError(f"{text if len(text) <= 24 else text[:20] + '…'} is too large a number")
+    return text
+
+
+def is_too_large(number: str) -> bool:
+    """Whether a number, as JSON writes it, is one that Python cannot hold: a fraction beyond all, a whole number of
+    thousands of digits."""
+    if (digits := number.removeprefix("-")).isdigit():
+        return len(digits) > _MOST_DIGITS
+    return number[-1:].isdigit() and math.isinf(float(number))
+
+
+_MOST_DIGITS = 4300
+"""What Python reads and writes as text, unless told otherwise."""
 
 
 # -- fields that stand twice -------------------------------------------------------------------------------------------
