@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from harken.events import AgentCreated, AgentTerminated, Event, Prompt, Response
+from harken.events import AgentCreated, AgentTerminated, Event, Metric, Prompt, Response, ToolCall
 from harken.formats.std.models import PAYLOADS, AgentMessage
 from harken.formats.std.spawning import session_tree
 from harken.formats.std.telling import ToldMessages, messages_of
@@ -137,6 +137,39 @@ class TestTasks:
         story.say("ann", "It ticks.")
 
         assert ["main > ann task_assignment task-001", "ann > main task_progress task-001"] == lines(story)
+
+    @pytest.mark.parametrize(
+        ("launch", "result", "notice", "expected"),
+        [
+            ({}, "It ticks.", "", ["It ticks."]),
+            ({"run_in_background": True}, "launched", "", []),
+            ({}, '{"agent_id": "ann", "nickname": "Ann"}', "", []),
+            ({"run_in_background": True}, "launched", "<result>It ticks.</result>", ["It ticks."]),
+        ],
+    )
+    def test_of_an_agent_whose_file_is_gone_the_result_is_the_answer(
+        self, launch: dict[str, Any], result: str, notice: str, expected: list[str]
+    ) -> None:
+        story = Story()
+        record = story.call("main", "c9", subagent_type="worker", prompt="Mend the clock.", **launch)
+        story.result("main", "c9", result, cause=record)
+        story.add(Metric, "ann", scope="agent", cause=record)
+        if notice:
+            words = f"<task-notification><task-id>ann</task-id>{notice}</task-notification>"
+            story.hear("main", words, origin="task_notification")
+        tree = session_tree(story.events)
+        tree.agents["ann"].call = next(event for event in story.events if isinstance(event, ToolCall))
+
+        found = messages_of(tree).messages
+
+        assert ["Mend the clock."] == [
+            message["payload"]["task"]["task_description"]
+            for message in found
+            if message["message_type"] == "task_assignment"
+        ]
+        assert expected == [
+            message["payload"]["summary"] for message in found if message["message_type"] == "task_completion"
+        ]
 
     def test_an_answer_that_comes_twice_completes_the_task_once(self) -> None:
         story = Story()

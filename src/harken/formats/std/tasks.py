@@ -8,6 +8,7 @@ it failed.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
@@ -27,6 +28,9 @@ _GIVING = frozenset({"agent", "coordinator"})
 """Origins of prompts by which the agent above speaks."""
 _NOTICES = ("<task-notification", "<subagent_notification", "<system-reminder", "<teammate-message", "<command-")
 """How notices begin that a sub-agent's file does not tell from what the agent was given."""
+_RESULT = re.compile(r"<result>(.*)</result>", re.S)
+"""The answer in a notice."""
+_LONGEST_LAUNCH = 2000
 _TASK_WORDS = ("prompt", "message", "task", "instructions", "system_prompt", "description", "input", "name")
 """Arguments of a call that say what its agent is for; the first that there is does."""
 
@@ -363,15 +367,31 @@ def _gathered(text: str, label: str, labels: list[str]) -> str:
 
 def _end_without_words(task: GivenTask, agent: SpawnedAgent, until: int | None, links: SessionLinks) -> None:
     """The result of its call ends a task where it is an error, or comes after the work; a notice, where it says that
-    the agent failed."""
+    the agent failed. Of an agent whose own records are gone, these are all that is left."""
     result = links.result(task.call)
     ends: list[Delivery] = []
-    # Of an agent whose own records are gone, the result of its call is all that is left.
-    is_all = not agent.is_recorded and not agent.launched
-    if result is not None and (result.is_error or is_all or 0 <= task.last < links.place(result)):
+    is_answer = not agent.is_recorded and not agent.notices and not _is_launch(task.call, result)
+    if result is not None and (result.is_error or is_answer or 0 <= task.last < links.place(result)):
         ends.append(result)
-    ends += [notice for notice in agent.notices if is_failure(notice) and links.place(notice) > task.place]
+    for notice in agent.notices:
+        if links.place(notice) > task.place and (not agent.is_recorded or is_failure(notice)):
+            ends.append(notice)
     for event in ends:
         if until is None or links.place(event) < until:
-            task.end(event, links.place(event), event.output if isinstance(event, ToolResult) else event.content)
+            task.end(event, links.place(event), _told_in(event))
             return
+
+
+def _is_launch(call: ToolCall | None, result: ToolResult | None) -> bool:
+    """Whether a result only says that an agent has been started: an answer is words, and names nobody's id."""
+    if call is None or result is None or params_of(call.input).get("run_in_background") is True:
+        return True
+    return "agent_id" in params_of(result.output[:_LONGEST_LAUNCH].encode("utf-8", "replace"))
+
+
+def _told_in(event: Delivery) -> str:
+    """The words of a result, or of the answer in a notice."""
+    if isinstance(event, ToolResult):
+        return event.output
+    answer = _RESULT.search(event.content)
+    return answer[1].strip() if answer is not None else event.content
