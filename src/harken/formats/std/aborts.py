@@ -9,9 +9,9 @@ from harken.events import AgentTerminated, Event, Prompt, Response, ToolCall
 
 from .call_targets import CallTargets
 from .endings import is_interruption
+from .given_task import GivenTask, TasksOfAgent
 from .pending import PendingMessage, without_empty
 from .session_links import SessionLinks
-from .tasks import GivenTask, TasksOfAgent
 
 _STOPS = frozenset({"close_agent", "interrupt_agent", "stop_agent", "TaskStop", "KillTask"})
 """Tools by which an agent stops another."""

@@ -10,9 +10,10 @@ from harken.events.tools import doing
 from harken.events.verdicts import Deny, read_verdict, settle_verdict
 
 from .document import Json
+from .given_task import GivenTask, TasksOfAgent
 from .pending import PendingMessage, without_empty
 from .session_links import Delivery, SessionLinks, Utterance
-from .tasks import GivenTask, TasksOfAgent, heard_words
+from .task_answers import heard_words
 
 
 class Exchanges:

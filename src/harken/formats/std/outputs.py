@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 from harken.events import ToolCall
 from harken.events.base import clean
 
 from .arguments import params_of
 from .document import Json
-from .file_changes import as_changes, changed_files
+from .file_changes import Changed, as_changes, changed_files
+from .given_task import GivenTask, TasksOfAgent
 from .models import RequiredChange, ReviewFinding, Verification, view
 from .parts import inner, values
 from .reviews import is_reviewer, stated_verdict
 from .session_links import SessionLinks
 from .spawning import SessionTree, SpawnedAgent
-from .tasks import GivenTask, TasksOfAgent
 from .verification import verification_of
 
 _BLOCK = re.compile(r"^```(?:json)?[ \t]*$", re.M)
@@ -32,9 +33,15 @@ class AgentOutputs:
     """The outputs of the agents of a session."""
 
     def __init__(self, tree: SessionTree, tasks: dict[str, TasksOfAgent]) -> None:
-        self._links = SessionLinks(tree)
-        self._changed = changed_files(self._links)
-        self._tasks = tasks
+        self._tree, self._tasks = tree, tasks
+
+    @cached_property
+    def _links(self) -> SessionLinks:
+        return SessionLinks(self._tree)
+
+    @cached_property
+    def _changed(self) -> dict[str, Changed]:
+        return changed_files(self._links)
 
     def of(self, agent: SpawnedAgent) -> Json:
         """What an agent handed in."""

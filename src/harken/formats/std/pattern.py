@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from harken.events.base import holds
 
+from .given_task import GivenTask, TasksOfAgent
 from .pending import PendingMessage
 from .spawning import SessionTree
-from .tasks import GivenTask, TasksOfAgent
 
 _FEWEST = 5
 """Characters of an answer that say something when they stand in a task again."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from .given_task import GivenTask, TasksOfAgent
 from .session_links import SessionLinks
-from .tasks import GivenTask, TasksOfAgent
 
 _NAME = re.compile(r"[\w@-]+(?:\.[\w@-]+)*")
 _MOST = 100_000

@@ -81,6 +81,17 @@ class SessionLinks:
         created = self.tree.main_created
         return f"[{agent.name if agent else (created.name if created else '') or 'root'}]: "
 
+    def without_label(self, event: Delivery) -> str:
+        """What was heard, without the `[Name]: ` that delivery puts before it."""
+        if isinstance(event, ToolResult):
+            return event.output
+        if event.label and event.content.startswith(event.label):
+            return event.content[len(event.label) :]
+        for said in self.brought(event):
+            if event.content.startswith(label := self.label(said)):
+                return event.content[len(label) :]
+        return event.content
+
     def result(self, call: ToolCall | None) -> ToolResult | None:
         """What answers a call."""
         return self._results.get((call.agent_id, call.id)) if call is not None and call.id else None

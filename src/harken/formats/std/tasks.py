@@ -8,119 +8,23 @@ it failed.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-
-import msgspec
-
-from harken.events import Event, Prompt, Response, System, ToolCall, ToolResult
-from harken.events.base import holds
+from harken.events import Event, Prompt, Response, System, ToolCall
 
 from .arguments import params_of
 from .call_targets import CallTargets
 from .endings import is_interruption
+from .given_task import GivenTask, TasksOfAgent
 from .reviews import is_reviewer
-from .session_links import Delivery, SessionLinks, Utterance
-from .spawning import SpawnedAgent, is_failure
+from .session_links import SessionLinks
+from .spawning import SpawnedAgent
+from .task_answers import add_answers
 
 _GIVING = frozenset({"agent", "coordinator"})
 """Origins of prompts by which the agent above speaks."""
 _NOTICES = ("<task-notification", "<subagent_notification", "<system-reminder", "<teammate-message", "<command-")
 """How notices begin that a sub-agent's file does not tell from what the agent was given."""
-_RESULT = re.compile(r"<result>(.*)</result>", re.S)
-"""The answer in a notice."""
-_LONGEST_LAUNCH = 2000
 _TASK_WORDS = ("prompt", "message", "task", "instructions", "system_prompt", "description", "input", "name")
 """Arguments of a call that say what its agent is for; the first that there is does."""
-
-
-class GivenTask(msgspec.Struct, kw_only=True):
-    """Something that an agent was to do."""
-
-    task_id: str = ""
-    agent_id: str
-    giver: str
-    """The agent that gave it."""
-    is_told: bool = True
-    """Whether an agent gave it; else a person or the program did, or nobody."""
-    is_giver_known: bool = True
-    """Whether the session says who gave it."""
-    call: ToolCall | None = None
-    prompt: Prompt | None = None
-    words: str = ""
-    place: int
-    """Where in the order of the log it was given."""
-    first: int = -1
-    last: int = -1
-    """Where the agent did something for it the first and the last time."""
-    replies: list[Response] = []
-    """What the agent said while it was at it."""
-    places: list[int] = []
-    """Where each of the replies stands."""
-    answer: Delivery | None = None
-    """What brought the giver the answer, or the news that there is none."""
-    answer_place: int = -1
-    answer_words: str = ""
-    answered_by: list[Response] = []
-    """The replies that the answer brought."""
-    is_failed: bool = False
-    broken_off: Prompt | None = None
-    """What the agent heard when it was interrupted."""
-    is_review: bool = False
-    reviewed: str = ""
-    """Of a review: the task that is reviewed."""
-    is_reviewed_known: bool = False
-    """Whether the request names it."""
-
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether the last thing the agent did for it was to say something."""
-        return bool(self.places) and self.last == self.places[-1]
-
-    def add_reply(self, said: Response, place: int) -> None:
-        """The agent said something."""
-        self.replies.append(said)
-        self.places.append(place)
-        self.last = place
-
-    def end(self, event: Delivery, place: int, words: str) -> None:
-        """The giver got the answer, or heard that there is none."""
-        self.answer, self.answer_place, self.answer_words = event, place, words
-        self.is_failed = is_failure(event)
-
-    def is_open(self, place: int) -> bool:
-        """Whether it was given and not yet answered at some place in the log."""
-        return self.place <= place and (self.answer is None or self.answer_place > place)
-
-    def last_words(self, before: int) -> list[Response]:
-        """What the agent had said last by then; one message may stand in several records."""
-        end = bisect_left(self.places, before)
-        start = end - 1
-        while start > 0 and self.replies[start].api_id and self.replies[start - 1].api_id == self.replies[start].api_id:
-            start -= 1
-        return self.replies[max(start, 0) : end]
-
-    @property
-    def event(self) -> Event:
-        """What gave it, where an agent did."""
-        given = self.call or self.prompt
-        assert given is not None
-        return given
-
-
-class TasksOfAgent(msgspec.Struct, kw_only=True):
-    """What one agent was given to do, and what it merely heard."""
-
-    tasks: list[GivenTask]
-    heard: list[GivenTask]
-    """Words of somebody who might give it tasks, which it did not act upon or which came in the middle of one."""
-
-    def at(self, place: int) -> GivenTask | None:
-        """The task that the agent had at some place in the log."""
-        before = bisect_right(self.tasks, place, key=lambda task: task.place)
-        task = self.tasks[before - 1] if before else None
-        return task if task is not None and task.is_told else None
 
 
 def tasks_of(links: SessionLinks, targets: CallTargets) -> dict[str, TasksOfAgent]:
@@ -132,7 +36,7 @@ def tasks_of(links: SessionLinks, targets: CallTargets) -> dict[str, TasksOfAgen
             for event in agent.events:
                 given.take(event)
         found[agent.agent_id] = given.end()
-    _add_answers(found, links)
+    add_answers(found, links)
     return found
 
 
@@ -214,7 +118,7 @@ class _Given:
             if not self._may_give(said, prompt):
                 return None
             call = links.told_by(said, prompt.content)
-            return self._task(links.agent(said), call, prompt, without_label(prompt, links))
+            return self._task(links.agent(said), call, prompt, links.without_label(prompt))
         if (told := links.teammate(prompt)) is not None:
             call = self._targets.sent(agent, told[1], links.place(prompt))
             return self._task(told[0], call, prompt, told[1]) if links.is_above(told[0], agent.agent_id) else None
@@ -223,7 +127,8 @@ class _Given:
             return None
         call = agent.call if is_first else self._targets.sent(agent, prompt.content, links.place(prompt))
         giver = links.agent(call) if call is not None else agent.parent
-        return self._task(giver, call, prompt, prompt.content, is_giver_known=call is not None)
+        is_known = call is not None and (agent.is_call_told or call is not agent.call)
+        return self._task(giver, call, prompt, prompt.content, is_giver_known=is_known)
 
     def _may_give(self, event: Event, prompt: Prompt) -> bool:
         """Whether the agent whose event it is has a say: one above, or whoever gave it what it was made for."""
@@ -266,7 +171,8 @@ class _Given:
         """What an agent was made for that was never given anything: the call that made it says."""
         agent = self._agent
         if agent.call is not None and not agent.is_hook:
-            return self._task(self._links.agent(agent.call), agent.call, None, _purpose(agent))
+            giver = self._links.agent(agent.call)
+            return self._task(giver, agent.call, None, _purpose(agent), is_giver_known=agent.is_call_told)
         task = self._task(agent.parent, None, agent.task, agent.task.content if agent.task else _purpose(agent))
         task.is_told = False
         return task
@@ -298,100 +204,3 @@ def _purpose(agent: SpawnedAgent) -> str:
     params = params_of(agent.call.input) if agent.call is not None else {}
     texts = (params.get(name) for name in _TASK_WORDS)
     return next((text for text in texts if isinstance(text, str) and text.strip()), "")
-
-
-def without_label(event: Delivery, links: SessionLinks) -> str:
-    """What was heard, without the `[Name]: ` that delivery puts before it."""
-    if isinstance(event, ToolResult):
-        return event.output
-    if event.label and event.content.startswith(event.label):
-        return event.content[len(event.label) :]
-    for said in links.brought(event):
-        if event.content.startswith(label := links.label(said)):
-            return event.content[len(label) :]
-    return event.content
-
-
-# -- what came of them -------------------------------------------------------------------------------------------------
-
-
-def _add_answers(found: dict[str, TasksOfAgent], links: SessionLinks) -> None:
-    """Whatever brought the giver of a task the agent's last words ends it; else the result of the call that gave it."""
-    said_in = {reply.message_id: task for given in found.values() for task in given.tasks for reply in task.replies}
-    for event in links.tree.events:
-        if isinstance(event, Prompt | ToolResult) and (event.substance or event.cause):
-            _bring(event, said_in, links)
-    for name, given in found.items():
-        for task, following in zip(given.tasks, [*given.tasks[1:], None], strict=True):
-            if task.answer is None and task.is_told:
-                _end_without_words(task, links.tree.agents[name], following.place if following else None, links)
-
-
-def _bring(event: Delivery, said_in: dict[str, GivenTask], links: SessionLinks) -> None:
-    hearer, place = links.agent(event), links.place(event)
-    brought: dict[int, tuple[GivenTask, list[Response]]] = {}
-    for said in links.brought(event):
-        task = said_in.get(said.message_id)
-        if task is not None and task.giver == hearer and isinstance(said, Response) and said not in task.answered_by:
-            brought.setdefault(id(task), (task, []))[1].append(said)
-    for task, parts in brought.values():
-        last = {one.message_id for one in task.last_words(place)}
-        if any(part.message_id in last for part in parts):
-            # Words that the giver had before were only on the way to these.
-            task.end(event, place, heard_words(event, parts, links))
-            task.answered_by = parts
-
-
-def heard_words(event: Delivery, parts: Sequence[Utterance], links: SessionLinks) -> str:
-    """What the hearer got of the words; a hook may have changed them on the way."""
-    if event.substance:
-        return without_label(event, links)
-    text = event.output if isinstance(event, ToolResult) else event.content
-    said = [part.content for part in parts]
-    if all(holds(text, words.strip()) for words in said):
-        return "\n".join(said)
-    return _gathered(text, links.label(parts[0]), [links.label(one) for one in links.brought(event)])
-
-
-def _gathered(text: str, label: str, labels: list[str]) -> str:
-    """An agent's part of a text in which several have theirs; all of it where it does not say whose words are whose."""
-    if text.startswith(label):
-        start = 0
-    elif (found := text.find(f"\n\n{label}")) >= 0:
-        start = found + 2
-    else:
-        return text
-    ends = [end for other in set(labels) if (end := text.find(f"\n\n{other}", start)) >= 0]
-    return text[start + len(label) : min(ends, default=len(text))]
-
-
-def _end_without_words(task: GivenTask, agent: SpawnedAgent, until: int | None, links: SessionLinks) -> None:
-    """The result of its call ends a task where it is an error, or comes after the work; a notice, where it says that
-    the agent failed. Of an agent whose own records are gone, these are all that is left."""
-    result = links.result(task.call)
-    ends: list[Delivery] = []
-    is_answer = not agent.is_recorded and not agent.notices and not _is_launch(task.call, result)
-    if result is not None and (result.is_error or is_answer or 0 <= task.last < links.place(result)):
-        ends.append(result)
-    for notice in agent.notices:
-        if links.place(notice) > task.place and (not agent.is_recorded or is_failure(notice)):
-            ends.append(notice)
-    for event in ends:
-        if until is None or links.place(event) < until:
-            task.end(event, links.place(event), _told_in(event))
-            return
-
-
-def _is_launch(call: ToolCall | None, result: ToolResult | None) -> bool:
-    """Whether a result only says that an agent has been started: an answer is words, and names nobody's id."""
-    if call is None or result is None or params_of(call.input).get("run_in_background") is True:
-        return True
-    return "agent_id" in params_of(result.output[:_LONGEST_LAUNCH].encode("utf-8", "replace"))
-
-
-def _told_in(event: Delivery) -> str:
-    """The words of a result, or of the answer in a notice."""
-    if isinstance(event, ToolResult):
-        return event.output
-    answer = _RESULT.search(event.content)
-    return answer[1].strip() if answer is not None else event.content

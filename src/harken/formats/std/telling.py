@@ -19,6 +19,7 @@ from .call_targets import CallTargets
 from .document import Json
 from .exchanges import Exchanges
 from .findings import at
+from .given_task import GivenTask, TasksOfAgent
 from .moments import Moments
 from .pattern import pattern_of
 from .pending import PendingMessage, without_empty
@@ -26,7 +27,7 @@ from .reviewed import name_reviewed
 from .reviews import stated_verdict
 from .session_links import SessionLinks
 from .spawning import SessionTree
-from .tasks import GivenTask, TasksOfAgent, tasks_of
+from .tasks import tasks_of
 
 UNHEARD = "x_harken_unheard"
 """Marks a message that was said, but that the session does not bring to the agent it is for."""
@@ -51,6 +52,8 @@ class ToldMessages(msgspec.Struct, kw_only=True):
 
 def messages_of(tree: SessionTree, moments: Moments | None = None) -> ToldMessages:
     """Everything that agents told each other, in the order of the log."""
+    if not tree.agents:
+        return ToldMessages(messages=[], derived=[], tasks={}, pattern="master_worker")
     links = SessionLinks(tree)
     targets = CallTargets(links)
     tasks = tasks_of(links, targets)
