@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .document import Document, Json
 from .findings import DocumentFinding
+from .links import listed_types, other_type
 from .parts import inner, instant, number, objects, own_calls, text, values
 from .rule_table import found
 from .schema import shown
@@ -103,9 +104,11 @@ def _agents(data: Json, summary: Json) -> Iterator[DocumentFinding]:
         return
     expected = {row["agent_id"]: row for row in agent_rows(data)}
     readings = _readings(data)
+    types = listed_types(data)
     for path, row in rows:
         if not (name := text(row, "agent_id")):
             continue
+        yield from other_type(row, types, path)
         if name not in expected:
             yield found("summary-agents", f"{path}.agent_id", f"{shown(name)} did not take part")
             continue

@@ -172,13 +172,31 @@ def _sub_agents(data: Json) -> Iterator[DocumentFinding]:
     collaboration = inner(data, "collaboration")
     if not isinstance(collaboration.get("participants"), list):
         return
-    known = {text(agent, "agent_id") for agent in values(collaboration["participants"])}
-    known.add(text(inner(collaboration, "orchestrator"), "agent_id"))
+    types = listed_types(data)
     for place, sub in objects(data.get("sub_sessions")):
-        name = text(inner(sub, "agent"), "agent_id")
-        if name and name not in known:
-            path = f"sub_sessions[{place}].agent.agent_id"
-            yield found("unlisted-agent", path, f"{shown(name)} is not among `collaboration.participants`")
+        agent, path = inner(sub, "agent"), f"sub_sessions[{place}].agent"
+        name = text(agent, "agent_id")
+        if name and name not in types:
+            message = f"{shown(name)} is not among `collaboration.participants`"
+            yield found("unlisted-agent", f"{path}.agent_id", message)
+        yield from other_type(agent, types, path)
+
+
+def listed_types(data: Json) -> dict[str, str]:
+    """The type of each agent that `collaboration` lists, by its id."""
+    collaboration = inner(data, "collaboration")
+    types: dict[str, str] = {}
+    for agent in (inner(collaboration, "orchestrator"), *values(collaboration.get("participants"))):
+        types.setdefault(text(agent, "agent_id"), text(agent, "agent_type"))
+    return types
+
+
+def other_type(agent: Json, types: dict[str, str], path: str) -> Iterator[DocumentFinding]:
+    """An agent has one type throughout the document."""
+    kind, listed = text(agent, "agent_type"), types.get(text(agent, "agent_id"), "")
+    if kind and listed and kind != listed:
+        message = f"{shown(agent['agent_id'])} is of type {shown(kind)} here, but {shown(listed)} in `collaboration`"
+        yield found("agent-type", f"{path}.agent_type", message)
 
 
 # -- annotations -------------------------------------------------------------------------------------------------------

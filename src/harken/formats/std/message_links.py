@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .document import Json
 from .findings import DocumentFinding
+from .links import listed_types, other_type
 from .parts import inner, objects, requested_reviews, text, values
 from .rule_table import found
 from .schema import shown
@@ -22,23 +23,16 @@ def message_findings(data: Json) -> Iterator[DocumentFinding]:
 
 def _speakers(data: Json) -> Iterator[DocumentFinding]:
     """§6.2: both agents of a message took part, and are of the type that they are listed with."""
-    collaboration = inner(data, "collaboration")
-    listed = [inner(collaboration, "orchestrator"), *values(collaboration.get("participants"))]
-    if not isinstance(collaboration.get("participants"), list):
+    if not isinstance(inner(data, "collaboration").get("participants"), list):
         return
-    types: dict[str, str] = {}
-    for agent in listed:
-        types.setdefault(text(agent, "agent_id"), text(agent, "agent_type"))
+    types = listed_types(data)
     for place, message in objects(data.get("messages")):
         for key in ("from_agent", "to_agent"):
-            agent = inner(message, key)
-            name, kind = text(agent, "agent_id"), text(agent, "agent_type")
-            path = f"messages[{place}].{key}"
+            agent, path = inner(message, key), f"messages[{place}].{key}"
+            name = text(agent, "agent_id")
             if name and name not in types:
                 yield found("unknown-agent", f"{path}.agent_id", f"`{key}` is {shown(name)}, which did not take part")
-            elif name and kind and types[name] and kind != types[name]:
-                said = f"{shown(name)} is of type {shown(kind)} here, but {shown(types[name])} in `collaboration`"
-                yield found("agent-type", f"{path}.agent_type", said)
+            yield from other_type(agent, types, path)
 
 
 def _order(data: Json) -> Iterator[DocumentFinding]:
@@ -119,13 +113,31 @@ def _tasks(data: Json) -> Iterator[DocumentFinding]:
         if message.get("message_type") == "task_assignment":
             known.add(text(inner(inner(message, "payload"), "task"), "task_id"))
     for place, message in objects(data.get("messages")):
-        if message.get("message_type") in ("task_progress", "review_request", "review_result"):
-            name = text(inner(message, "payload"), "task_id")
-            if name and name not in known:
-                path = f"messages[{place}].payload.task_id"
-                yield found(
-                    "unknown-task", path, f"`task_id` is {shown(name)}; no sub-session and no message has that task"
-                )
+        kind, payload = text(message, "message_type"), inner(message, "payload")
+        key = _TASK_OF.get(kind, "")
+        if kind == "abort" and payload.get("scope") != "task":
+            continue
+        if (name := text(payload, key)) and name not in known:
+            yield _unknown_task(f"messages[{place}].payload.{key}", key, name)
+    for place, sub in objects(data.get("sub_sessions")):
+        output = inner(sub, "output")
+        if "verdict" in output and (name := text(output, "task_id")) and name not in known:
+            yield _unknown_task(f"sub_sessions[{place}].output.task_id", "task_id", name)
+
+
+_TASK_OF = {
+    "task_progress": "task_id",
+    "review_request": "task_id",
+    "review_result": "task_id",
+    "acknowledgment": "task_id",
+    "feedback": "related_task_id",
+    "abort": "target_id",
+}
+"""Which field of its payload names the task that a message is about."""
+
+
+def _unknown_task(path: str, key: str, name: str) -> DocumentFinding:
+    return found("unknown-task", path, f"`{key}` is {shown(name)}; no sub-session and no message has that task")
 
 
 def task_findings(data: Json) -> Iterator[DocumentFinding]:
