@@ -16,6 +16,7 @@ from harken.store import SessionRow
 from support.claude_lines import user
 from support.commands import LEAVES
 from support.contexts import keep, turn
+from support.std_documents import multi
 from support.viewed import cafe, write_log
 
 Run = Any
@@ -145,6 +146,12 @@ class TestEveryPlaceForANameIsCompleted:
         log = write_log(tmp_path / "cafe.jsonl", cafe())
 
         assert {"Jack", "Jill"} == offered("view", "dialog", str(log), "J")
+
+    def test_agents_of_a_session_document_are_offered_without_a_store(self, tmp_path: Path) -> None:
+        (tmp_path / "a.json").write_text(json.dumps(multi()), "utf-8")
+
+        assert {"builder"} == offered("std", "show", str(tmp_path / "a.json"), "--agent", "b")
+        assert set() == offered("std", "show", str(tmp_path / "b.json"), "--agent", "b")
 
     def test_how_far_back_is_a_word_or_a_ref(self, kept: Repo) -> None:
         assert {"compaction", "root", "review"} <= offered("materialize", "review", "--stop", "")

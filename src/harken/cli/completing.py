@@ -166,6 +166,17 @@ def _agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
     return _fit([CompletionItem(one.name or one.agent, help=one.title) for one in found], incomplete)
 
 
+def _document_agents(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The agents of the session document that was named before."""
+    from harken.api.std_show import StdShowRequest, std_show
+
+    try:
+        found = std_show(None, StdShowRequest(path=ctx.params.get("file") or "")).agents
+    except (HarkenError, OSError, ValueError):
+        return []
+    return _fit([CompletionItem(one.agent_id, help=one.agent_type) for one in found], incomplete)
+
+
 def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(incomplete, type="file")]
 
@@ -181,4 +192,5 @@ own_names: Complete = _own_names
 formats: Complete = _formats
 runtimes: Complete = _runtimes
 agents: Complete = _agents
+document_agents: Complete = _document_agents
 files: Complete = _files

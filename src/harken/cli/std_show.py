@@ -23,9 +23,16 @@ _STYLES = {"success": "good", "approved": "good", "failed": "bad", "rejected": "
 
 @click.command("show")
 @click.argument("file", type=FILE, shell_complete=completing.files)
-@click.option("--agent", metavar="ID", help="Only this agent, its tasks and messages", type=AGENT)
+@click.option(
+    "--agent",
+    "agent_id",
+    metavar="ID",
+    type=AGENT,
+    help="Only this agent, its tasks and messages",
+    shell_complete=completing.document_agents,
+)
 @json_option
-def show_command(file: str, agent: str | None, as_json: bool) -> None:
+def show_command(file: str, agent_id: str | None, as_json: bool) -> None:
     """Show a session document: agents, tasks, messages, verdicts
 
     The numbers are those of what is recorded in the document, whatever its summary says. Old and damaged documents are
@@ -37,7 +44,7 @@ def show_command(file: str, agent: str | None, as_json: bool) -> None:
     from harken.api.std_show import StdShowRequest, std_show
 
     body = sys.stdin.buffer.read() if file == "-" else None
-    answer = std_show(None, StdShowRequest(path="" if file == "-" else file, body=body, agent=agent or ""))
+    answer = std_show(None, StdShowRequest(path="" if file == "-" else file, body=body, agent=agent_id or ""))
     if as_json:
         ui.json_line(answer)
     else:
