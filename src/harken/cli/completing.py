@@ -170,8 +170,10 @@ def _document_agents(ctx: click.Context, param: click.Parameter, incomplete: str
     """The agents of the session document that was named before."""
     from harken.api.std_show import StdShowRequest, std_show
 
+    # Before an option that has no value yet, click leaves the arguments as they were typed.
+    file = ctx.params.get("file") or next(iter(ctx.args), "")
     try:
-        found = std_show(None, StdShowRequest(path=ctx.params.get("file") or "")).agents
+        found = std_show(None, StdShowRequest(path=file)).agents
     except (HarkenError, OSError, ValueError):
         return []
     return _fit([CompletionItem(one.agent_id, help=one.agent_type) for one in found], incomplete)
