@@ -310,7 +310,7 @@ class TestAnswers:
         assert ["Write"] == _tools(agent)
         assert "Mind the pendulum." in agent
         (counted,) = run("materialize", MULTI, "--format", "events-v1", "--json").json
-        assert (2, []) == (counted["message_count"], counted["losses"])
+        assert (1, []) == (counted["message_count"], counted["losses"])
 
     @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
     def test_resume(self, run: Run, runtime: str, tmp_path: Path, kept: Repo) -> None:
