@@ -117,6 +117,19 @@ def test_secrets_are_masked_unless_they_are_to_be_kept(run: Run, repo: Repo, fol
     assert f"use {KEY} please" == json.loads(kept.out)["user_prompt"]
 
 
+def test_a_sub_agent_that_cannot_be_read_is_told_and_stops_no_other(run: Run, repo: Repo, folder: Path) -> None:
+    path = write_session(folder)
+    list(repo.import_sessions([folder]))
+    with repo.store.write() as writer:
+        writer.evict(repo.commit(f"{path.stem}/def").artifact)
+
+    done = run("std", "export", path.stem, "--as", "std-008")
+
+    assert 9 == done.code
+    assert "lost: sub-agent def ×1" in done.err
+    assert ["abc"] == [sub["agent"]["agent_id"] for sub in json.loads(done.out)["sub_sessions"]]
+
+
 def _texts(value: Any) -> Iterator[str]:
     """Every text in a document, as a reader sees it."""
     if isinstance(value, str):
