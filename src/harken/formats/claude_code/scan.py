@@ -265,7 +265,7 @@ class _ClaudeScanner:
         self.tally.prompt(TOOL_RESULT)
         if isinstance(line.toolUseResult, ToolUseResult) and line.toolUseResult.agentId:
             for call in filter(None, results):
-                self.calls[line.toolUseResult.agentId] = call
+                self.calls.setdefault(line.toolUseResult.agentId, call)  # later ones send the agent back to work
 
     def _entitle(self, record: dict[str, Any], place: str) -> None:
         """Call a session that nobody gave a title after its first request; a sub-agent's is its parent's text."""

@@ -1,0 +1,127 @@
+"""An agent that is sent back to work, and one that reviews twice, from the files that a runtime writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import harken
+from harken.formats.std.rules import validate
+from support.sessions import ClaudeSession
+
+SESSION = "11111111-1111-4111-8111-111111111111"
+
+
+class Files:
+    """A session and its agents, on one clock."""
+
+    def __init__(self) -> None:
+        self.main = ClaudeSession(SESSION)
+        self.agents: dict[str, ClaudeSession] = {}
+        self.clock = 0
+
+    def of(self, name: str) -> ClaudeSession:
+        self.clock += 1
+        found = self.main if not name else self.agents.setdefault(name, ClaudeSession(SESSION, agent=name, salt=name))
+        found.count = self.clock
+        return found
+
+    def call(self, name: str, call_id: str, tool: str, **params: Any) -> None:
+        block = {"type": "tool_use", "id": call_id, "name": tool, "input": params}
+        message = {"id": f"msg_{self.clock}", "role": "assistant", "model": "scripted", "content": [block]}
+        self.of(name).add("assistant", message=message)
+
+    def result(self, name: str, call_id: str, text: str, *, failed: bool = False, agent: str = "") -> None:
+        block = {"type": "tool_result", "tool_use_id": call_id, "content": text, "is_error": failed}
+        told = {"toolUseResult": {"agentId": agent, "status": "completed"}} if agent else {}
+        self.of(name).add("user", message={"role": "user", "content": [block]}, **told)
+
+    def work(self, name: str, call_id: str, tool: str, text: str, **params: Any) -> None:
+        self.call(name, call_id, tool, **params)
+        self.result(name, call_id, text)
+
+    def write(self, folder: Path) -> None:
+        below = folder / SESSION / "subagents"
+        below.mkdir(parents=True)
+        (folder / f"{SESSION}.jsonl").write_bytes(self.main.data)
+        for name, agent in self.agents.items():
+            (below / f"agent-{name}.jsonl").write_bytes(agent.data)
+
+
+def told() -> Files:
+    """A developer writes, a reviewer wants a change, the developer makes it, the reviewer approves."""
+    files = Files()
+    files.of("").prompt("Have it written.")
+    files.call("", "t1", "Agent", subagent_type="developer", prompt="Write a.py")
+    files.of("aaa111").prompt("Write a.py")
+    files.of("aaa111").answer("Understood.")
+    files.work("aaa111", "w1", "Write", "File created successfully", file_path="a.py", content="x\ny\n")
+    files.of("aaa111").answer("Wrote two lines.")
+    files.result("", "t1", "Wrote two lines.\nagentId: aaa111", agent="aaa111")
+    files.call("", "t2", "Agent", subagent_type="code-reviewer", prompt="Review the work of aaa111.")
+    files.of("bbb222").prompt("Review the work of aaa111.")
+    files.work("bbb222", "r1", "Bash", "2 passed", command="pytest -q")
+    files.work("bbb222", "r2", "Bash", "Success", command="mypy")
+    files.of("bbb222").answer("Verdict: changes requested.")
+    files.result("", "t2", "Verdict: changes requested.", agent="bbb222")
+    files.call("", "t3", "Agent", resume="aaa111", subagent_type="developer", prompt="Add a docstring.")
+    files.of("aaa111").prompt("Add a docstring.")
+    files.work("aaa111", "w2", "Edit", "updated", file_path="a.py", old_string="x", new_string='"""d"""\nx')
+    files.of("aaa111").answer("Docstring added.")
+    files.result("", "t3", "Docstring added.\nagentId: aaa111", agent="aaa111")
+    files.work("", "t4", "SendMessage", "sent", to="bbb222", message="Look again.")
+    files.of("bbb222").prompt("Look again.", origin={"kind": "coordinator"})
+    files.of("bbb222").answer("Approved.")
+    notice = "<task-notification><task-id>bbb222</task-id><result>Approved.</result></task-notification>"
+    files.of("").prompt(notice, origin={"kind": "task-notification"})
+    files.call("", "t5", "Agent", subagent_type="nobody", prompt="Celebrate.")
+    files.result("", "t5", "no such agent", failed=True)
+    files.of("").answer("All done.")
+    return files
+
+
+def test_every_task_of_an_agent_and_every_review_is_told(tmp_path: Path) -> None:
+    told().write(tmp_path / "project")
+    with harken.open("memory:") as repo:
+        for _ in repo.import_sessions([tmp_path / "project"]):
+            pass
+
+        document = repo.document(SESSION).document
+
+    data = document.data
+    assert [
+        ("task_assignment", "aaa111", "task-001", ""),
+        ("acknowledgment", "aaa111", "task-001", "msg-001"),
+        ("task_completion", "aaa111", "task-001", "msg-001"),
+        ("review_request", "bbb222", "task-001", ""),
+        ("review_result", "bbb222", "task-001", "msg-004"),
+        ("task_assignment", "aaa111", "task-001-2", ""),
+        ("task_completion", "aaa111", "task-001-2", "msg-006"),
+        ("review_request", "bbb222", "task-001-2", ""),
+        ("review_result", "bbb222", "task-001-2", "msg-008"),
+    ] == [
+        (
+            message["message_type"],
+            next(message[end]["agent_id"] for end in ("from_agent", "to_agent") if message[end]["agent_id"] in _AGENTS),
+            message["payload"].get("task_id") or message["payload"]["task"]["task_id"],
+            message.get("reply_to", ""),
+        )
+        for message in data["messages"]
+    ]
+    assert ["t1", "t2"] == [sub["triggered_by_call_id"] for sub in data["sub_sessions"]]
+    assert [{"path": "a.py", "lines_added": 3, "lines_removed": 0}] == data["sub_sessions"][0]["output"]["changes"][
+        "files_created"
+    ]
+    assert ("approved", {"tests_passed": True, "type_check_passed": True}) == (
+        data["sub_sessions"][1]["output"]["verdict"],
+        data["sub_sessions"][1]["output"]["verification"],
+    )
+    assert (2, "approved", {"total": 2, "completed": 2, "failed": 0}) == (
+        data["summary"]["review_iterations"],
+        data["summary"]["final_verdict"],
+        data["summary"]["tasks"],
+    )
+    assert [] == [finding for finding in validate(document) if finding.level == "error"]
+
+
+_AGENTS = ("aaa111", "bbb222")
