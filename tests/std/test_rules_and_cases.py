@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from harken.formats.std.document import as_multi_agent, parse_session
 from harken.formats.std.rules import RULES, validate, validate_bytes
 from harken.formats.std.summary import computed_summary
 from support.std_documents import call, multi, single
+from support.std_mutations import mutated_value
 from support.std_strategies import documents, json_values, older
 
 Json = dict[str, Any]
@@ -151,6 +153,50 @@ def test_the_example_of_the_standard_is_valid_but_for_what_is_wrong_with_it() ->
         ("count", "summary.agents.reviewer.tool_calls_count"),
     ] == [(one.rule, one.path) for one in findings]
     assert {"warning"} == {one.level for one in findings}
+
+
+# -- the check that the standard itself writes down --------------------------------------------------------------------
+
+
+def refused_by_the_standard(data: Json) -> bool:
+    """§6.1 and §6.2 as the standard has them, but for what a document in progress may lack; a document that is not of
+    its types makes it trip."""
+    calls, subs = data["tool_calls"], data["sub_sessions"]
+    named = {call["call_id"]: call["tool_name"] for call in reversed(calls)}
+    known = {sub["sub_session_id"] for sub in subs}
+    agents = {agent["agent_id"] for agent in data["collaboration"]["participants"]}
+    agents.add(data["collaboration"]["orchestrator"]["agent_id"])
+    links = [call.get("subagent_info", {}).get("sub_session_id") for call in calls if call["tool_name"] == "Task"]
+    return (
+        (not subs and data["status"] != "in_progress")
+        or any(named.get(sub["triggered_by_call_id"]) != "Task" for sub in subs)
+        or any(link and link not in known for link in links)
+        or any(message["from_agent"]["agent_id"] not in agents for message in data["messages"])
+    )
+
+
+def test_what_the_check_of_the_standard_refuses_is_an_error_here() -> None:
+    refused = 0
+    for number in range(1500):
+        data = mutated_value(random.Random(f"standard {number}"))
+        try:
+            is_refused = refused_by_the_standard(data)
+        except (KeyError, TypeError, AttributeError):
+            continue  # it would have crashed: single-agent, or not of its types
+        if is_refused and data["collaboration"].get("mode") == "multi_agent":
+            refused += 1
+            assert "error" in {one.level for one in validate(parse_session(data))}, data
+    assert refused > 20
+
+
+def test_a_document_in_which_nobody_has_a_name_is_told() -> None:
+    """Agents without an id are not taken for one and the same agent."""
+    data = multi()
+    for agent in (data["collaboration"]["participants"][0], data["messages"][0]["from_agent"]):
+        del agent["agent_id"]
+    assert {"missing-field"} <= set(rules_of(data))
+    del data["collaboration"]["participants"], data["sub_sessions"][0]["agent"]
+    assert not validate_bytes(json.dumps(data).encode()).is_valid
 
 
 # -- documents of every kind -------------------------------------------------------------------------------------------

@@ -187,7 +187,8 @@ def listed_types(data: Json) -> dict[str, str]:
     collaboration = inner(data, "collaboration")
     types: dict[str, str] = {}
     for agent in (inner(collaboration, "orchestrator"), *values(collaboration.get("participants"))):
-        types.setdefault(text(agent, "agent_id"), text(agent, "agent_type"))
+        if name := text(agent, "agent_id"):
+            types.setdefault(name, text(agent, "agent_type"))
     return types
 
 

@@ -88,9 +88,8 @@ def identifier(agent: Any) -> Json:
 def participants(spot: Spot) -> bool:
     said = spot.value
     if said is None:
-        working = {
-            text(inner(sub, "agent"), "agent_id"): sub["agent"] for sub in values(spot.doc.data.get("sub_sessions"))
-        }
+        agents = [inner(sub, "agent") for sub in values(spot.doc.data.get("sub_sessions"))]
+        working = {text(agent, "agent_id"): agent for agent in agents}
         made = [identifier(agent) for name, agent in working.items() if name]
         return spot.put(made, "whoever has a sub-session" if made else "nobody is named", derived=True)
     if isinstance(said, dict) and all(isinstance(one, dict) for one in said.values()):
