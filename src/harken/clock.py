@@ -35,6 +35,8 @@ days, 24:00) differs between versions of Python, and a commit's name must not.""
 _LONGEST = 40
 _USUAL = len("2026-02-22T10:30:00.000Z")
 """How long the text of nearly every instant is."""
+_SECONDS = len("2026-02-22T10:30:00Z")
+"""And that of nearly every other."""
 
 
 def now() -> int:
@@ -101,6 +103,10 @@ def parse_instant(text: object) -> int | None:
         millis = text[17:19] + text[20:23]
         if millis.isascii() and millis.isdigit() and millis < "60" and (minute := _minute(text[:17])) is not None:
             return minute + int(millis) * 1000
+    if len(text) == _SECONDS and text[19] == "Z":
+        seconds = text[17:19]
+        if seconds.isascii() and seconds.isdigit() and seconds < "60" and (minute := _minute(text[:17])) is not None:
+            return minute + int(seconds) * SECOND
     return _parse(text)
 
 

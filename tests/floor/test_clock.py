@@ -32,6 +32,7 @@ def test_whole_seconds_and_what_is_behind_them_are_the_instant(moment: object) -
     instant = from_datetime(moment)  # type: ignore[arg-type]
 
     assert format_instant(instant) == add_micros(format_seconds(instant), instant)
+    assert instant - instant % 1_000_000 == parse_instant(format_seconds(instant))
 
 
 @pytest.mark.parametrize(

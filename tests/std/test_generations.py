@@ -209,6 +209,13 @@ class TestPhases:
             "phase_annotations"
         ]
 
+    def test_that_name_their_calls_in_any_order_are_annotated_from_the_first_to_the_last(self) -> None:
+        data = single() | {"phases": [phase("p-1", "gone", "tool-002", "tool-001")]}
+
+        (made,) = as_v3(data)["phase_annotations"]
+
+        assert ["tool-001", "tool-002"] == list(made["tool_call_range"].values())
+
     def test_that_name_no_calls_are_told_by_the_calls_that_name_them(self) -> None:
         data = single() | {"phases": [phase("p-1"), phase("p-2")]}
         for made in data["tool_calls"]:

@@ -187,7 +187,9 @@ def _unannotated(data: Json) -> Iterator[tuple[int, Json, list[str]]]:
     if not phases:
         return
     calls = _objects(data.get("tool_calls"))
-    annotated = _annotated(data, [call.get("call_id") for call in calls])
+    order = [call.get("call_id") for call in calls]
+    places = {name: place for place, name in enumerate(order) if isinstance(name, str)}
+    annotated = _annotated(data, order, places)
     by_phase: dict[str, list[str]] = {}
     for call in calls:
         if _text(call.get("call_id")) and _text(call.get("phase_id")):
@@ -197,12 +199,12 @@ def _unannotated(data: Json) -> Iterator[tuple[int, Json, list[str]]]:
         own = [name for name in named if _text(name)] if isinstance(named, list) else []
         own = own or by_phase.get(_text(phase.get("phase_id")), [])
         if own and annotated.isdisjoint(own):
-            yield number, phase, own
+            # A range goes from the first call to the last, however they are listed, and names calls that are there.
+            yield number, phase, sorted((name for name in own if name in places), key=places.__getitem__) or own
 
 
-def _annotated(data: Json, order: list[Any]) -> set[str]:
+def _annotated(data: Json, order: list[Any], places: dict[str, int]) -> set[str]:
     """The calls that lie in the range of an annotation, its ends among them even where no call has that id."""
-    places = {name: place for place, name in enumerate(order) if isinstance(name, str)}
     found: set[str] = set()
     steps = [0] * (len(order) + 1)  # +1 where a range begins, -1 behind its end
     for annotation in _objects(data.get("phase_annotations")):

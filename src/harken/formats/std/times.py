@@ -81,16 +81,34 @@ _SUB = ("started_at", "completed_at")
 def _calls(calls: object, path: str, outer: Ends, name: str) -> Iterator[DocumentFinding]:
     last: int | None = None
     for place, call in objects(calls):
-        where, ends = f"{path}[{place}]", _ends(call, _CALL)
-        if None in ends or not all(str(call[key])[-1] == "Z" for key in _CALL):
+        ends = _ends(call, _CALL)
+        if not _is_in_order(call, ends, outer):
+            where = f"{path}[{place}]"
             yield from _readable(call, where, _CALL)
-        yield from _forwards(call, where, _CALL, ends)
-        yield from _within(ends, outer, _CALL, where, name)
-        yield from _duration(call, where, ends)
+            yield from _forwards(call, where, _CALL, ends)
+            yield from _within(ends, outer, _CALL, where, name)
+            yield from _duration(call, where, ends)
         if ends[0] is not None and not any(map(call.get, UNCOUNTED)):
             if last is not None and ends[0] < last:
-                yield found("call-order", f"{where}.started_at", "the call began before the one that stands before it")
+                yield found(
+                    "call-order", f"{path}[{place}].started_at", "the call began before the one that stands before it"
+                )
             last = max(last, ends[0]) if last is not None else ends[0]
+
+
+def _is_in_order(call: Json, ends: Ends, outer: Ends) -> bool:
+    """Whether there is surely nothing to say of a call's times, told at once: of most there is not."""
+    begun, ended, took = ends[0], ends[1], call.get("duration_ms")
+    return (
+        begun is not None
+        and ended is not None
+        and begun <= ended
+        and call["started_at"][-1] == "Z" == call["ended_at"][-1]
+        and (outer[0] is None or begun >= outer[0])
+        and (outer[1] is None or ended <= outer[1])
+        and type(took) is int
+        and took * 1000 == ended - begun
+    )
 
 
 def _duration(call: Json, path: str, ends: Ends) -> Iterator[DocumentFinding]:
