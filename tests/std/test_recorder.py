@@ -125,6 +125,17 @@ def test_a_call_may_be_begun_and_ended_later(path: Path) -> None:
     )
 
 
+def test_an_exception_says_what_went_wrong(path: Path) -> None:
+    with begin(path, user_prompt="") as recorder:
+        for error in (ValueError("no such file"), ValueError(), ""):
+            recorder.call("Read", error=error)
+
+    outputs = [call["output"] for call in written(path)["tool_calls"]]
+    assert ["no such file", "ValueError", ""] == [output["error"] for output in outputs]
+    assert {"failed"} == {output["status"] for output in outputs}
+    assert [] == errors_of(written(path))
+
+
 def test_a_task_call_that_was_begun_before_starts_the_sub_session(path: Path) -> None:
     with begin(path) as recorder:
         call_id = recorder.begin_call("Task", {"prompt": "Mend it"}, call_id="toolu_1")

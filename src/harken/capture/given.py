@@ -42,6 +42,13 @@ def text(value: object, what: str) -> str:
     return str(value)
 
 
+def words(value: object, what: str) -> str:
+    """A text, which may be empty."""
+    if not isinstance(value, str):
+        raise BadRequest(f"{what} must be a text, not {type(value).__name__}", hint=f"pass {what} as a str")
+    return str(value)
+
+
 def one_of(value: object, known: tuple[str, ...], what: str) -> str:
     """One of these words."""
     if not isinstance(value, str) or value not in known:
@@ -77,11 +84,14 @@ def plain(value: Any, what: str, depth: int = 0) -> Any:
     raise BadRequest(f"{what} is a {type(value).__name__}, which JSON does not have", hint=hint)
 
 
-def json_object(value: Any, what: str) -> Json:
+def json_object(value: Any, what: str, shape: str = "a dict") -> Json:
     """An object of JSON; nothing is an empty one."""
     found = plain({} if value is None else value, what)
     if not isinstance(found, dict):
-        raise BadRequest(f"{what} must be an object, not {type(value).__name__}", hint=f"pass {what} as a dict")
+        raise BadRequest(
+            f"{what} must be an object, not {type(value).__name__}",
+            hint=f"pass {what} as a dict{_OR_TEXT.get(what, '')}",
+        )
     return found
 
 
@@ -140,9 +150,13 @@ def call_output(result: Any, error: object) -> Json:
     """What a tool answered; a text is what people are shown."""
     found: Json = {"status": "success" if error is None else "failed"}
     if result is not None:
-        found["result"] = {"display": str(result)} if isinstance(result, str) else json_object(result, "result")
+        found["result"] = (
+            {"display": str(result)} if isinstance(result, str) else json_object(result, "result", "a text or a dict")
+        )
     if error is not None:
-        found["error"] = text(error, "error")
+        found["error"] = words(
+            str(error) or type(error).__name__ if isinstance(error, BaseException) else error, "error"
+        )
     return found
 
 
@@ -153,7 +167,7 @@ def sub_output(value: Any, agent_type: str, task_id: str, status: str) -> Json |
     ended = "completed" if status == "success" else "failed"
     if isinstance(value, str):
         return {"output_type": "generic", "task_id": task_id, "status": ended, "summary": str(value)}
-    found = json_object(value, "output")
+    found = json_object(value, "output", "a text, a dict or an output of the standard")
     model = output_model(found, agent_type)
     missing = {"task_id": task_id}
     if model is not ReviewerOutput:

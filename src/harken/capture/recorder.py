@@ -57,7 +57,7 @@ class MultiAgentRecorder:
             time=clock(),
             session_id=given.text(session_id_of(self.path), "file name"),
             task_title=str(task_title),
-            user_prompt=given.text(user_prompt, "user_prompt"),
+            user_prompt=given.words(user_prompt, "user_prompt"),
             orchestrator=leader,
             participants=given.others(participants, leader),
             pattern=given.one_of(pattern, PATTERNS, "pattern"),
@@ -176,7 +176,7 @@ class MultiAgentRecorder:
         params: Json | None = None,
         *,
         result: Any = None,
-        error: str | None = None,
+        error: str | BaseException | None = None,
         category: str | None = None,
         description: str | None = None,
         call_id: str | None = None,
@@ -184,7 +184,7 @@ class MultiAgentRecorder:
         ended_at: GivenTime = None,
     ) -> str:
         """Record a call of the orchestrator that is done, and give back its id. `result` is a text or an object; an
-        `error` makes it a failed one. Without `category` the tool's name and arguments decide."""
+        `error`, a text or an exception, makes it a failed one. Without `category`, tool and arguments decide."""
         about: Json = {"category": category, "description": description, "call_id": call_id}
         return self._done(None, tool_name, params, about, (result, error), (started_at, ended_at))
 
@@ -195,7 +195,7 @@ class MultiAgentRecorder:
         params: Json | None = None,
         *,
         result: Any = None,
-        error: str | None = None,
+        error: str | BaseException | None = None,
         category: str | None = None,
         description: str | None = None,
         call_id: str | None = None,
@@ -213,7 +213,7 @@ class MultiAgentRecorder:
         tool_name: str,
         params: Json | None,
         about: Json,
-        answer: tuple[Any, str | None],
+        answer: tuple[Any, str | BaseException | None],
         times: tuple[GivenTime, GivenTime],
     ) -> str:
         with self._lock:
@@ -247,7 +247,7 @@ class MultiAgentRecorder:
             return begun.call_id
 
     def end_call(
-        self, call_id: str, *, result: Any = None, error: str | None = None, ended_at: GivenTime = None
+        self, call_id: str, *, result: Any = None, error: str | BaseException | None = None, ended_at: GivenTime = None
     ) -> None:
         """Record what a call that was begun came to."""
         with self._lock:
