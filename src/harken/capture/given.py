@@ -90,7 +90,7 @@ def json_object(value: Any, what: str, shape: str = "a dict") -> Json:
     if not isinstance(found, dict):
         raise BadRequest(
             f"{what} must be an object, not {type(value).__name__}",
-            hint=f"pass {what} as a dict{_OR_TEXT.get(what, '')}",
+            hint=f"pass {what} as {shape}",
         )
     return found
 
