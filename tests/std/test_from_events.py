@@ -223,6 +223,17 @@ def test_a_session_without_times_has_the_given_one() -> None:
     assert {"created_at", "completed_at", "tool_calls[0].started_at", "tool_calls[0].ended_at"} < set(found.derived)
 
 
+def test_agents_without_times_have_the_nearest_ones() -> None:
+    told = pair()
+    told.events = [one.replace(time=None) if one.agent_id == "deep" else one for one in told.events]
+
+    found = exported(told)
+
+    deep = found.document.data["sub_sessions"][1]
+    assert {"sub_sessions[1].tool_calls[0].started_at", "sub_sessions[1].tool_calls[0].ended_at"} < set(found.derived)
+    assert deep["started_at"] <= deep["tool_calls"][0]["started_at"] <= deep["completed_at"]
+
+
 def test_a_time_that_nobody_knows_is_the_nearest_one() -> None:
     told = lone()
     told.events[3] = told.events[3].replace(time=None)

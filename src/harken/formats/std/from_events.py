@@ -130,7 +130,7 @@ class _Export:
         if self.status != "in_progress":
             head["completed_at"] = format_instant(max(self.times, default=facts.time))
         if not self.times:
-            self.derived += [key for key in ("created_at", "completed_at") if key in ("created_at", *head)]
+            self.derived += [key for key in ("created_at", "completed_at") if key in head]
         head["status"] = self.status
         if model := model_of(self.tree.main_events, self.tree.main_created):
             head["agent"] = {"model_id": clean(model)}
@@ -221,7 +221,9 @@ class _Export:
             "started_at": format_instant(self._started(agent)),
         }
         if agent.finished:
-            found["completed_at"] = format_instant(max(self._started(agent), agent.ended or 0))
+            ended = self._started(agent) if agent.ended is None else agent.ended
+            found["completed_at"] = format_instant(max(self._started(agent), ended))
+            self.derived += [f"{path}.completed_at"] if agent.ended is None else []
         found["status"] = "failed" if agent.failed else "success" if agent.finished else "in_progress"
         found["tool_calls"] = [self._call(call, f"{path}.tool_calls", at) for at, call in enumerate(calls)]
         if agent.finished:
