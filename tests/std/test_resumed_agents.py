@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import harken
 from harken.formats.std.rules import validate
+from support.rollouts import Rollout
 from support.sessions import ClaudeSession
 
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -125,3 +127,92 @@ def test_every_task_of_an_agent_and_every_review_is_told(tmp_path: Path) -> None
 
 
 _AGENTS = ("aaa111", "bbb222")
+MAIN, WORKER, HELPER, SLOW = (f"019b8d62-7a80-7ee5-8ebf-00000000000{number}" for number in range(1, 5))
+
+
+class Threads:
+    """A thread and those that it started, each in a file of its own, on one clock."""
+
+    def __init__(self) -> None:
+        self.threads: dict[str, Rollout] = {MAIN: Rollout(id=MAIN)}
+
+    def spawn(self, parent: str, call_id: str, child: str, message: str) -> None:
+        self.line(parent).call(call_id, "spawn_agent", json.dumps({"message": message}))
+        source = {"subagent": {"thread_spawn": {"parent_thread_id": parent, "depth": 1, "agent_role": "worker"}}}
+        self.threads[child] = Rollout(bare=True)
+        self.line(child).meta(id=child, parent_thread_id=parent, source=source)
+        self.line(parent).output(call_id, json.dumps({"agent_id": child}))
+        self.line(child).user(message)
+
+    def line(self, name: str) -> Rollout:
+        """A rollout whose next line is the latest of all: its clock counts lines, so that empty ones fill it up."""
+        rollout = self.threads[name]
+        longest = max(len(one.lines) for one in self.threads.values())
+        rollout.lines += [b""] * (longest - len(rollout.lines))
+        return rollout
+
+    def notice(self, of: str, **status: str) -> None:
+        told = json.dumps({"agent_path": of, "status": status})
+        self.line(MAIN).user(f"<subagent_notification>\n{told}\n</subagent_notification>")
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        for name, rollout in self.threads.items():
+            lines = [line + b"\n" for line in rollout.lines if line]
+            (folder / f"rollout-2026-01-02T00-00-00-{name}.jsonl").write_bytes(b"".join(lines))
+
+
+def test_threads_that_are_sent_more_wait_for_others_and_are_closed(tmp_path: Path) -> None:
+    threads = Threads()
+    threads.line(MAIN).user("Have it written.")
+    threads.spawn(MAIN, "c1", WORKER, "Write it.")
+    threads.spawn(WORKER, "n1", HELPER, "Help me.")
+    threads.line(HELPER).model("Helped.")
+    threads.line(WORKER).call("n2", "wait", json.dumps({"ids": [HELPER]}))
+    threads.line(WORKER).output("n2", json.dumps({"status": {HELPER: {"completed": "Helped."}}}))
+    threads.line(WORKER).model("Written.")
+    threads.line(MAIN).call("c2", "wait", json.dumps({"ids": [WORKER]}))
+    threads.line(MAIN).output("c2", json.dumps({"status": {WORKER: {"completed": "Written."}}}))
+    threads.notice(WORKER, completed="Written.")
+    threads.line(MAIN).call("c3", "send_input", json.dumps({"id": WORKER, "message": "Test it."}))
+    threads.line(MAIN).output("c3", json.dumps({"submission_id": "s1"}))
+    threads.line(WORKER).user("Test it.")
+    threads.line(WORKER).model("Tested.")
+    threads.notice(WORKER, completed="Tested.")
+    threads.spawn(MAIN, "c4", SLOW, "Take long.")
+    threads.line(SLOW).call("y1", "exec_command", json.dumps({"cmd": "sleep 99"}))
+    threads.line(MAIN).call("c5", "close_agent", json.dumps({"id": SLOW}))
+    threads.notice(SLOW, errored="It was closed.")
+    threads.line(MAIN).model("Done.")
+    threads.write(tmp_path / "sessions")
+    with harken.open("memory:") as repo:
+        for _ in repo.import_sessions([tmp_path / "sessions"]):
+            pass
+
+        document = repo.document(MAIN).document
+
+    data = document.data
+    assert [
+        ("codex", WORKER, "task_assignment", "task-001", "Write it."),
+        (WORKER, HELPER, "task_assignment", "task-002", "Help me."),
+        (HELPER, WORKER, "task_completion", "task-002", "Helped."),
+        (WORKER, "codex", "task_completion", "task-001", "Written."),
+        ("codex", WORKER, "task_assignment", "task-001-2", "Test it."),
+        (WORKER, "codex", "task_completion", "task-001-2", "Tested."),
+        ("codex", SLOW, "task_assignment", "task-003", "Take long."),
+        ("codex", SLOW, "abort", "task-003", ""),
+        (SLOW, "codex", "task_completion", "task-003", "It was closed."),
+    ] == [
+        (
+            message["from_agent"]["agent_id"],
+            message["to_agent"]["agent_id"],
+            message["message_type"],
+            message["correlation_id"],
+            message["payload"].get("task", {}).get("task_description") or message["payload"].get("summary", ""),
+        )
+        for message in data["messages"]
+    ]
+    assert [("c1", data["session_id"]), ("n1", "sub-001"), ("c4", data["session_id"])] == [
+        (sub["triggered_by_call_id"], sub["parent_session_id"]) for sub in data["sub_sessions"]
+    ]
+    assert [] == [finding for finding in validate(document) if finding.level == "error"]

@@ -15,6 +15,8 @@ from .spawning import SpawnedAgent, is_failure
 
 _RESULT = re.compile(r"<result>(.*)</result>", re.S)
 """The answer in a notice."""
+_NOTICE = re.compile(r"\{.*\}", re.S)
+"""The object that another kind of notice is."""
 _LONGEST_LAUNCH = 2000
 
 
@@ -96,5 +98,9 @@ def _told_in(event: Delivery) -> str:
     """The words of a result, or of the answer in a notice."""
     if isinstance(event, ToolResult):
         return event.output
-    answer = _RESULT.search(event.content)
-    return answer[1].strip() if answer is not None else event.content
+    if (answer := _RESULT.search(event.content)) is not None:
+        return answer[1].strip()
+    notice = _NOTICE.search(event.content)
+    status = params_of(notice[0].encode("utf-8", "replace")).get("status") if notice is not None else None
+    told = [words for words in status.values() if isinstance(words, str)] if isinstance(status, dict) else []
+    return told[0] if told else event.content
