@@ -260,7 +260,7 @@ class TestAnswers:
             (("dialog", MULTI, "lead", "builder"), "Mind the pendulum."),
             (("flow", MULTI), "=> lead tool-002:result in a tool result"),
             (("sequence", MULTI), "lead -> builder sub-001/task"),
-            (("perspective", MULTI, "builder"), "msg-005:heard [Heard]: Mind the pendulum."),
+            (("perspective", MULTI, "builder"), "Mind the pendulum."),
             (("heard", MULTI, "msg-005"), "builder msg-005:heard"),
             (("knows", MULTI, "builder", "Mind the pendulum."), "builder knows it"),
             (("interventions", MULTI), ""),

@@ -240,7 +240,7 @@ def test_other_messages_are_said_by_one_agent_and_heard_by_another() -> None:
     said, heard = record(events, "msg-009"), record(events, "msg-009:heard")
 
     assert ("lead", "Mind the hands.") == (said.agent_id, said.content)
-    assert ("builder", "Mind the hands.", "msg-009") == (heard.agent_id, heard.content, heard.substance)
+    assert ("builder", "[lead]: Mind the hands.", "msg-009") == (heard.agent_id, heard.content, heard.substance)
     assert isinstance(said, PieceOfText)
     assert isinstance(heard, Prompt)
     names = [event.message_id for event in events]
@@ -251,7 +251,7 @@ def test_a_second_assignment_of_a_task_is_heard() -> None:
     document = multi()
     document["messages"].append(message("task_assignment", PLANNER, BUILDER, {"task": {"task_id": "task-001"}}))
 
-    assert 'task_assignment: {"task":{"task_id":"task-001"}}' == record(read(document), "msg-009:heard").content
+    assert 'task_assignment: {"task":{"task_id":"task-001"}}' == record(read(document), "msg-009").content
 
 
 def test_a_completion_with_words_is_the_answer_where_the_output_has_none() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from harken.events import PieceOfText, Prompt
+from harken.events.base import is_name
 
 from .document import Json
 from .in_order import ToldRecord
@@ -19,7 +20,7 @@ HEARD = ":heard"
 """Behind the name of what was said: the name of the record in which it is heard."""
 _GIVEN = ("task_assignment", "review_request")
 _DONE = ("task_completion", "review_result")
-_WORDS = ("content", "message", "text", "reason", "summary")
+_WORDS = ("content", "message", "text", "reason", "summary", "current_step")
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +97,7 @@ def message_records(message: Any, names: MadeUpNames, main: str) -> list[ToldRec
             agent_id=hearer,
             time=time,
             substance=name if sender else None,
-            content=words,
+            content=f"[{sender}]: {words}" if is_name(sender) else words,  # as agents hear each other in a session log
             source="injected",
             origin="agent",
         )

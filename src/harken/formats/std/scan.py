@@ -22,7 +22,7 @@ from harken.formats.kit.claims import NO_CLAIM, Claim
 from .document import Kind
 from .document_events import DocumentReading
 from .pieces import session_name, text_of
-from .to_events import events_of, readings
+from .to_events import read_once
 
 CLAIMED_BY = ("task_title", "tool_calls", "steps", "phases")
 """A file without any of these keys is no session document."""
@@ -34,7 +34,7 @@ _MULTI_NAME = "-multi.json"
 
 def scan(data: bytes, state: bytes = b"", *, runtime: Kind) -> FileFacts:
     """The facts of a document, or of the lines of an agent's chain."""
-    events = events_of(data)
+    found, events = read_once(data)
     tally = Tally.of(events)
     delta = Delta(start=0, end=len(data), closed=False, time=tally.ended, messages=tally.messages)
     records = list(by_record(events))
@@ -46,44 +46,44 @@ def scan(data: bytes, state: bytes = b"", *, runtime: Kind) -> FileFacts:
         tally=tally,
         deltas=(msgspec.structs.replace(delta, records=len(records)),) if data else (),
     )
-    return _with_document(facts, data, events)
+    documents = [one for one in found if isinstance(one, DocumentReading)]
+    return _with_document(facts, documents[0], events) if len(documents) == 1 else facts
 
 
-def _with_document(facts: FileFacts, data: bytes, events: list[Event]) -> FileFacts:
+def _with_document(facts: FileFacts, reading: DocumentReading, events: list[Event]) -> FileFacts:
     """What a document says of itself and of its agents."""
-    try:
-        found = [one for one in readings(data) if isinstance(one, DocumentReading)]
-    except RecursionError:
-        return facts
-    if len(found) != 1:
-        return facts
-    reading = found[0]
-    session = session_name(reading.data.get("session_id"))
-    inside = reading.inside
+    data, inside = reading.data, reading.inside
+    session, title = session_name(data.get("session_id")), text_of(data.get("task_title"))
     own = [event for event in events if event.agent_id not in inside]
-    calls = {}
-    makers = {}
+    calls, makers = _made(reading)
+    # By it a file is known again that was moved; two documents of other sessions never have the same.
+    first = ids.short_digest(f"{session} {data.get('created_at')}".encode(errors="replace"))
+    return msgspec.structs.replace(
+        facts,
+        session=session,
+        agents=tuple(inside),
+        title=excerpt(title or text_of(data.get("user_prompt"))),
+        named=bool(title.strip()),
+        inside=facts.messages - Tally.of(own).messages,
+        calls=calls,
+        makers=makers,
+        side_chains=bool(inside),
+        fingerprint=(first,) if session else (),
+    )
+
+
+def _made(reading: DocumentReading) -> tuple[dict[str, str], dict[str, str]]:
+    """Agent to the call that made it, and to the agent that did, where that is not the main one."""
+    inside = reading.inside
+    calls: dict[str, str] = {}
+    makers: dict[str, str] = {}
     for place, sub in enumerate(reading.subs):
         maker, _, call = reading.makers[place]
         if sub.agent in inside and sub.agent not in calls:
             calls[sub.agent] = call
             if maker in inside and maker != sub.agent:
                 makers[sub.agent] = maker
-    title = excerpt(text_of(reading.data.get("task_title")) or text_of(reading.data.get("user_prompt")))
-    return msgspec.structs.replace(
-        facts,
-        session=session,
-        agents=tuple(inside),
-        title=title,
-        named=bool(text_of(reading.data.get("task_title")).strip()),
-        inside=facts.messages - Tally.of(own).messages,
-        calls={agent: call for agent, call in calls.items() if call},
-        makers=makers,
-        side_chains=bool(inside),
-        fingerprint=(ids.short_digest(f"{session} {reading.data.get('created_at')}".encode(errors="replace")),)
-        if session
-        else (),
-    )
+    return {agent: call for agent, call in calls.items() if call}, makers
 
 
 # -- whose file it is ------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def events_of(data: bytes) -> list[Event]:
 
 def main_events(data: bytes) -> list[Event]:
     """What the agent said, heard and did that the document, or the chain, is of; notices and remarks left out."""
-    return [event for main, event in _told(data) if event.agent_id == main and _is_conversation(event)]
+    return [event for reading, event in _told(data) if event.agent_id == reading.main and _is_conversation(event)]
 
 
 def _is_conversation(event: Event) -> bool:
@@ -48,18 +48,25 @@ def _is_conversation(event: Event) -> bool:
     )
 
 
-def _told(data: bytes) -> list[tuple[str, Event]]:
-    """The events, each with the main agent of what tells it."""
+def read_once(data: bytes) -> tuple[list[PartReading], list[Event]]:
+    """What there is to read in the bytes, and what it tells."""
+    told = _told(data)
+    return list({id(reading): reading for reading, _ in told}.values()), [event for _, event in told]
+
+
+def _told(data: bytes) -> list[tuple[PartReading, Event]]:
+    """The events, each with what tells it."""
     try:
-        return [(reading.main, event) for reading in readings(data) for event in reading.events()]
+        return [(reading, event) for reading in readings(data) for event in reading.events()]
     except RecursionError:
-        return [("", Output(message_id="@0", raw=bytes(data), why="it is nested too deeply"))]
+        unread = UnreadPart(bytes(data), "it is nested too deeply", "@0")
+        return [(unread, event) for event in unread.events()]
 
 
-def readings(data: bytes) -> list[DocumentReading | ChainReading | UnreadPart]:
+def readings(data: bytes) -> list[PartReading]:
     """What there is to read in the bytes; lines of a chain are one."""
     names = MadeUpNames()
-    found: list[DocumentReading | ChainReading | UnreadPart] = []
+    found: list[PartReading] = []
     chain: list[Json] = []
     for value in values_in(data):
         if isinstance(value, UnreadPart):
@@ -161,6 +168,9 @@ class ChainReading:
             made = created(self.main, inner(first, "agent"), first, "", cause, instant(first, "started_at"))
             story = [ToldRecord(events=(made.replace(role="child"),)), *story]
         return in_order([story])
+
+
+PartReading = DocumentReading | ChainReading | UnreadPart
 
 
 def side_chains(data: bytes) -> dict[str, bytes]:
