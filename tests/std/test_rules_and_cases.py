@@ -70,6 +70,8 @@ class TestOneAgent:
         data["tool_calls"].append(call("tool-003", 40, "Task", "interaction"))
         data["summary"]["tool_calls_count"] = 3
         assert [] == rules_of(data)
+        looked_at = validate(as_multi_agent(parse_session(data)))
+        assert [("task-without-sub-session", "warning")] == [(one.rule, one.level) for one in looked_at]
 
     def test_with_participants_has_them_checked(self) -> None:
         data = dict(as_multi_agent(parse_session(single())).data)

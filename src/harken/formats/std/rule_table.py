@@ -54,7 +54,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("unknown-sub-session", "error", "no", "The sub-session that a call names is there"),
     ("links-disagree", "error", "no", "The sub-session that a call names is one that names that call"),
     ("link-one-way", "warning", "no", "The call that a sub-session names says so in `subagent_info.sub_session_id`"),
-    ("task-without-sub-session", "warning", "no", "In a multi-agent session, a `Task` call has a sub-session"),
+    ("task-without-sub-session", "warning", "no", "Where there is a `collaboration`, a `Task` call has a sub-session"),
     ("parent-session", "error", "some", "`parent_session_id` is the session, or the sub-session that made the call"),
     ("unlisted-agent", "warning", "no", "The agent of a sub-session is the orchestrator or a participant"),
     ("range-call", "error", "no", "The range of an annotation begins and ends with calls that are there"),
