@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from harken.cli.ui import columns
 from harken.formats.std.document import Document, kind_of, parse_session
 from harken.formats.std.drawing import drawing
+from harken.formats.std.parts import own_calls
 from support.command_line import Run
 from support.std_documents import call, multi, single
+from support.std_strategies import documents, older
 
 Json = dict[str, Any]
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\u202etxt\r\nforged line \ud800"
@@ -211,6 +213,25 @@ def test_no_document_is_too_broken_to_be_drawn(data: Json, changes: list[tuple[i
 
     assert drawn.agents
     assert drawn.calls == sum(agent.calls for agent in drawn.agents)
+
+
+@given(documents() | older())
+def test_a_document_of_any_generation_is_drawn_whole(data: Json) -> None:
+    document = parse_session(data)
+    drawn = drawing(document)
+
+    subs = document.data.get("sub_sessions", [])
+    calls = [*own_calls(document.data), *(call for sub in subs for call in sub["tool_calls"])]
+    assert len(calls) == drawn.calls == sum(sum(agent.categories.values()) for agent in drawn.agents)
+    assert [sub["task"]["task_id"] for sub in subs] == [task.task_id for task in drawn.tasks if task.sub_session_id]
+    assert len(document.data.get("messages", [])) == len(drawn.messages)
+
+
+def test_a_phase_without_calls_is_told(run: Run) -> None:
+    phases = [{"phase": "plan", "tool_calls": [{"tool": "Read"}]}, {"phase": "understand", "context_references": []}]
+    Path("document.json").write_text(json.dumps({"title": "Early", "phases": phases}), "utf-8")
+
+    assert "not drawn: 1 of 2 phases has no calls\n" in run("std", "show", "document.json").err
 
 
 def test_a_recorded_document_is_drawn_while_it_grows(run: Run, tmp_path: Path) -> None:

@@ -307,6 +307,9 @@ def _left_out(data: Json) -> Iterator[str]:
     yield from _not_objects(inner(data, "collaboration"), "participants", "collaboration.participants")
     for place, sub in objects(data.get("sub_sessions")):
         yield from _not_objects(sub, "tool_calls", f"sub_sessions[{place}].tool_calls")
+    without = len(values(data.get("phases"))) - len(values(data.get("phase_annotations")))
+    if without > 0:
+        yield f"{without} of {len(values(data['phases']))} phases {'has' if without == 1 else 'have'} no calls"
     if instant(data, "created_at") is None and "created_at" in data:
         yield "`created_at` is no time"
 
