@@ -230,6 +230,7 @@ BYTES: list[tuple[str, bytes]] = [
 NAMES: list[tuple[str, str, Callable[[], Json]]] = [
     ("file-name", "2026-03-04-009-another-multi.json", multi),
     ("file-suffix", "2026-03-04-002-two-hands.json", lambda: {**multi(), "session_id": "2026-03-04-002-two-hands"}),
+    ("file-suffix", "2026-03-04-001-one-multi.json", lambda: {**single(), "session_id": "2026-03-04-001-one-multi"}),
 ]
 """Rules about a file's name."""
 OLD = {"session_id": "s", "created_at": "2026-03-04T10:00:00Z", "steps": [{"step_id": "1", "step_name": "debug_fix"}]}

@@ -30,14 +30,17 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 def kind_of(data: Json, name: str = "") -> Kind:
     """Of which standard an object is, by what it says: `mode: single` is a single-agent session with more fields.
-    Where it does not say, sub-sessions make it a multi-agent one, and so does the name of its file."""
+    Where it does not say, sub-sessions make it a multi-agent one; of what has such fields and nothing in them, the name
+    of its file decides."""
     collaboration = data.get("collaboration")
     mode = collaboration.get("mode") if isinstance(collaboration, dict) else None
     if isinstance(mode, str) and (said := _MODES.get(re.sub(r"[\W_]+", "", mode[:40]).casefold())):
         return said
-    return "std-008" if data.get("sub_sessions") or is_multi_name(name) else "std-001"
+    is_multi = bool(data.get("sub_sessions")) or (is_multi_name(name) and not data.keys().isdisjoint(_OF_SEVERAL))
+    return "std-008" if is_multi else "std-001"
 
 
+_OF_SEVERAL = ("collaboration", "sub_sessions", "messages")
 _MODES: dict[str, Kind] = {"multiagent": "std-008", "single": "std-001", "singleagent": "std-001"}
 
 

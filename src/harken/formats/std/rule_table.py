@@ -43,7 +43,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("verification", "error", "no", "A review's verification says how tests and type check went"),
     # names
     ("file-name", "warning", "yes", "`session_id` is the name of the file without `.json`"),
-    ("file-suffix", "warning", "yes", "The name of a multi-agent document ends in `-multi.json`"),
+    ("file-suffix", "warning", "yes", "The name of a multi-agent document ends in `-multi.json`, and no other does"),
     ("session-id-form", "note", "yes", "`session_id` is a date, a number and a few words: `2026-01-31-001-mend-it`"),
     # ids and links
     ("duplicate-id", "error", "no", "An id (of a call, a sub-session, a message, an annotation …) is there once"),
