@@ -61,7 +61,7 @@ def test_sessions_of_other_runtimes(repo: Repo, folder: Path) -> None:
     several = {row: events for row, events in told.items() if len({one.agent_id for one in events}) > 1}
 
     made = {
-        row: [document_of(events, SessionFacts(title=row.title), kind) for kind in (None, "std-001", "std-008")]
+        row: [document_of(events, SessionFacts(title=row.title), kind) for kind in ("std-001", "std-008")]
         for row, events in several.items()
     }
 
