@@ -68,7 +68,9 @@ class Aborts:
         links = self._links
         calls = self._targets.of(task.agent_id)
         for place, call in calls[bisect_right(calls, task.place, key=lambda one: one[0]) :]:
-            if place < until and call.name in _STOPS and self._is_open(task, place):
+            if place >= until:
+                break
+            if call.name in _STOPS and self._is_open(task, place):
                 yield place, call, links.agent(call), True
                 return
         for event in reversed(links.tree.agents[task.agent_id].events[-8:]):

@@ -91,7 +91,7 @@ class _Given:
         call = self._links.asking(event)
         if call is not None and (self._now is None or not _is_same(self._now.call, call)):
             self._drop_idle()
-            self._begin(self._taken_up(call) or self._task(call.agent_id, call, None, ""))
+            self._begin(self._taken_up(call) or self._task(self._links.agent(call), call, None, ""))
         now = self._now
         if now is None:
             return
@@ -162,6 +162,7 @@ class _Given:
             self._heard.append(self._tasks.pop())
         if not self._tasks:
             self._tasks.append(self._made_for())
+        self._tasks.sort(key=lambda task: task.place)  # what was taken up late was given before
         for number, task in enumerate(self._tasks, 1):
             task.task_id = agent.task_id if number == 1 else f"{agent.task_id}-{number}"
             task.is_review = is_reviewer(agent) and not agent.is_hook
