@@ -143,6 +143,10 @@ def annotation_id(spot: Spot) -> bool:
     return spot.put(name, "made from its place among the annotations", derived=True)
 
 
+def _annotation_ids(data: Json) -> list[Any]:
+    return [one.get("annotation_id") for one in values(data.get("phase_annotations"))]
+
+
 def phase_type(spot: Spot) -> bool:
     if word := known_word(spot.value, _PHASES):
         return spot.put(word, "the word that the standard has for it")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .document import Json
 from .mend_agents import agent, identifier, listed_agent, of_type
 from .mend_session import status
@@ -30,13 +32,16 @@ def _calls(data: Json) -> tuple[dict[str, tuple[Json, int]], dict[str, Json]]:
     return by_id, {text(inner(call, "subagent_info"), "sub_session_id"): call for _, call in calls}
 
 
+def _ids(spot: Spot, name: str, key: str) -> list[Any]:
+    return [one.get(key) for one in values(spot.doc.data.get(name))]
+
+
 def sub_session_id(spot: Spot) -> bool:
     if spot.value is not None or spot.take(("id",), str):
         return spot.value is not None and isinstance(spot.value, str)
     if name := text(inner(_trigger_of(spot, spot.holder), "subagent_info"), "sub_session_id"):
         return spot.put(name, "as its call says")
-    known = values(spot.doc.data.get("sub_sessions"))
-    name = spot.doc.free_id("sub-session", "sub-{:03}".format, lambda: [one.get("sub_session_id") for one in known])
+    name = spot.doc.free_id("sub-session", "sub-{:03}".format, lambda: _ids(spot, "sub_sessions", "sub_session_id"))
     return spot.put(name, "made from its place", derived=True)
 
 
@@ -96,8 +101,12 @@ def task_id(spot: Spot) -> bool:
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
     if isinstance(name := inner(sub, "output").get("task_id"), str) and "verdict" not in inner(sub, "output"):
         return spot.put(name, "as its output says", derived=True)
-    known = [inner(one, "task").get("task_id") for one in values(spot.doc.data.get("sub_sessions"))]
-    return spot.put(spot.doc.free_id("task", "task-{:03}".format, lambda: known), "made from its place", derived=True)
+    name = spot.doc.free_id("task", "task-{:03}".format, lambda: _task_ids(spot.doc.data))
+    return spot.put(name, "made from its place", derived=True)
+
+
+def _task_ids(data: Json) -> list[Any]:
+    return [inner(one, "task").get("task_id") for one in values(data.get("sub_sessions"))]
 
 
 def task_description(spot: Spot) -> bool:
@@ -164,8 +173,7 @@ def output_field(spot: Spot) -> bool:
 def message_id(spot: Spot) -> bool:
     if spot.value is not None or spot.take(("id",), str):
         return isinstance(spot.value, str)
-    known = values(spot.doc.data.get("messages"))
-    name = spot.doc.free_id("message", "msg-{:03}".format, lambda: [one.get("message_id") for one in known])
+    name = spot.doc.free_id("message", "msg-{:03}".format, lambda: _ids(spot, "messages", "message_id"))
     return spot.put(name, "made from its place", derived=True)
 
 
