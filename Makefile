@@ -7,7 +7,7 @@ JOBS ?= 2
 FLOOR := 90
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test coverage explore check test-faults test-system test-runtimes bench docs format clean
+.PHONY: help setup run test coverage explore mutate check test-faults test-system test-runtimes bench docs format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,9 @@ coverage: $(STAMP) ## The fast suite, and how many of the lines it runs
 
 explore: $(STAMP) ## The fast suite with new random examples, in search of what the usual ones do not find
 	HARKEN_EXPLORE=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+mutate: $(STAMP) ## A million session documents, changed at random: validator and repairer answer each
+	HARKEN_EXPLORE=1 HARKEN_MUTATIONS=1000000 $(BIN)/python -m pytest -n $(JOBS) -o timeout=0 tests/std/test_repair_laws.py
 
 check: $(STAMP) ## Format, lint, strict types, documents in step with the code, short ways through it
 	$(BIN)/ruff format --check .

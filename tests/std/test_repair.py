@@ -97,6 +97,11 @@ DRIFT: dict[str, tuple[Json, Callable[[Json], Any], Any]] = {
         lambda d: (d["summary"]["tool_calls_count"], d["summary"]["files_modified"], d["x_harken_old_summary"]),
         (2, ["src/clock.py"], "All went well."),
     ),
+    "summary of several agents as text": (
+        put(multi(), "All went well.", "summary"),
+        lambda d: {**d["summary"], "x_harken_old_summary": d["x_harken_old_summary"]},
+        {**multi()["summary"], "x_harken_old_summary": "All went well."},
+    ),
     "summary missing": (without(single(), "summary"), lambda d: d["summary"]["total_duration_ms"], 120000),
     "summary without a field": (
         without(put(single(), ["be quick"], "summary", "key_decisions"), "summary", "tool_calls_count"),
@@ -427,6 +432,16 @@ def test_what_cannot_be_mended_stays_as_a_finding() -> None:
     after, answer = repaired(document)
     assert "purple" == after["status"]
     assert {"task_title", "status"} == {one.path for one in answer.findings if one.level == "error"}
+
+
+def test_what_is_said_of_a_change_is_short_however_long_the_value_is() -> None:
+    document = with_call(
+        tool_name="x" * 5000, tool_category="y" * 5000, output={"status": "success", "result": "z" * 5000}
+    )
+    document["status"] = "done " * 3000
+    _, answer = repaired(document)
+    assert answer.changes
+    assert 400 > max(len(change.message) for change in answer.changes)
 
 
 def test_wrong_counts_are_warnings_and_stay() -> None:

@@ -129,7 +129,7 @@ def agent_id(spot: Spot) -> bool:
         return False
     if not spot.path.startswith("collaboration.participants"):
         same = of_type(spot.doc, kind)
-        return len(same) == 1 and spot.put(same[0]["agent_id"], f"the only {kind} that takes part", derived=True)
+        return len(same) == 1 and spot.put(same[0]["agent_id"], f"the only {shown(kind)} that takes part", derived=True)
     listed = spot.doc.once("participants", lambda: values(inner(spot.doc.data, "collaboration").get("participants")))
     alike = spot.doc.once("types", lambda: Counter(map(_type_of, listed)))
     taken = spot.doc.once(("ids", "agent"), lambda: {text(one, "agent_id") for one in listed})

@@ -74,9 +74,10 @@ def _put_ids(spot: Spot, ids: list[Any]) -> bool:
         return False
     if len(ids) <= 2:
         ends = sorted((ids[0], ids[-1]), key=lambda name: places[name])
-        return spot.put(_span(ends), f"{ends[0]} to {ends[1]}, as the standard writes it")
+        return spot.put(_span(ends), f"{_from_to(ends)}, as the standard writes it")
     runs = _runs(sorted(set(ids), key=lambda name: places[name]), places)
-    spot.put(_span(runs[0]), f"{runs[0][0]} to {runs[0][-1]}, the first run of calls in the list")
+    which = "the first run of calls in the list" if len(runs) > 1 else "as the standard writes it"
+    spot.put(_span(runs[0]), f"{_from_to(runs[0])}, {which}")
     if len(runs) > 1:
         spot.doc.runs[id(spot.holder)] = runs[1:]
     return True
@@ -84,6 +85,10 @@ def _put_ids(spot: Spot, ids: list[Any]) -> bool:
 
 def _span(ids: list[str]) -> Json:
     return {"start_call_id": ids[0], "end_call_id": ids[-1]}
+
+
+def _from_to(ids: list[str]) -> str:
+    return f"{shown(ids[0])} to {shown(ids[-1])}"
 
 
 def _runs(ids: list[str], places: dict[str, int]) -> list[list[str]]:
@@ -111,9 +116,7 @@ def split_annotations(doc: Mending) -> None:
                 name += "-2"
             taken.add(name)
             said = {key: value for key, value in one.items() if key != "decisions" and not key.startswith(OLD)}
-            added.append(
-                (len(annotations), f"{run[0]} to {run[-1]}, of which {shown(one.get('annotation_id'))} spoke too")
-            )
+            added.append((len(annotations), f"{_from_to(run)}, of which {shown(one.get('annotation_id'))} spoke too"))
             annotations.append({**said, "annotation_id": name, "tool_call_range": _span(run)})
     if added:
         doc.data["phase_annotations"] = annotations

@@ -11,6 +11,7 @@ from .categories import tool_category
 from .document import Json
 from .mending import Mender, Spot, path_steps
 from .parts import inner, instant, number, text, values
+from .schema import shown
 from .spellings import is_stopped, known_duration, known_word
 
 _OUTCOMES = ("success", "failed")
@@ -42,7 +43,7 @@ def category(spot: Spot) -> bool:
     if not (name := text(spot.holder, "tool_name")):
         return False
     word = tool_category(name, inner(inner(spot.holder, "input"), "params"))
-    return spot.put(word, f"by the tool {name!r}", derived=True)
+    return spot.put(word, f"by the tool {shown(name)}", derived=True)
 
 
 # -- times -------------------------------------------------------------------------------------------------------------

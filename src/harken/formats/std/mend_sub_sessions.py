@@ -86,7 +86,7 @@ def sub_agent(spot: Spot) -> bool:
     kind = text(inner(call, "subagent_info"), "subagent_type")
     kind = kind or text(inner(inner(call, "input"), "params"), "subagent_type")
     same = of_type(spot.doc, kind)
-    return len(same) == 1 and spot.put(identifier(same[0]), f"the only {kind} that takes part", derived=True)
+    return len(same) == 1 and spot.put(identifier(same[0]), f"the only {shown(kind)} that takes part", derived=True)
 
 
 def task(spot: Spot) -> bool:
