@@ -193,6 +193,7 @@ def test_a_call_without_a_result_in_a_session_that_went_on_has_failed() -> None:
         (Metric(agent_id="main", status="success"), "success"),
         (Prompt(agent_id="main", content="Go on."), "in_progress"),
         (System(agent_id="main", subtype="completed", message="failed"), "failed"),
+        (System(agent_id="main", subtype="recording_closed", message="success"), "success"),
     ],
 )
 def test_how_a_session_ends(last: Any, status: str) -> None:

@@ -75,6 +75,14 @@ def test_an_agent_in_the_background_that_was_not_heard_of_again_has_ended_where_
     assert (True, False, None, 8) == (open_.launched, open_.finished, open_.notice, open_.ended)
 
 
+def test_what_is_only_noted_of_an_agent_after_its_result_is_no_work() -> None:
+    noted = System(message_id="s8", agent_id="sub", time=8, subtype="recorded_message")
+
+    agent = session_tree([MAIN, CALL, MADE, TASK, WORDS, result("All quiet."), noted]).agents["sub"]
+
+    assert (False, True, None) == (agent.launched, agent.finished, agent.notice)
+
+
 def test_a_result_that_is_an_error_is_a_failure() -> None:
     agent = session_tree([MAIN, CALL, MADE, TASK, result("stopped", is_error=True)]).agents["sub"]
 

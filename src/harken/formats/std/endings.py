@@ -43,8 +43,8 @@ def status_of(events: Sequence[Event]) -> Status:
         match event:
             case Metric() if event.ends_run:
                 return "success" if event.status == "success" else "failed"
-            case System(subtype="completed", message="success" | "failed" as told):
-                return told  # a document that was imported says so itself
+            case System(subtype="completed" | "recording_closed", message="success" | "failed" as told):
+                return told  # a document that was imported, or a recording, says so itself
             case Error():
                 return "failed"
             case Prompt() if is_interruption(event):

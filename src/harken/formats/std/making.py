@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harken.events import AgentCreated, Event, PieceOfText, Prompt, ToolCall, ToolResult
+from harken.events import AgentCreated, Event, PieceOfText, Prompt, Response, Thinking, ToolCall, ToolResult
 
 from .arguments import params_of
 
@@ -30,7 +30,7 @@ class SeenEvents:
         """Where a result stands among all events, by its identity."""
         self.pieces: dict[str, PieceOfText] = {}
         self.last: dict[str, int] = {}
-        """Where each agent's last event stands."""
+        """Where each agent said, heard or did something for the last time."""
         self._records: dict[str, tuple[dict[str, ToolCall], dict[str, ToolCall]]] = {}
         self._taken: set[int] = set()
         self._named: dict[str, ToolCall] | None = None
@@ -43,7 +43,8 @@ class SeenEvents:
 
     def _look(self, place: int, event: Event) -> None:
         self.own.setdefault(event.agent_id, []).append(event)
-        self.last[event.agent_id] = place
+        if isinstance(event, Prompt | Response | Thinking | ToolCall | ToolResult):
+            self.last[event.agent_id] = place
         if event.message_id:
             self.owners.setdefault(event.message_id, event.agent_id)
         match event:

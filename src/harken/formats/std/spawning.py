@@ -286,7 +286,7 @@ def _settle(agent: SpawnedAgent, seen: SeenEvents) -> None:
 
 def _goes_on(agent: SpawnedAgent, seen: SeenEvents) -> bool:
     """Whether the agent worked on after its call had been answered."""
-    return agent.result is not None and seen.last[agent.agent_id] > seen.place[id(agent.result)]
+    return agent.result is not None and seen.last.get(agent.agent_id, -1) > seen.place[id(agent.result)]
 
 
 def _is_at_rest(events: list[Event]) -> bool:
