@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import harken
+from harken.formats.std.document import dumps
 from harken.repo import Repo
 from support.plain_tasks import PlainTask, plain_tasks
 from support.recordings import FOLDER
@@ -50,6 +51,18 @@ def told(data: Json) -> dict[str, PlainTask]:
     }
 
 
+def told_again(data: Json, folder: Path) -> Json:
+    """What a document says of messages that is made from the session which an export was imported as."""
+    file = folder / f"{data['session_id']}.json"
+    file.write_bytes(dumps(data))
+    with harken.open("memory:") as repo:
+        for _ in repo.import_sessions([file]):
+            pass
+        (session,) = [row.session for row in repo.sessions() if row.tip and not row.parent]
+        again = repo.document(session, kind="std-008").document.data
+    return {key: again[key] for key in ("messages", "collaboration")}
+
+
 def check_links(data: Json) -> None:
     """Both ends of every link, and every message about a task in its place."""
     main = data["collaboration"]["orchestrator"]["agent_id"]
@@ -70,7 +83,7 @@ def check_links(data: Json) -> None:
 
 
 @pytest.mark.parametrize("folder", families(), ids=lambda path: "/".join(path.parts[-2:]))
-def test_every_task_is_told_as_the_files_have_it(repo: Repo, folder: Path) -> None:
+def test_every_task_is_told_as_the_files_have_it(repo: Repo, folder: Path, tmp_path: Path) -> None:
     for _ in repo.import_sessions([folder]):
         pass
     expected = {name: tasks for name, tasks in plain_tasks(folder).items() if name not in COMPOSED}
@@ -82,6 +95,7 @@ def test_every_task_is_told_as_the_files_have_it(repo: Repo, folder: Path) -> No
     for name, data in found.items():
         assert expected[name] == told(data)
         check_links(data)
+        assert told_again(data, tmp_path) == {key: data[key] for key in ("messages", "collaboration")}
 
 
 def _is_here(repo: Repo, name: str) -> bool:
@@ -96,8 +110,10 @@ def test_everything_that_agents_heard_from_each_other_is_a_message(
     play(name, tmp_path / "session.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "session.jsonl").read_text("utf-8").splitlines()]
 
-    messages = repo.document(tmp_path / "session.jsonl", kind="std-008").document.data["messages"]
+    data = repo.document(tmp_path / "session.jsonl", kind="std-008").document.data
 
+    messages = data["messages"]
+    assert told_again(data, tmp_path) == {key: data[key] for key in ("messages", "collaboration")}
     hooks = {line["agent_id"] for line in lines if line.get("role") == "hook"}
     said_by = {line["message_id"]: line["agent_id"] for line in lines}
     heard = [
