@@ -254,6 +254,16 @@ DRIFT: dict[str, tuple[Json, Callable[[Json], Any], Any]] = {
         lambda d: d["collaboration"]["participants"][1],
         {"agent_id": "tester", "agent_type": "tester"},
     ),
+    "participants missing": (
+        without(multi(), "collaboration", "participants"),
+        lambda d: [one["agent_id"] for one in d["collaboration"]["participants"]],
+        ["builder", "checker"],
+    ),
+    "participants missing, and an agent": (
+        without(without(multi(), "collaboration", "participants"), "sub_sessions", 0, "agent"),
+        lambda d: d["sub_sessions"][0]["agent"],
+        {"agent_id": "builder", "agent_type": "developer"},
+    ),
     "pattern missing": (played(pattern="-"), lambda d: d["collaboration"]["pattern"], "master_worker"),
     "mode multi-agent": (
         put(multi(), "multi-agent", "collaboration", "mode"), lambda d: d["collaboration"]["mode"], "multi_agent",
