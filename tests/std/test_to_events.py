@@ -304,6 +304,35 @@ def test_parts_of_the_wrong_type_are_told_with_the_reason() -> None:
     ] == sorted(reasons)
 
 
+def test_calls_and_sub_sessions_without_ids_belong_to_nobody_else() -> None:
+    document = multi()
+    del document["tool_calls"][1]["call_id"]
+    del document["sub_sessions"][0]["triggered_by_call_id"]
+
+    made = record(read(document), "builder:created")
+
+    assert ("lead", None) == (made.parent, made.cause)
+
+
+def test_entries_of_a_conversation_that_do_not_fit_are_told_with_the_reason() -> None:
+    entries: list[Any] = [
+        {"type": "prompt", "timestamp": 0, "prompt": {"content": "Go."}, "message_id": "m1"},
+        {"call": "tool-001", "message_id": "m2", "index": 10**30},
+        {"call": "no-such"},
+        {"result": 5},
+        {"type": "agent_created", "timestamp": 0, "agent_created": {"attributes": {"n": 10**30}}},
+        {"type": "dance"},
+        "word",
+    ]
+    events = read(single() | {"x_harken_conversation": entries})
+
+    assert "Go." == record(events, "m1").content
+    assert 6 == sum(isinstance(event, Output) and bool(event.why) for event in events)
+    assert ["tool-001", "tool-002"] == [
+        event.id for event in events if isinstance(event, ToolCall)
+    ]  # told all the same
+
+
 def test_what_is_no_json_is_told_with_the_reason() -> None:
     found = events_of(b'{"session_id": "s", "user_prompt": "say "hi"", "tool_calls": []}')
 

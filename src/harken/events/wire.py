@@ -101,7 +101,10 @@ def from_readable(wire: object) -> Event:
     if not isinstance(payload, dict):
         return from_wire(wire)
     texts = {name: payload[name] for name in _OWN[kind][3] if isinstance(payload.get(name), str)}
-    return from_wire({**wire, kind: payload | {name: clean(text).encode() for name, text in texts.items()}})
+    try:
+        return from_wire({**wire, kind: payload | {name: clean(text).encode() for name, text in texts.items()}})
+    except TypeError as problem:  # a value in the place of a text, and one that JSON of bytes does not have
+        raise BadRecord(f"a {kind} event does not fit: {problem}") from None
 
 
 def from_wire(wire: object) -> Event:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harken.events import Event, Output, Prompt, Response
+from harken.events import Event, Output, Prompt, Response, ToolCall
 
-from .call_events import LinkResult, call_id_of, call_story
+from .call_events import LinkResult, call_id_of, call_story, own_id
 from .conversation_events import conversation_of, names_of_calls, told_conversation
 from .document import Json
 from .in_order import Story, ToldRecord, records_of
@@ -42,12 +42,16 @@ class AgentPart:
 
     def work(self, link: LinkResult) -> Story:
         """What it did, and where there is a conversation all that it said and heard. Calls that the conversation does
-        not name come behind it."""
+        not tell come behind it."""
         if self.entries is None:
             return [*self._unread(), *call_story(self.calls, self.call_names, self.agent, link)]
         told = told_conversation(self.entries, self.calls, self.call_names, self.scope, self.agent)
-        named = names_of_calls(self.entries)
-        left = [place for place, call in enumerate(self.calls) if call_id_of(call, place) not in named]
+        made = {(e.message_id, e.id) for record in told for e in record.events if isinstance(e, ToolCall)}
+        left = [
+            place
+            for place, (call, name) in enumerate(zip(self.calls, self.call_names, strict=True))
+            if not isinstance(call, dict) or (name, own_id(call, call_id_of(call, place))) not in made
+        ]
         more = call_story([self.calls[n] for n in left], [self.call_names[n] for n in left], self.agent, link)
         return [*told, *self._unread(), *more]
 

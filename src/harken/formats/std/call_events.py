@@ -37,13 +37,13 @@ def asked(call: Json, call_id: str, name: str, agent: str) -> ToolCall:
         message_id=name,
         agent_id=agent,
         time=instant(call, "started_at"),
-        id=_own_id(call, call_id),
+        id=own_id(call, call_id),
         name=text_of(call.get("x_harken_name")) or text_of(call.get("tool_name")),
         input=_arguments(call),
     )
 
 
-def _own_id(call: Json, call_id: str) -> str:
+def own_id(call: Json, call_id: str) -> str:
     """The id that the runtime gave the call; another stands in a document where that was taken, or was none."""
     own = call.get("x_harken_id")
     return clean(own) if isinstance(own, str) else call_id
@@ -69,7 +69,7 @@ def answered(call: Json, call_id: str, name: str, agent: str) -> ToolResult | No
         agent_id=agent,
         time=instant(call, "ended_at"),
         cause=name,
-        id=_own_id(call, call_id),
+        id=own_id(call, call_id),
         output=said,
         is_error=is_error,
     )

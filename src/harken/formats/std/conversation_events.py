@@ -69,11 +69,20 @@ def _event(entry: Any, place: int, calls: _CallsById, scope: str, agent: str) ->
     try:
         for what in ("call", "result"):
             if what in entry:
-                return _enveloped(_of_call(what, id_of(entry[what]), calls, agent), entry)
-        event: Event = from_readable(entry).replace(agent_id=agent)
-        return event if event.message_id else event.replace(message_id=name)
+                return _fitting(_enveloped(_of_call(what, id_of(entry[what]), calls, agent), entry))
+        event = _fitting(from_readable(entry).replace(agent_id=agent))
+        named: Event = event if event.message_id else event.replace(message_id=name)
+        return named
     except HarkenError as problem:
         return unread(entry, str(problem), id_of(entry.get("message_id")) or name, agent)
+
+
+def _fitting(event: Event) -> Event:
+    """The event, unless it has a number that no store can hold."""
+    numbers = (value for value in msgspec.structs.astuple(event) if type(value) is int)
+    if any(abs(number) >= 1 << 63 for number in numbers):
+        raise BadRecord("a number does not fit into 64 bits")
+    return event
 
 
 def _of_call(what: str, call_id: str, calls: _CallsById, agent: str) -> ToolCall | ToolResult:

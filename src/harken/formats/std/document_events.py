@@ -68,7 +68,7 @@ class DocumentReading:
         with_call: dict[str, SubSession] = {}
         for sub in reversed(self.subs):
             with_call |= dict.fromkeys(sub.records, sub)
-        listed = {id_of(call.get("call_id")): call for call in reversed(values(self.own.calls))}
+        listed = {name: call for call in reversed(values(self.own.calls)) if (name := id_of(call.get("call_id")))}
         for place, sub in enumerate(self.subs):
             call = id_of(sub.data.get("triggered_by_call_id"))
             above = named.get(id_of(sub.data.get("parent_session_id")))
