@@ -371,6 +371,20 @@ def test_an_agent_whose_own_records_are_gone_is_told_by_its_call_and_the_result(
     assert sub["output"]["summary"].startswith("All quiet.")
 
 
+def test_a_task_that_repeats_its_call_is_given_by_it_and_answered() -> None:
+    told = Told()
+    told.ask("Have it done.")
+    made = told.call("Task", '{"subagent_type": "developer", "prompt": "Do it."}')
+    told.agent("one", made)
+    told.ask("Do it.", "one", source="injected", substance=made.message_id)
+    told.answer(made, "one")
+
+    data = exported(told, "std-008").document.data
+
+    assert ["task_assignment", "task_completion"] == [one["message_type"] for one in data["messages"]]
+    assert "one is done" == data["messages"][-1]["payload"]["summary"]
+
+
 def test_one_call_that_made_two_agents_names_the_first() -> None:
     told = Told()
     made = told.spawn("one")

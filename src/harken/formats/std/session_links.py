@@ -136,7 +136,8 @@ class SessionLinks:
         return self._caused_by(said, words, own=True)
 
     def _caused_by(self, event: Event, words: str, *, own: bool) -> ToolCall | None:
-        for cause in event.causes():
+        # What an agent is given may be linked to the call itself as the same words.
+        for cause in (event.substance,) if event.substance else event.causes():
             calls = [call for call in self._calls.get(cause, ()) if (call.agent_id == event.agent_id) is own]
             if calls:
                 return calls[0] if len(calls) == 1 else _with_words(calls, words.strip())
