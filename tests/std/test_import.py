@@ -109,6 +109,15 @@ def test_a_grown_document_ends_where_a_fresh_import_ends(repo: Repo, folder: Pat
     assert [()] == list({row.older for row in rows})
 
 
+def test_a_document_that_gets_its_second_agent_stays_the_same_session(repo: Repo, folder: Path) -> None:
+    alone = multi() | {"sub_sessions": [], "messages": []}
+    alone["collaboration"] = alone["collaboration"] | {"mode": "single"}
+    outcomes = [take(repo, put(folder, document, "x"))[0] for document in (alone, multi())]
+
+    assert [(MULTI, "new"), (MULTI, "grown")] == [(outcome.session, outcome.status) for outcome in outcomes]
+    assert {MULTI, f"{MULTI}/builder", f"{MULTI}/checker"} == {row.session for row in repo.store.sessions()}
+
+
 def test_watching_takes_in_a_document_that_is_rewritten(repo: Repo, folder: Path) -> None:
     path, stop = put(folder, single()), threading.Event()
     seen = []

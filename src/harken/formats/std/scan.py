@@ -28,7 +28,6 @@ CLAIMED_BY = ("task_title", "tool_calls", "steps", "phases")
 """A file without any of these keys is no session document."""
 _USUAL = frozenset({"task_title", "user_prompt", "created_at", "status", "agent", "summary", "collaboration"})
 _TOKENS = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
-_MULTI = re.compile(rb'"mode"\s*:\s*"multi_agent"')
 _MULTI_NAME = "-multi.json"
 
 
@@ -96,7 +95,7 @@ def claim_of(kind: Kind) -> Callable[[bytes, str], Claim]:
         if not any(f'"{key}"'.encode() in head for key in CLAIMED_BY):
             return NO_CLAIM
         keys = top_keys(head)
-        if not _is_document(keys, head) or kind != _kind(keys, head, path):
+        if not _is_document(keys, head) or kind != _kind(keys, path):
             return NO_CLAIM
         return Claim(score=90, reason="its keys are those of a session document")
 
@@ -114,11 +113,12 @@ def _is_document(keys: frozenset[str], head: bytes) -> bool:
     return {"session_id", "task_title"} <= keys and not _is_whole(head)  # its calls come behind what was looked at
 
 
-def _kind(keys: frozenset[str], head: bytes, path: str) -> Kind:
-    """Of which standard a document is; what was not looked at may say, and then its name does."""
-    if "collaboration" in keys:
-        return "std-008" if _MULTI.search(head) else "std-001"
-    return "std-008" if "sub_sessions" in keys or (path.endswith(_MULTI_NAME) and not _is_whole(head)) else "std-001"
+def _kind(keys: frozenset[str], path: str) -> Kind:
+    """Of which standard a document is, whatever its mode: one that is being recorded is `single` until it has a second
+    agent, and must stay the same session. What was not looked at may say, and then its name does."""
+    if keys & {"collaboration", "sub_sessions"}:
+        return "std-008"
+    return "std-008" if path.endswith(_MULTI_NAME) and "tool_calls" not in keys else "std-001"
 
 
 def _is_whole(head: bytes) -> bool:
