@@ -19,13 +19,14 @@ from harken import Repo, formats, runtimes
 from harken.context import agents_below, session_events
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.tally import Tally
-from harken.formats.std.document import write
+from harken.formats.std.document import dumps, write
 from harken.formats.std.from_events import SessionFacts, document_of
 from harken.formats.std.spawning import session_tree
 from harken.formats.std.to_events import events_of
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from support.recordings import CORPUS, session_folders
+from support.std_documents import multi
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show"})
@@ -129,3 +130,19 @@ def test_a_document_written_again_from_what_was_imported_tells_the_same(recorded
     first = events_of(exported("again", session_events(recorded.store, rows[0])))
 
     assert first == events_of(exported("again", first))
+
+
+def test_what_reviewers_and_developers_of_a_document_handed_in_is_written_again(repo: Repo, tmp_path: Path) -> None:
+    given = multi()
+    path = tmp_path / f"{given['session_id']}.json"
+    path.write_bytes(dumps(given))
+    list(repo.import_sessions([path]))
+
+    again = repo.document(given["session_id"]).document.data
+
+    outputs = [sub["output"] for sub in again["sub_sessions"]]
+    assert given["sub_sessions"][0]["output"] == outputs[0]
+    expected = given["sub_sessions"][1]["output"]
+    assert {**expected, "review_id": "task-002"} == outputs[1]
+    assert "approved" == again["summary"]["final_verdict"]
+    assert ["approved"] == [m["payload"]["verdict"] for m in again["messages"] if "verdict" in m["payload"]]

@@ -92,8 +92,11 @@ class Documenting:
 
 
 def _masked(source: ExportSource, masks: Masks, moved: Callable[[int], None] | None) -> Iterator[Event]:
+    from harken.formats.std.handed_in import may_be_handed_in
+
     for count, event in enumerate(source.events(agents=True)):
         if moved is not None and not count % EVERY:
             moved(count)
-        # What is no conversation is in no document, and only counted.
-        yield event.replace(raw=b"") if isinstance(event, Output) else masks.event(event)
+        # What is no conversation is in no document, and only counted, but for what agents of a document handed in.
+        is_needed = not isinstance(event, Output) or may_be_handed_in(event)
+        yield masks.event(event) if is_needed else event.replace(raw=b"")

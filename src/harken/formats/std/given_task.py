@@ -49,6 +49,8 @@ class GivenTask(msgspec.Struct, kw_only=True):
     """Of a review: the task that is reviewed."""
     is_reviewed_known: bool = False
     """Whether the request names it."""
+    verdict: str = ""
+    """Of a review: what it came to; empty where nobody says."""
 
     @property
     def is_at_rest(self) -> bool:

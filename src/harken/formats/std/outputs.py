@@ -17,9 +17,10 @@ from .arguments import params_of
 from .document import Json
 from .file_changes import Changed, as_changes, changed_files
 from .given_task import GivenTask, TasksOfAgent
+from .handed_in import handed_in
 from .models import RequiredChange, ReviewFinding, Verification, view
 from .parts import inner, values
-from .reviews import is_reviewer, stated_verdict
+from .reviews import is_reviewer
 from .session_links import SessionLinks
 from .spawning import SessionTree, SpawnedAgent
 from .verification import verification_of
@@ -44,7 +45,9 @@ class AgentOutputs:
         return changed_files(self._links)
 
     def of(self, agent: SpawnedAgent) -> Json:
-        """What an agent handed in."""
+        """What an agent handed in: as the document says that it was imported from, else as its work tells."""
+        if told := handed_in(agent.events):
+            return self._again(agent, told)
         files = self._changed.get(agent.agent_id, {})
         common = {"status": "failed" if agent.failed else "completed", "summary": clean(self._words(agent))}
         if is_reviewer(agent) and not agent.is_hook:
@@ -53,6 +56,13 @@ class AgentOutputs:
             status, summary = common["status"], common["summary"]
             return {"task_id": agent.task_id, "status": status, "changes": as_changes(files), "summary": summary}
         return {"output_type": "generic", "task_id": agent.task_id, **common}
+
+    def _again(self, agent: SpawnedAgent, told: Json) -> Json:
+        """The same output, about the tasks as they are called here."""
+        if "verdict" not in told:
+            return {**told, "task_id": agent.task_id}
+        task = self._last_review(agent)
+        return {**told, "review_id": task.task_id, "task_id": task.reviewed or agent.task_id}
 
     def _words(self, agent: SpawnedAgent) -> str:
         """The answer that was heard last; else what the agent said last."""
@@ -64,20 +74,19 @@ class AgentOutputs:
     def _review(self, agent: SpawnedAgent, common: Json, changes: Json) -> Json:
         task = self._last_review(agent)
         told = _object_in(task.answer_words)
-        verdict = "" if agent.failed else stated_verdict(task.answer_words)
         verification = self._verification(agent, told)
-        if verdict and verification.keys() >= {"tests_passed", "type_check_passed"}:
+        if task.verdict and verification.keys() >= {"tests_passed", "type_check_passed"}:
             return {
                 "review_id": task.task_id,
                 "task_id": task.reviewed,
-                "verdict": verdict,
+                "verdict": task.verdict,
                 "findings": list(_findings(told)),
                 "verification": verification,
                 "summary": common["summary"],
                 **_required(told),
             }
         known = {
-            "verdict": verdict,
+            "verdict": task.verdict,
             "reviewed_task_id": task.reviewed,
             "verification": verification,
             "changes": changes,

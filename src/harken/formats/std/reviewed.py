@@ -1,4 +1,4 @@
-"""Which task a review is about."""
+"""Which task a review is about, and what the review came to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 from bisect import bisect_left
 
 from .given_task import GivenTask, TasksOfAgent
+from .handed_in import handed_in
+from .parts import text
+from .reviews import stated_verdict
 from .session_links import SessionLinks
 
 _NAME = re.compile(r"[\w@-]+(?:\.[\w@-]+)*")
@@ -19,13 +22,17 @@ def name_reviewed(tasks: dict[str, TasksOfAgent], links: SessionLinks) -> None:
     work = [task for given in tasks.values() for task in given.tasks if task.is_told and not task.is_review]
     done = sorted((task.answer_place, task.task_id) for task in work if task.answer is not None and not task.is_failed)
     names = _names(work, tasks, links)
-    for given in tasks.values():
+    for agent, given in tasks.items():
         for task in given.tasks:
             if task.is_review:
                 named = _named(task, names)
                 before = bisect_left(done, (task.place, ""))
                 task.is_reviewed_known = bool(named)
                 task.reviewed = named or (done[before - 1][1] if before else task.task_id)
+                task.verdict = "" if task.is_failed else stated_verdict(task.answer_words)
+        last = given.tasks[-1]
+        if last.is_review and not last.is_failed and (told := text(handed_in(links.tree.own(agent)), "verdict")):
+            last.verdict = told  # a document says it outright
 
 
 def _names(work: list[GivenTask], tasks: dict[str, TasksOfAgent], links: SessionLinks) -> dict[str, list[GivenTask]]:

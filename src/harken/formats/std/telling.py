@@ -24,7 +24,6 @@ from .moments import Moments
 from .pattern import pattern_of
 from .pending import PendingMessage, without_empty
 from .reviewed import name_reviewed
-from .reviews import stated_verdict
 from .session_links import SessionLinks
 from .spawning import SessionTree
 from .tasks import tasks_of
@@ -127,8 +126,7 @@ def _end(task: GivenTask, request: PendingMessage) -> PendingMessage:
     kind = "task_completion"
     if task.is_review:
         kind = "review_result"
-        verdict = "" if task.is_failed else stated_verdict(task.answer_words)
-        payload = {"review_id": task.task_id, "task_id": task.reviewed, "verdict": verdict, **payload}
+        payload = {"review_id": task.task_id, "task_id": task.reviewed, "verdict": task.verdict, **payload}
     return _from_agent(task, task.answer, task.answer_place, kind, payload, request)
 
 
