@@ -171,6 +171,7 @@ def test_every_generation_is_claimed_by_one_of_the_two(document: Json) -> None:
         b'{"steps": [], "name": "build", "phases": ["a"]}',
         b'[{"session_id": "s", "task_title": "t", "tool_calls": [], "summary": {}}]',
         b'{"jobs": {"build": {"steps": [{"step_name": "x"}]}}}',
+        b'{"title": "Plan", "phases": [{"phase": "1", "tasks": []}]}',
         b'"tool_calls"',
     ],
 )

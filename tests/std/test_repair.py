@@ -126,6 +126,34 @@ DRIFT: dict[str, tuple[Json, Callable[[Json], Any], Any]] = {
     "created_at missing, and nothing else says it": (
         without(single(), "created_at"), lambda d: d["created_at"], "2026-03-04T10:00:05Z",
     ),
+    "orchestrator without an id": (
+        played(orchestrator={"agent_type": "product_owner"}),
+        lambda d: d["collaboration"]["orchestrator"],
+        {"agent_type": "product_owner", "agent_id": "product_owner"},
+    ),
+    "orchestrator without an id, and one of the participants": (
+        played(orchestrator={"agent_type": "architect"}),
+        lambda d: [d["collaboration"]["orchestrator"]["agent_id"], d["collaboration"]["participants"][0]["agent_id"]],
+        ["architect", "architect"],
+    ),
+    "orchestrator without an id, of a type that several have": (
+        played(orchestrator={"role": "developer"}),
+        lambda d: (d["collaboration"]["orchestrator"]["agent_id"], d["collaboration"]["participants"][1]["agent_id"]),
+        ("developer", "developer-1"),
+    ),
+    "orchestrator of which nothing is said": (
+        played(orchestrator={}),
+        lambda d: d["collaboration"]["orchestrator"],
+        {"agent_id": "architect", "agent_type": "architect"},
+    ),
+    "phase in Chinese": (
+        annotated(phase_type="验证阶段"), lambda d: d["phase_annotations"][0]["phase_type"], "verify",
+    ),
+    "source under another name": (
+        annotated(context_used=[{"path": "CLAUDE.md", "relevance": "high"}]),
+        lambda d: d["phase_annotations"][0]["context_used"][0]["type"],
+        "claude_md",
+    ),
     "agent as text": (put(single(), "some-model", "agent"), lambda d: d["agent"], {"model_id": "some-model"}),
     "result as text": (
         with_call(output={"status": "success", "result": "found it"}),
@@ -488,3 +516,17 @@ def test_a_new_session_id_is_followed_by_whatever_names_it() -> None:
         after["session_id"], *(sub["parent_session_id"] for sub in after["sub_sessions"]),
     }  # fmt: skip
     assert answer.is_valid and ["file-name"] == [change.rule for change in answer.changes]
+
+
+def test_a_session_id_that_is_replaced_is_kept_and_one_that_was_made_up_is_not() -> None:
+    first = repair(dumps(single()), session_id="2026-03-04-009-session")
+    again = repair(first.data, session_id="2026-03-04-010-session")
+    assert single()["session_id"] == loads(again.data)["x_harken_old_session_id"]
+    made_up = repair(dumps(without(single(), "session_id")), "clock.json", session_id="2026-03-04-009-session")
+    assert "x_harken_old_session_id" not in loads(made_up.data)
+
+
+def test_a_result_that_is_no_text_is_said_to_be_a_value() -> None:
+    after, answer = repaired(with_call(output={"status": "success", "result": ["a", "b"]}))
+    assert {"value": ["a", "b"]} == after["tool_calls"][0]["output"]["result"]
+    assert "`result` was a list, is an object: the value is its `value`" == answer.changes[0].message

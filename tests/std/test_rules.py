@@ -224,6 +224,9 @@ BYTES: list[tuple[str, bytes]] = [
     ("invalid-json", b'{"session_id": "a",}'),
     ("not-a-session", b"[1, 2]"),
     ("not-a-session", b'{"name": "a program", "version": "1.0"}'),
+    ("not-a-session", b'{"name": "CI", "steps": [{"name": "build", "run": "make"}]}'),
+    ("not-a-session", b'{"title": "Cake", "steps": ["mix", "bake"]}'),
+    ("not-a-session", b'{"title": "Plan", "phases": [{"phase": "1", "tasks": []}]}'),
     ("duplicate-key", json.dumps(single()).replace('"status"', '"status": "failed", "status"', 1).encode()),
 ]
 """Rules about the text of a file."""
@@ -274,3 +277,14 @@ def test_an_older_generation_is_read_and_told() -> None:
     assert "old-generation" in {one.rule for one in findings}
     assert "not-in-generation" in {one.rule for one in findings}
     assert "error" not in {one.level for one in findings}
+
+
+def test_a_call_that_failed_in_other_words_is_counted_as_failed() -> None:
+    data = single()
+    data["tool_calls"][0]["output"]["status"] = "error"
+    data["summary"]["errors_encountered"] = 1
+    assert "count" not in rules_of(data)
+    data["summary"]["errors_encountered"] = 2
+    assert ["`errors_encountered` is 2, but 1 call failed"] == [
+        one.message for one in validate(parse_session(data)) if one.rule == "count"
+    ]

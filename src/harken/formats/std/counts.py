@@ -81,7 +81,7 @@ def _errors(data: Json, summary: Json) -> Iterator[DocumentFinding]:
     said, every = number(summary.get("errors_encountered")), failed_calls(data)
     main = failed_calls({"tool_calls": own_calls(data)})
     if said is not None and said not in (main, every):
-        message = f"`errors_encountered` is {shown(said)}, but {every} calls failed"
+        message = f"`errors_encountered` is {shown(said)}, but {every} call{'' if every == 1 else 's'} failed"
         yield found("count", "summary.errors_encountered", message)
 
 

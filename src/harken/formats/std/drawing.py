@@ -16,7 +16,7 @@ import msgspec
 from .document import Document, Json
 from .models import CATEGORIES, VERDICTS
 from .parts import inner, instant, is_review, objects, own_calls, requested_reviews, text, values
-from .summary import call_span, failed_calls, final_verdict, milliseconds, sub_span, total_duration
+from .summary import call_span, failed_calls, final_verdict, has_failed, milliseconds, sub_span, total_duration
 
 TELLING = (
     *("task_description", "description", "summary", "content", "current_step", "reason", "subject", "prompt"),
@@ -174,7 +174,7 @@ def _agent(name: str, agent: Json, role: str, subs: list[Json], data: Json) -> D
         status=text(data, "status") or (text(subs[-1], "status") if subs else ""),
         tasks=len(subs),
         calls=len(calls),
-        failed=sum(text(inner(call, "output"), "status") == "failed" for call in calls),
+        failed=sum(map(has_failed, calls)),
         categories={
             kind: kinds[kind] for kind in (*CATEGORIES, *sorted(kinds.keys() - set(CATEGORIES))) if kinds[kind]
         },

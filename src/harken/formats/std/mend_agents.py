@@ -125,15 +125,22 @@ def agent_id(spot: Spot) -> bool:
         return False
     if spot.take(("id", "agent"), str):
         return True
+    listed = spot.doc.once("participants", lambda: values(inner(spot.doc.data, "collaboration").get("participants")))
+    is_orchestrator = spot.path.startswith("collaboration.orchestrator")
+    if is_orchestrator and not all(text(one, "agent_id") for one in listed):
+        return False  # theirs come first: it may be one of them
     if not (kind := _type_of(spot.holder)):
-        return False
+        is_first = is_orchestrator and bool(listed)
+        return is_first and spot.put(listed[0]["agent_id"], "the first participant", derived=True)
     if not spot.path.startswith("collaboration.participants"):
         same = of_type(spot.doc, kind)
-        return len(same) == 1 and spot.put(same[0]["agent_id"], f"the only {shown(kind)} that takes part", derived=True)
-    listed = spot.doc.once("participants", lambda: values(inner(spot.doc.data, "collaboration").get("participants")))
+        if len(same) == 1:
+            return spot.put(same[0]["agent_id"], f"the only {shown(kind)} that takes part", derived=True)
+        if not is_orchestrator:
+            return False
     alike = spot.doc.once("types", lambda: Counter(map(_type_of, listed)))
     taken = spot.doc.once(("ids", "agent"), lambda: {text(one, "agent_id") for one in listed})
-    if alike[kind] == 1 and kind not in taken:
+    if (is_orchestrator or alike[kind] == 1) and kind not in taken:
         taken.add(kind)
         return spot.put(kind, "its type", derived=True)
     name = spot.doc.free_id("agent", lambda number: f"{kind}-{number}", lambda: taken)

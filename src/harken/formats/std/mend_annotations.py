@@ -228,8 +228,12 @@ def reference(spot: Spot) -> bool:
     return isinstance(spot.value, str) and spot.put({"source": spot.value}, "the text is its `source`")
 
 
+_SOURCES = ("path", "file", "name", "url", "id", "summary", "description")
+"""Other names of `source`."""
+
+
 def reference_source(spot: Spot) -> bool:
-    return spot.value is None and spot.take(("path", "file", "name", "url", "id", "summary", "description"), str)
+    return spot.value is None and spot.take(_SOURCES, str)
 
 
 _TYPES = (("claude.md", "claude_md"), ("/rules/", "rule"), ("/standards/", "standard"), ("/skills/", "skill"),
@@ -240,7 +244,8 @@ _TYPES = (("claude.md", "claude_md"), ("/rules/", "rule"), ("/standards/", "stan
 def reference_type(spot: Spot) -> bool:
     if spot.value is not None:
         return False
-    source = f"/{text(spot.holder, 'source')}".lower()
+    named = next((found for key in ("source", *_SOURCES) if (found := text(spot.holder, key))), "")
+    source = f"/{named}".lower()
     kind = next((kind for part, kind in _TYPES if part in source), "file")
     return spot.put(kind, "by what its source is called", derived=True)
 

@@ -183,7 +183,8 @@ def _outcome(spot: Spot, output: Json) -> str:
 
 
 def output_result(spot: Spot) -> bool:
-    return spot.put(_as_result(spot.value), "the text is its `display`")
+    field = "display" if isinstance(spot.value, str) else "value"
+    return spot.put(_as_result(spot.value), f"the {'text' if field == 'display' else 'value'} is its `{field}`")
 
 
 def _as_result(said: object) -> Json:

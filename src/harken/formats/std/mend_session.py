@@ -209,12 +209,16 @@ SESSION: dict[str, Mender] = {
 
 
 def rename(doc: Mending, new: str) -> None:
-    """Give the document another id: whoever names it follows."""
+    """Give the document another id: whoever names it in here follows; others may know the old one, which is kept."""
     old = doc.data.get("session_id")
     if old == new:
         return
+    is_made_up = any(change.path == "session_id" and change.derived for change in doc.changes)
+    if old is not None and not is_made_up:
+        doc.data.setdefault(OLD + "session_id", old)
     doc.data["session_id"] = new
     for sub in values(doc.data.get("sub_sessions")):
         if old is not None and sub.get("parent_session_id") == old:
             sub["parent_session_id"] = new
-    doc.tell("file-name", "session_id", f"`session_id` was {shown(old)}, is {shown(new)}: the name of the file")
+    was = "missing" if old is None else shown(old)
+    doc.tell("file-name", "session_id", f"`session_id` was {was}, is {shown(new)}: the name of the file")

@@ -12,12 +12,12 @@ from .broken_json import explain
 from .counts import count_findings
 from .document import Document, parse_session
 from .findings import DocumentFinding
-from .json_text import hidden_values, loads
+from .json_text import Json, hidden_values, loads
 from .links import link_findings
 from .message_links import message_findings
 from .models import AgentSession
 from .naming import is_multi_name, parse_name
-from .parts import text
+from .parts import text, values
 from .rule_table import RULES as RULES
 from .rule_table import DocumentRule as DocumentRule
 from .rule_table import found
@@ -25,10 +25,12 @@ from .schema import shown
 from .shapes import shape_findings
 from .times import time_findings
 
-_TELLING = frozenset((*AgentSession.__struct_fields__, "collaboration", "sub_sessions", "steps")) - {
-    "status", "agent", "summary", "created_at", "updated_at", "completed_at",
+_TELLING = frozenset((*AgentSession.__struct_fields__, "collaboration", "sub_sessions")) - {
+    "status", "agent", "summary", "created_at", "updated_at", "completed_at", "phases",
 }  # fmt: skip
 """Fields that only a session document has."""
+_OF_PHASES = frozenset({"phase_type", "tool_calls", "tool_call_ids", "context_references", "context_used"})
+"""Fields that only the phase of a session has."""
 _LEVELS = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -71,12 +73,22 @@ def check_bytes(data: bytes, name: str = "") -> CheckedDocument:
         value = loads(data)
     except BadRecord as problem:
         return _no_document(_invalid_json(data, problem))
-    if not isinstance(value, dict) or not value.keys() & _TELLING:
+    if not isinstance(value, dict) or not _is_session(value):
         what = "its object has none of their fields" if isinstance(value, dict) else f"it is {shown(value)}"
         return _no_document(found("not-a-session", "", f"the file is no session document: {what}"))
     document = parse_session(value, name)
     findings = _sorted([*validate(document, name), *_hidden(data, value)])
     return CheckedDocument(kind=document.kind, generation=document.generation, findings=findings, document=document)
+
+
+def _is_session(data: Json) -> bool:
+    """Whether an object is a session document. Steps and phases are in many a file: in those of older sessions they
+    say which step it was, or what was called."""
+    if data.keys() & _TELLING:
+        return True
+    if any("step_name" in step for step in values(data.get("steps"))):
+        return True
+    return any(phase.keys() & _OF_PHASES for phase in values(data.get("phases")))
 
 
 def _no_document(finding: DocumentFinding) -> CheckedDocument:

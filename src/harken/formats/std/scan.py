@@ -107,7 +107,8 @@ def _is_document(keys: frozenset[str], head: bytes) -> bool:
     if "tool_calls" in keys or "phases" in keys:
         if "session_id" in keys:
             return len(keys & _USUAL) >= 2
-        return "phases" in keys and bool({"title", "task_title"} & keys) and b'"phase"' in head
+        is_early = b'"phase"' in head and (b'"tool_calls"' in head or b'"context_references"' in head)
+        return is_early and "phases" in keys and bool({"title", "task_title"} & keys)
     if "steps" in keys:
         return {"session_id", "created_at"} <= keys and b'"step_name"' in head
     return {"session_id", "task_title"} <= keys and not _is_whole(head)  # its calls come behind what was looked at

@@ -30,6 +30,10 @@ OTHER_WORDS: dict[str, str] = {
     "research": "explore", "planning": "plan", "design": "plan", "execution": "execute", "implement": "execute",
     "implementation": "execute", "coding": "execute", "verification": "verify", "testing": "verify", "test": "verify",
     "validation": "verify", "review": "verify",
+    "理解": "understand", "分析": "understand", "需求分析": "understand", "探索": "explore", "调研": "explore",
+    "规划": "plan", "计划": "plan", "设计": "plan", "执行": "execute", "实施": "execute", "实现": "execute",
+    "开发": "execute", "编码": "execute", "验证": "verify", "测试": "verify", "检查": "verify", "审查": "verify",
+    "混合": "mixed",
     # verdicts
     "approve": "approved", "accepted": "approved", "lgtm": "approved", "reject": "rejected",
     "request_changes": "changes_requested", "needs_changes": "changes_requested",
@@ -58,7 +62,7 @@ def plain_word(value: object) -> str:
     """A word as tables have it: small letters, `_` between its parts; empty where it is no text."""
     text = value.strip() if isinstance(value, str) and len(value) < 100 else ""
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
-    return re.sub(r"[\s\-_]+", "_", text).strip("_.!。")
+    return re.sub(r"[\s\-_]+", "_", text).strip("_.!。").removesuffix("阶段")
 
 
 def known_word(value: object, allowed: tuple[str, ...]) -> str | None:

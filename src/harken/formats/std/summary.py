@@ -11,6 +11,7 @@ from typing import Any
 from .document import Json, kind_of
 from .models import VERDICTS
 from .parts import agents, inner, instant, is_review, number, own_calls, requested_reviews, text, values
+from .spellings import known_word
 from .written_files import written_files
 
 _MS = 1000
@@ -210,7 +211,13 @@ def failed_calls(data: Json) -> int:
     calls = own_calls(data) + [
         call for sub in values(data.get("sub_sessions")) for call in values(sub.get("tool_calls"))
     ]
-    return sum(inner(call, "output").get("status") == "failed" for call in calls)
+    return sum(map(has_failed, calls))
+
+
+def has_failed(call: Json) -> bool:
+    """Whether a call says that it failed, in whatever words."""
+    said = inner(call, "output").get("status")
+    return said == "failed" or (said != "success" and known_word(said, ("success", "failed")) == "failed")
 
 
 def _filled(known: Json) -> Json:
