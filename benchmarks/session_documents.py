@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 CHILD = """
 import json, re, sys, time
-from harken.formats.std.rules import validate_bytes
+from harken.formats.std.checking.rules import validate_bytes
 def peak(): return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 before = peak()
 data = open(sys.argv[1], "rb").read()

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harken.errors import BadRecord
-from harken.formats.std.broken_json import CAUSES, explain, mend
 from harken.formats.std.document import dumps, loads
+from harken.formats.std.repairing.broken_json import CAUSES, explain, mend
 from support.std_documents import multi, single
 
 BROKEN = {

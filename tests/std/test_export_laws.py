@@ -24,9 +24,9 @@ from harken.events import (
     ToolResult,
     TranscriptEdit,
 )
+from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import read, write
-from harken.formats.std.from_events import SessionFacts, document_of
-from harken.formats.std.rules import validate
+from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from support.events import events as any_event
 from support.std_sessions import listed_warnings
 

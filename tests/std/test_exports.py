@@ -9,11 +9,11 @@ import pytest
 
 import harken
 from harken.events import ToolCall
+from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import Document, Json, read, write
-from harken.formats.std.from_events import Exported, SessionFacts, document_of
-from harken.formats.std.rules import validate
-from harken.formats.std.spawning import session_tree
-from harken.formats.std.to_events import events_of
+from harken.formats.std.exporting.from_events import Exported, SessionFacts, document_of
+from harken.formats.std.exporting.spawning import session_tree
+from harken.formats.std.importing.to_events import events_of
 from harken.repo import Repo
 from support.recordings import FOLDER, recorded
 from support.std_sessions import DEMONSTRATIONS, EXAMPLES, families, listed_warnings, play

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from harken.events import Error, Image, Metric, Output, Prompt, System, Thinking
+from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import read, write
-from harken.formats.std.from_events import Exported, SessionFacts, document_of
-from harken.formats.std.rules import validate
+from harken.formats.std.exporting.from_events import Exported, SessionFacts, document_of
 from support.std_sessions import START, Told, lone, pair
 
 FACTS = SessionFacts(session="s-1", runtime="claude-code", title="The clock")

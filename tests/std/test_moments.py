@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harken.events import Prompt
-from harken.formats.std.moments import Moments
+from harken.formats.std.exporting.moments import Moments
 
 
 def test_an_event_without_a_time_has_the_one_before_it_else_the_one_after_it() -> None:

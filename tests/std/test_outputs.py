@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from harken.formats.std.exporting.outputs import AgentOutputs
+from harken.formats.std.exporting.spawning import session_tree
+from harken.formats.std.exporting.telling import messages_of
 from harken.formats.std.file_edits import FileEdit, edits_of
 from harken.formats.std.models import output_model
-from harken.formats.std.outputs import AgentOutputs
-from harken.formats.std.spawning import session_tree
-from harken.formats.std.telling import messages_of
 from support.std_stories import Story
 
 PATCH = """*** Begin Patch

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from harken.formats.std.checking.rules import RULES, validate_bytes
 from harken.formats.std.document import dumps, loads
-from harken.formats.std.repair import Repaired, repair
-from harken.formats.std.rules import RULES, validate_bytes
+from harken.formats.std.repairing.repair import Repaired, repair
 from support.std_documents import call, multi, single
 
 Json = dict[str, Any]

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harken.formats.std.checking.rules import validate_bytes
 from harken.formats.std.document import dumps, loads
-from harken.formats.std.repair import Repaired, repair
-from harken.formats.std.rules import validate_bytes
+from harken.formats.std.repairing.repair import Repaired, repair
 from support.std_documents import multi, single
 from support.std_mutations import mutated_bytes, mutated_value, places
 from support.std_strategies import documents, older

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import harken
-from harken.formats.std.rules import validate
+from harken.formats.std.checking.rules import validate
 from support.rollouts import Rollout
 from support.sessions import ClaudeSession
 

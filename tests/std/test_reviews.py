@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harken.formats.std.reviews import is_reviewer, stated_verdict
-from harken.formats.std.spawning import SpawnedAgent
+from harken.formats.std.exporting.reviews import is_reviewer, stated_verdict
+from harken.formats.std.exporting.spawning import SpawnedAgent
 
 STATED = {
     "Approved.": "approved",

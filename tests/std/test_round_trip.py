@@ -20,9 +20,9 @@ from harken.context import agents_below, session_events
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.tally import Tally
 from harken.formats.std.document import dumps, write
-from harken.formats.std.from_events import SessionFacts, document_of
-from harken.formats.std.spawning import session_tree
-from harken.formats.std.to_events import events_of
+from harken.formats.std.exporting.from_events import SessionFacts, document_of
+from harken.formats.std.exporting.spawning import session_tree
+from harken.formats.std.importing.to_events import events_of
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from support.recordings import CORPUS, session_folders

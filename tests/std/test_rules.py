@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from harken.formats.std.checking.rules import RULES, validate, validate_bytes
 from harken.formats.std.document import parse_session
-from harken.formats.std.rules import RULES, validate, validate_bytes
 from support.std_documents import call, multi, single
 
 Json = dict[str, Any]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from harken.formats.std.checking.rules import RULES, validate, validate_bytes
 from harken.formats.std.document import as_multi_agent, parse_session
-from harken.formats.std.rules import RULES, validate, validate_bytes
 from harken.formats.std.summary import computed_summary
 from support.std_documents import call, multi, single
 from support.std_mutations import mutated_value

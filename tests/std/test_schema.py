@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from harken.formats.std import schema
+from harken.formats.std.checking import schema
+from harken.formats.std.checking.rules import validate
+from harken.formats.std.checking.schema import check, shown
 from harken.formats.std.document import parse_session
 from harken.formats.std.models import MultiAgentSession, StdObject
-from harken.formats.std.rules import validate
-from harken.formats.std.schema import check, shown
 from support.std_documents import multi
 from support.std_strategies import json_values
 

@@ -8,7 +8,7 @@ import pytest
 
 from harken.context import session_events
 from harken.events import AgentCreated, Event, Metric, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
-from harken.formats.std.spawning import session_tree
+from harken.formats.std.exporting.spawning import session_tree
 from harken.repo.looking import in_store_of_its_own
 from support.recordings import FOLDER
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from harken.events import AgentCreated, AgentTerminated, Event, Metric, Prompt, Response, ToolCall
+from harken.formats.std.exporting.spawning import session_tree
+from harken.formats.std.exporting.telling import ToldMessages, messages_of
 from harken.formats.std.models import PAYLOADS, AgentMessage
-from harken.formats.std.spawning import session_tree
-from harken.formats.std.telling import ToldMessages, messages_of
 from support.std_stories import Story
 
 

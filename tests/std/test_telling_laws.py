@@ -20,11 +20,11 @@ from harken.events import (
     ToolResult,
     TranscriptEdit,
 )
-from harken.formats.std.from_events import SessionFacts, document_of
+from harken.formats.std.checking.rules import validate
+from harken.formats.std.exporting.from_events import SessionFacts, document_of
+from harken.formats.std.exporting.spawning import session_tree
+from harken.formats.std.exporting.telling import messages_of
 from harken.formats.std.models import AgentMessage
-from harken.formats.std.rules import validate
-from harken.formats.std.spawning import session_tree
-from harken.formats.std.telling import messages_of
 
 AGENTS = st.sampled_from(["", "main", "ann", "bob-reviewer", "cyd", "hook"])
 NAMES = st.sampled_from([f"m{number}" for number in range(12)] + ["", "nowhere"])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.events import AgentCreated, Event, Output, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
-from harken.formats.std.to_events import events_of, main_events, side_chains
+from harken.formats.std.importing.to_events import events_of, main_events, side_chains
 from support.std_documents import BUILDER, CHECKER, PLANNER, call, multi, single
 
 Json = dict[str, Any]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import Json, parse_session
 from harken.formats.std.findings import DocumentFinding
-from harken.formats.std.rules import validate
 
 
 def errors_of(data: Json, name: str = "") -> list[DocumentFinding]:

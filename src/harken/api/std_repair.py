@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harken import clock
+from harken.formats.std.checking.rules import check_bytes
 from harken.formats.std.document import Document
 from harken.formats.std.naming import date_in, file_name, next_free, parse_name
-from harken.formats.std.repair import Repaired, repair
-from harken.formats.std.rules import check_bytes
+from harken.formats.std.repairing.repair import Repaired, repair
 
 from .base import ApiAnswer, ApiRequest
 from .std_validate import FindingAnswer, document_files, finding_answer, read_document

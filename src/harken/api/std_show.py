@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from harken.errors import BadRecord, BadRequest, NotFound
-from harken.formats.std.broken_json import explain, mend
 from harken.formats.std.document import Document, read
 from harken.formats.std.drawing import DocumentDrawing, drawing
+from harken.formats.std.repairing.broken_json import explain, mend
 
 from .base import ApiAnswer, ApiRequest
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harken.errors import NotFound
+from harken.formats.std.checking.rules import Checked, validate_bytes
 from harken.formats.std.findings import DocumentFinding
-from harken.formats.std.rules import Checked, validate_bytes
 
 from .base import ApiAnswer, ApiRequest
 

@@ -10,9 +10,11 @@ from typing import Any
 
 from harken.clock import from_datetime, in_calendar, parse_instant
 from harken.errors import BadRequest
+from harken.formats.std.checking.message_links import task_findings
+from harken.formats.std.checking.schema import check
+from harken.formats.std.checking.shapes import output_findings
 from harken.formats.std.document import Json
 from harken.formats.std.findings import DocumentFinding
-from harken.formats.std.message_links import task_findings
 from harken.formats.std.models import (
     AGENT_TYPES,
     AgentIdentifier,
@@ -21,8 +23,6 @@ from harken.formats.std.models import (
     StdObject,
     output_model,
 )
-from harken.formats.std.schema import check
-from harken.formats.std.shapes import output_findings
 
 GivenAgent = AgentIdentifier | str | tuple[str, str]
 """Who: an `AgentIdentifier`, `"id"`, or `("id", "type")`."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from harken.clock import format_instant
 from harken.errors import BadRecord
+from harken.formats.std.checking.message_links import TaskThreads
 from harken.formats.std.document import Json
-from harken.formats.std.message_links import TaskThreads
 from harken.formats.std.parts import inner, text
 from harken.formats.std.summary import computed_summary
 

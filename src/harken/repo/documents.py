@@ -61,7 +61,7 @@ class Documenting:
         """A session of the store (a REF: as it stood there) or of a file (a path object) as a document of STD-001 or
         STD-008: by default whichever fits, else that of `kind`. It is called `name`, else by the rule of the standard,
         and new among the files `taken`. Secrets are masked unless they are to be revealed."""
-        from harken.formats.std.from_events import SessionFacts, document_of
+        from harken.formats.std.exporting.from_events import SessionFacts, document_of
 
         from .exporting import export_source
         from .masking import Masks
@@ -92,7 +92,7 @@ class Documenting:
 
 
 def _masked(source: ExportSource, masks: Masks, moved: Callable[[int], None] | None) -> Iterator[Event]:
-    from harken.formats.std.handed_in import may_be_handed_in
+    from harken.formats.std.exporting.handed_in import may_be_handed_in
 
     for count, event in enumerate(source.events(agents=True)):
         if moved is not None and not count % EVERY:

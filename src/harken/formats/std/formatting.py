@@ -9,8 +9,8 @@ from harken.events import Event
 from harken.formats.base import Counts, Format, Written, count
 
 from .document import Kind, write
-from .scan import claim_of
-from .to_events import events_of, main_events
+from .importing.scan import claim_of
+from .importing.to_events import events_of, main_events
 
 
 def document_format(kind: Kind) -> Format:
@@ -35,7 +35,7 @@ def document_format(kind: Kind) -> Format:
 
 def _written(events: Sequence[Event], *, kind: Kind) -> Written:
     """A document of the events."""
-    from .from_events import SessionFacts, document_of  # whoever only reads one does without
+    from .exporting.from_events import SessionFacts, document_of  # whoever only reads one does without
 
     made = document_of(events, SessionFacts(), kind)
     return Written(data=write(made.document), losses=tuple(made.losses))

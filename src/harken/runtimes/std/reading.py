@@ -8,8 +8,8 @@ from pathlib import Path
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
 from harken.formats.std.document import Kind
-from harken.formats.std.scan import CLAIMED_BY, claim_of, scan
-from harken.formats.std.to_events import side_chains
+from harken.formats.std.importing.scan import CLAIMED_BY, claim_of, scan
+from harken.formats.std.importing.to_events import side_chains
 from harken.runtimes.base import Identity, Runtime, SessionReader, user_home
 
 RECORDED = ".log.jsonl"

@@ -1,0 +1,176 @@
+"""Which type each part of a document is held against, where the types themselves leave it open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from harken.formats.std.document import Document, Json
+from harken.formats.std.findings import DocumentFinding, at
+from harken.formats.std.models import (
+    PAYLOADS,
+    AgentMessage,
+    AgentsByRole,
+    AgentSession,
+    AgentSummary,
+    Collaboration,
+    FileChange,
+    MultiAgentSession,
+    ReviewerOutput,
+    SubAgentSession,
+    output_model,
+)
+from harken.formats.std.parts import inner, objects, text
+
+from .rule_table import found
+from .schema import check, shown
+
+_OPEN = frozenset({"ended_at", "duration_ms", "output"})
+"""What a call may lack while it goes on."""
+_OLD = ("v1", "early-v2")
+"""Generations that had neither all fields nor times."""
+
+
+def shape_findings(document: Document) -> Iterator[DocumentFinding]:
+    """What is missing, of the wrong type or not known, in the order of the types."""
+    is_old = document.generation in _OLD
+    for finding in _findings(document.data, document.kind == "std-008"):
+        yield _softened(finding) if is_old and finding.rule == "missing-field" else finding
+
+
+def _softened(finding: DocumentFinding) -> DocumentFinding:
+    return found("not-in-generation", finding.path, f"{finding.message}: its generation did not have it")
+
+
+def _findings(data: Json, is_multi: bool) -> Iterator[DocumentFinding]:
+    optional = frozenset({"completed_at"}) if data.get("status") == "in_progress" else frozenset[str]()
+    for finding in check(data, MultiAgentSession if is_multi else AgentSession, optional=optional):
+        if not _may_lack(data, finding):
+            yield finding
+    if not is_multi:
+        yield from _added_parts(data)
+    yield from _empty_fields(data)
+    for place, sub in objects(data.get("sub_sessions")):
+        yield from output_findings(sub, at(at("sub_sessions", place), "output"))
+    for place, message in objects(data.get("messages")):
+        yield from _payload(message, at(at("messages", place), "payload"))
+    if is_multi:
+        yield from _agents(inner(data, "summary"))
+
+
+def _may_lack(data: Json, finding: DocumentFinding) -> bool:
+    """Whether it is about a call that is not over, in a session or sub-session that is not."""
+    owner, dot, field = finding.path.rpartition(".")
+    if finding.rule != "missing-field" or field not in _OPEN or not owner.endswith("]") or "tool_calls[" not in owner:
+        return False
+    if data.get("status") == "in_progress":
+        return True
+    head, dot, _ = owner.rpartition(".tool_calls[")
+    if not dot:
+        return False
+    place = int(head[len("sub_sessions[") : -1])
+    return bool(data["sub_sessions"][place].get("status") == "in_progress")
+
+
+def _added_parts(data: Json) -> Iterator[DocumentFinding]:
+    """The parts of a multi-agent session in a single-agent one: the migration of the standard adds them."""
+    if "collaboration" in data:
+        yield from check(data["collaboration"], Collaboration, "collaboration")
+    for name, model in (("sub_sessions", SubAgentSession), ("messages", AgentMessage)):
+        if name not in data:
+            continue
+        if not isinstance(data[name], list):
+            yield found("wrong-type", name, f"`{name}` is {shown(data[name])}; it must be a list")
+        for place, item in enumerate(data[name] if isinstance(data[name], list) else ()):
+            yield from check(item, model, at(name, place))
+
+
+_IDS = {
+    "tool_calls": "call_id",
+    "phase_annotations": "annotation_id",
+    "sub_sessions": "sub_session_id",
+    "messages": "message_id",
+}
+
+
+def _empty_fields(data: Json) -> Iterator[DocumentFinding]:
+    """Ids and the title that are there and say nothing."""
+    lists: list[tuple[str, Any, str]] = [(name, data.get(name), key) for name, key in _IDS.items()]
+    subs = objects(data.get("sub_sessions"))
+    lists += [(f"sub_sessions[{place}].tool_calls", sub.get("tool_calls"), "call_id") for place, sub in subs]
+    empty = [name for name in ("session_id", "task_title") if data.get(name) == ""]
+    for name, items, key in lists:
+        empty += [f"{name}[{place}].{key}" for place, item in objects(items) if item.get(key) == ""]
+    collaboration = inner(data, "collaboration")
+    if inner(collaboration, "orchestrator").get("agent_id") == "":
+        empty.append("collaboration.orchestrator.agent_id")
+    named = objects(collaboration.get("participants"))
+    empty += [f"collaboration.participants[{place}].agent_id" for place, agent in named if agent.get("agent_id") == ""]
+    for path in empty:
+        yield found("empty-field", path, f"`{path.rpartition('.')[2]}` is empty")
+
+
+# -- what a sub-agent hands in -----------------------------------------------------------------------------------------
+
+
+def output_findings(sub: Json, path: str) -> Iterator[DocumentFinding]:
+    """What is wrong with the output of a sub-session."""
+    output = sub.get("output")
+    if output is None:
+        return
+    if not isinstance(output, dict):
+        yield found("wrong-type", path, f"`output` is {shown(output)}; it must be an object")
+        return
+    model = output_model(output, text(inner(sub, "agent"), "agent_type"))
+    yield from check(output, model, path)
+    for name in ("files_created", "files_modified"):
+        for place, change in enumerate(_list(inner(output, "changes").get(name))):
+            if not isinstance(change, str):
+                yield from check(change, FileChange, f"{path}.changes.{name}[{place}]")
+    for place, change in enumerate(_list(inner(output, "changes").get("files_deleted"))):
+        if not isinstance(change, str):
+            yield from check(change, FileChange, f"{path}.changes.files_deleted[{place}]")
+    if model is ReviewerOutput:
+        yield from _review(output, path)
+
+
+def _review(output: Json, path: str) -> Iterator[DocumentFinding]:
+    for place, finding in objects(output.get("findings")):
+        if finding.get("file") is None and finding.get("location") is None:
+            yield found("finding-place", f"{path}.findings[{place}]", "the finding names no `file` and no `location`")
+    verification = output.get("verification")
+    if isinstance(verification, dict):
+        for flag, result in (("tests_passed", "tests"), ("type_check_passed", "type_check")):
+            if verification.get(flag) is None and verification.get(result) is None:
+                yield found("verification", f"{path}.verification.{flag}", f"`{flag}` is missing, and so is `{result}`")
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+# -- what a message carries, and the agents of the summary -------------------------------------------------------------
+
+
+def _payload(message: Json, path: str) -> Iterator[DocumentFinding]:
+    """The standard leaves a payload open, so that one without what others expect is worth a warning."""
+    kind = message.get("message_type")
+    if "payload" not in message or not isinstance(kind, str) or kind not in PAYLOADS:
+        return
+    for finding in check(message["payload"], PAYLOADS[kind], path):
+        yield msgspec.structs.replace(finding, rule="payload-field", level="warning")
+
+
+def _agents(summary: Json) -> Iterator[DocumentFinding]:
+    if "agents" not in summary:
+        return
+    rows = summary["agents"]
+    if isinstance(rows, list):
+        for place, row in enumerate(rows):
+            yield from check(row, AgentSummary, f"summary.agents[{place}]")
+    elif isinstance(rows, dict):
+        yield from check(rows, AgentsByRole, "summary.agents")
+    else:
+        yield found("wrong-type", "summary.agents", f"`agents` is {shown(rows)}; it must be an object or a list")

@@ -1,0 +1,277 @@
+"""A session document from the events of a session, whichever runtime it was held in."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from harken.clock import format_instant
+from harken.events import AgentCreated, Event, Metric, Prompt, Response, ToolCall
+from harken.events.base import clean, excerpt
+from harken.events.tally import SYNTHETIC
+from harken.formats.base import Loss
+from harken.formats.std.document import Document, Json, Kind, kind_of
+from harken.formats.std.naming import date_in, file_name, next_free
+from harken.formats.std.summary import computed_summary, unknown_durations
+
+from .conversation import entries
+from .endings import status_of
+from .export_losses import losses_of
+from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
+from .moments import Moments
+from .outputs import AgentOutputs
+from .reviews import is_reviewer
+from .spawning import SessionTree, SpawnedAgent, session_tree
+from .telling import messages_of
+
+VERSION = 1
+"""Of the fields that begin with `x_harken`."""
+LONGEST_TITLE = 100
+NO_TASK = "no task is recorded"
+MANY = 10
+"""More paths than this that differ in one number are told as one."""
+
+
+class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a session beside its events."""
+
+    session: str = ""
+    runtime: str = ""
+    title: str = ""
+    name: str = ""
+    """What the document is called; empty for a name by the rule of the standard."""
+    taken: tuple[str, ...] = ()
+    """The names of files among which that name is to be new."""
+    time: int = 0
+    """An instant for a session that tells no time at all."""
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """A document, and what there is to say about it."""
+
+    document: Document
+    derived: list[str]
+    """The paths of values that the session does not tell; `[*]` where there are many."""
+    losses: list[Loss]
+    """What is in the session and not in the document."""
+    agents: int
+    """How many agents were started in the session."""
+
+
+def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None = None) -> Exported:
+    """The document of a session. Without a `kind`, STD-001 where at most one agent was started and nothing reviewed."""
+    tree = session_tree(events)
+    wanted = kind or kind_for(tree)
+    return _Export(tree, facts, wanted).made()
+
+
+def kind_for(tree: SessionTree) -> Kind:
+    """The standard that a session is written in."""
+    has_review = any(is_reviewer(agent) for agent in tree.agents.values())
+    return "std-008" if len(tree.agents) > 1 or has_review else "std-001"
+
+
+class _Export:
+    def __init__(self, tree: SessionTree, facts: SessionFacts, kind: Kind) -> None:
+        self.tree, self.facts = tree, facts
+        self.with_agents = kind == "std-008"
+        self.times = [event.time for event in tree.events if event.time is not None]
+        self.moments = Moments(tree.events, facts.time)
+        self.told = messages_of(tree, self.moments)
+        self.outputs = AgentOutputs(tree, self.told.tasks)
+        self.status = status_of(tree.main_events)
+        self.calls = ExportedCalls(tree, self.moments, is_open=self.status == "in_progress")
+        self.derived: list[str] = ["status"]
+        self.lost: Counter[str] = Counter()
+
+    def made(self) -> Exported:
+        tree = self.tree
+        data = self._head()
+        if self.with_agents:
+            data["collaboration"] = self._collaboration()
+        data["tool_calls"] = self._main_calls()
+        if self.with_agents:
+            data["sub_sessions"] = [self._sub_session(agent, data["session_id"]) for agent in tree.agents.values()]
+            data["messages"] = self._messages()
+        data["summary"] = computed_summary(data)
+        self.derived += unknown_durations(data)
+        if self.with_agents:
+            data["x_harken_conversation"] = entries(tree.main_events, self.calls, self.lost)
+        derived = summed_up(self.derived)
+        data["x_harken"] = {
+            "version": VERSION,
+            "session": clean(self.facts.session),
+            "runtime": clean(self.facts.runtime),
+            "derived": derived,
+        }
+        return Exported(
+            document=Document(data=data, kind=kind_of(data)),
+            derived=derived,
+            losses=losses_of(tree, self.lost, with_agents=self.with_agents),
+            agents=len(tree.agents),
+        )
+
+    # -- the head ------------------------------------------------------------------------------------------------------
+
+    def _head(self) -> Json:
+        facts, asked = self.facts, user_prompt(self.tree.main_events)
+        title = excerpt(clean(facts.title), LONGEST_TITLE)
+        if not title:
+            title = excerpt(clean(asked), LONGEST_TITLE) or clean(facts.session) or "session"
+            self.derived.append("task_title")
+        created = format_instant(min(self.times, default=facts.time))
+        head: Json = {"session_id": clean(facts.name) or self._name(title, created), "task_title": title}
+        if asked:
+            head["user_prompt"] = clean(asked)
+        head["created_at"] = created
+        if self.status != "in_progress":
+            head["completed_at"] = format_instant(max(self.times, default=facts.time))
+        if not self.times:
+            self.derived += [key for key in ("created_at", "completed_at") if key in head]
+        head["status"] = self.status
+        if model := model_of(self.tree.main_events, self.tree.main_created):
+            head["agent"] = {"model_id": clean(model)}
+        return head
+
+    def _name(self, title: str, created: str) -> str:
+        date, multi = date_in(created) or "", self.with_agents and bool(self.tree.agents)
+        return file_name(title, date=date, number=next_free(self.facts.taken, date), multi=multi).session_id
+
+    def _collaboration(self) -> Json:
+        """A session of one agent has the mode that the standard's migration writes."""
+        tree = self.tree
+        self.derived += ["collaboration.pattern"]
+        self.derived += [] if tree.main_type else ["collaboration.orchestrator.agent_type"]
+        for place, agent in enumerate(tree.agents.values()):
+            if not agent.agent_type:
+                self.derived.append(f"collaboration.participants[{place}].agent_type")
+        return {
+            "mode": "multi_agent" if tree.agents else "single",
+            "pattern": self.told.pattern,
+            "orchestrator": tree.identifier(tree.main),
+            "participants": [tree.identifier(agent) for agent in tree.agents],
+        }
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def _main_calls(self) -> list[Json]:
+        """The main agent's calls; among several agents also every other call that a sub-session has to name."""
+        tree, found = self.tree, list[tuple[int, ToolCall | SpawnedAgent]]()
+        for event in tree.events:
+            agent = tree.agents.get(event.agent_id)
+            if isinstance(event, ToolCall) and (agent is None or (self.with_agents and tree.made_by(event))):
+                found.append((self.moments.of(event), event))
+            if self.with_agents and agent is not None and event is agent.events[0] and not self._is_first(agent):
+                found.append((self._started(agent), agent))
+        found.sort(key=lambda one: one[0])  # a document has its calls in the order of time, whatever the log has
+        return [self._main_call(place, one) for place, (_, one) in enumerate(found)]
+
+    def _main_call(self, place: int, made: ToolCall | SpawnedAgent) -> Json:
+        if isinstance(made, SpawnedAgent):
+            self.derived.append(f"tool_calls[{place}]")
+            return self._made_by_nobody(made)
+        call = self._call(made, "tool_calls", place)
+        return call | {"x_harken_owner": made.agent_id} if made.agent_id in self.tree.agents else call
+
+    def _call(self, event: ToolCall, list_path: str, place: int) -> Json:
+        written: ExportedCall = self.calls.written(event)
+        self.derived += [f"{list_path}[{place}].{field}" for field in written.derived]
+        made = self.tree.made_by(event)
+        if not made:
+            return written.data
+        info = subagent_info(made[0])
+        if not made[0].is_recorded:
+            self.derived.append(f"{list_path}[{place}].subagent_info.tool_uses")
+        info.pop("tools_breakdown" if self.with_agents else "sub_session_id", None)
+        return written.data | {"subagent_info": info}
+
+    def _is_first(self, agent: SpawnedAgent) -> bool:
+        """Whether its call names this agent: a call that made several names the first."""
+        return agent.call is not None and self.tree.made_by(agent.call)[0] is agent
+
+    def _made_by_nobody(self, agent: SpawnedAgent) -> Json:
+        started = self._started(agent)
+        ended = agent.ended if agent.ended is not None else started
+        is_open = self.status == "in_progress" and not agent.finished
+        times = (started, None if is_open else max(started, ended))
+        data = made_by_nobody(agent, self.calls.made_up(agent), times, self._task_words(agent))
+        data["subagent_info"].pop("tools_breakdown", None)
+        return data
+
+    # -- sub-sessions --------------------------------------------------------------------------------------------------
+
+    def _sub_session(self, agent: SpawnedAgent, session_id: str) -> Json:
+        place, parent = agent.number - 1, self.tree.agents.get(agent.parent)
+        path = f"sub_sessions[{place}]"
+        words = self._task_words(agent)
+        self.derived += [f"{path}.task.priority"] + ([] if words else [f"{path}.task.description"])
+        self.derived += [f"{path}.started_at"] if agent.started is None else []
+        self.derived += [] if agent.is_call_told else [f"{path}.triggered_by_call_id"]
+        calls = sorted((event for event in agent.events if isinstance(event, ToolCall)), key=self.moments.of)
+        trigger = self.calls.name(agent.call) if agent.call and self._is_first(agent) else self.calls.made_up(agent)
+        found: Json = {
+            "sub_session_id": agent.sub_session_id,
+            "parent_session_id": parent.sub_session_id if parent else session_id,
+            "agent": self.tree.identifier(agent.agent_id),
+            "triggered_by_call_id": trigger,
+            "task": {"task_id": agent.task_id, "description": words or NO_TASK, "priority": "medium"},
+            "started_at": format_instant(self._started(agent)),
+        }
+        if agent.finished:
+            ended = self._started(agent) if agent.ended is None else agent.ended
+            found["completed_at"] = format_instant(max(self._started(agent), ended))
+            self.derived += [f"{path}.completed_at"] if agent.ended is None else []
+        found["status"] = "failed" if agent.failed else "success" if agent.finished else "in_progress"
+        found["tool_calls"] = [self._call(call, f"{path}.tool_calls", at) for at, call in enumerate(calls)]
+        if agent.finished:
+            found["output"] = self.outputs.of(agent)
+        if agent.name != agent.agent_id:
+            found["x_harken_name"] = clean(agent.name)
+        found["x_harken_conversation"] = entries(agent.events, self.calls, self.lost)
+        return found
+
+    def _started(self, agent: SpawnedAgent) -> int:
+        return self.moments.of(agent.events[0]) if agent.started is None else agent.started
+
+    def _task_words(self, agent: SpawnedAgent) -> str:
+        """What an agent was to do; empty where nobody says."""
+        return clean(self.told.tasks[agent.agent_id].tasks[0].words).strip()
+
+    def _messages(self) -> list[Json]:
+        self.derived += self.told.derived
+        return self.told.messages
+
+
+# -- what a document says of its main agent ----------------------------------------------------------------------------
+
+
+def user_prompt(events: Iterable[Event]) -> str:
+    """The first thing that a person asked for; where none did, what another agent or the program did."""
+    prompts = [event for event in events if isinstance(event, Prompt) and event.content.strip()]
+    asked = [event for event in prompts if event.source != "injected"]
+    asked += [event for event in prompts if event.origin in ("", "agent")]
+    return asked[0].content if asked else ""
+
+
+def model_of(events: list[Event], created: AgentCreated | None) -> str:
+    """The model of an agent's last answer that names one; else the one that it was made with."""
+    for event in reversed(events):
+        # A metric with a scope may be of another agent.
+        tells = isinstance(event, Response) or (isinstance(event, Metric) and not event.scope)
+        if tells and (model := getattr(event, "model", "")) and model != SYNTHETIC:
+            return str(model)
+    return created.language_model if created else ""
+
+
+_NUMBER = re.compile(r"\[[0-9]+\]")
+
+
+def summed_up(paths: Iterable[str]) -> list[str]:
+    """The paths in order, each once; many that differ in one number are told as one with `[*]`."""
+    groups: dict[str, list[str]] = {}
+    for path in dict.fromkeys(paths):
+        groups.setdefault(_NUMBER.sub("[*]", path), []).append(path)
+    return [path for general, found in groups.items() for path in ([general] if len(found) > MANY else found)]

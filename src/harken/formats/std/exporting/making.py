@@ -1,0 +1,154 @@
+"""Which call made which agent: one look at all events of a session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from harken.events import AgentCreated, Event, PieceOfText, Prompt, Response, Thinking, ToolCall, ToolResult
+from harken.formats.std.arguments import params_of
+
+_TOOLS = frozenset({"Task", "Agent", "task", "spawn_agent"})
+"""What runtimes call the tool that starts an agent."""
+_AGENT_ID = re.compile(r"\b(?:agentId: |agent_id: |\"agent_id\"\s*:\s*\")([^\s\"(),]{1,200})")
+
+
+class SeenEvents:
+    """One look at all events."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.own: dict[str, list[Event]] = {}
+        self.created: dict[str, AgentCreated] = {}
+        self.owners: dict[str, str] = {}
+        self.calls: dict[str, list[ToolCall]] = {}
+        """By the record in which they stand."""
+        self.by_call_id: dict[str, ToolCall] = {}
+        self.results: dict[tuple[str, str], ToolResult] = {}
+        self.place: dict[int, int] = {}
+        """Where a result stands among all events, by its identity."""
+        self.pieces: dict[str, PieceOfText] = {}
+        self.last: dict[str, int] = {}
+        """Where each agent said, heard or did something for the last time."""
+        self._records: dict[str, tuple[dict[str, ToolCall], dict[str, ToolCall]]] = {}
+        self._taken: set[int] = set()
+        self._named: dict[str, ToolCall] | None = None
+        self._asking: dict[str, ToolCall] | None = None
+        self._open: list[ToolCall] = []
+        self.guessed: set[str] = set()
+        """Agents of which nothing says which call made them."""
+        for place, event in enumerate(events):
+            self._look(place, event)
+
+    def _look(self, place: int, event: Event) -> None:
+        self.own.setdefault(event.agent_id, []).append(event)
+        if isinstance(event, Prompt | Response | Thinking | ToolCall | ToolResult):
+            self.last[event.agent_id] = place
+        if event.message_id:
+            self.owners.setdefault(event.message_id, event.agent_id)
+        match event:
+            case AgentCreated():
+                self.created.setdefault(event.agent_id, event)
+            case ToolCall():
+                self.calls.setdefault(event.message_id, []).append(event)
+                if event.id:
+                    self.by_call_id.setdefault(event.id, event)
+            case ToolResult() if event.id:
+                self.results.setdefault((event.agent_id, event.id), event)
+                self.place[id(event)] = place
+            case PieceOfText():
+                self.pieces.setdefault(event.message_id, event)
+
+    def main(self) -> str:
+        """The agent that none of the others made; where that is not told, whoever has no name, else the first."""
+        hooks = [event for event in self.created.values() if event.role == "hook"]
+        for event in (*(one for one in self.created.values() if one.role != "hook"), *hooks):
+            if event.cause is None and event.parent not in self.created:
+                return event.agent_id
+        return "" if "" in self.own or not self.own else next(iter(self.own))
+
+    def others(self, main: str) -> Iterator[str]:
+        """Everybody else. Events without an agent are the main agent's, or of the session as a whole."""
+        return (agent for agent in self.own if agent not in (main, ""))
+
+    def making(self, agent_id: str) -> ToolCall | None:
+        """The call that made an agent."""
+        created = self.created.get(agent_id)
+        found = [call for cause in created.causes() for call in self.calls.get(cause, ())] if created else []
+        if len(found) > 1 and created:
+            return self._one_of(found, created)
+        if found:
+            self._taken.add(id(found[0]))
+            return found[0]
+        # A stream names a sub-agent after its call; of one whose own file is gone, a result may tell who it was.
+        named = self.by_call_id.get(agent_id) or self._named_in_results().get(agent_id)
+        self._taken.update([id(named)] if named else ())
+        return named or (self._guessed(agent_id) if created is None or created.role == "child" else None)
+
+    def _guessed(self, agent_id: str) -> ToolCall | None:
+        """The call of an agent that nothing names: one with the words that it was given, else the only one that asks
+        for an agent and was never answered. Each is taken once."""
+        if self._asking is None:
+            asking = [call for call in self.by_call_id.values() if _asks_for_agent(call)]
+            self._asking = {words: call for call in reversed(asking) for words in _texts(params_of(call.input))}
+            self._open = [call for call in asking if (call.agent_id, call.id) not in self.results]
+        given = (event.content for event in self.own[agent_id][:50] if isinstance(event, Prompt))
+        found = next((self._asking[words] for words in given if words.strip() and words in self._asking), None)
+        found = found or (self._open[0] if len(self._open) == 1 else None)
+        if found is None or id(found) in self._taken or found.agent_id == agent_id:
+            return None
+        self._taken.add(id(found))
+        self.guessed.add(agent_id)
+        return found
+
+    def _one_of(self, calls: list[ToolCall], created: AgentCreated) -> ToolCall:
+        """Of several calls in one record the one that is named, else that which has the words that the agent was given,
+        else the first that made nobody yet."""
+        by_name, by_words = self._in_record(calls)
+        given = (event.content for event in self.own[created.agent_id][:50] if isinstance(event, Prompt))
+        named = params_of(created.attributes).get("call_id")
+        found = by_name.get(named) if isinstance(named, str) else None
+        found = found or next((by_words[words] for words in given if words in by_words), None)
+        if found is None:
+            left = (call for call in calls if id(call) not in self._taken)
+            found = next(left, calls[0])
+        self._taken.add(id(found))
+        return found
+
+    def _in_record(self, calls: list[ToolCall]) -> tuple[dict[str, ToolCall], dict[str, ToolCall]]:
+        """The calls of a record by their ids, and by the texts in their arguments; read once."""
+        record = calls[0].message_id
+        if record not in self._records:
+            by_words = {text: call for call in reversed(calls) for text in _texts(params_of(call.input))}
+            self._records[record] = ({call.id: call for call in reversed(calls) if call.id}, by_words)
+        return self._records[record]
+
+    def _named_in_results(self) -> dict[str, ToolCall]:
+        """Agents by the calls whose results name them, as `agentId: …` or as an `agent_id`."""
+        if self._named is None:
+            self._named = {}
+            for (agent_id, call_id), result in self.results.items():
+                call = self.by_call_id.get(call_id)
+                if call is not None and call.agent_id == agent_id and "agent" in result.output:
+                    for found in _AGENT_ID.finditer(result.output):
+                        self._named.setdefault(found[1], call)
+        return self._named
+
+    def maker(self, agent_id: str, call: ToolCall | None, main: str) -> str:
+        """The agent that made another."""
+        created = self.created.get(agent_id)
+        named = [call.agent_id] if call else []
+        if created is not None:
+            named += [created.parent, *(self.owners.get(cause, "") for cause in created.causes())]
+        return next((one for one in named if one and one in self.own and one != agent_id), main)
+
+
+def _texts(params: dict[str, Any]) -> list[str]:
+    return [value for value in params.values() if isinstance(value, str)]
+
+
+def _asks_for_agent(call: ToolCall) -> bool:
+    """Whether a call is one for an agent: by the name of the tool, or since it names a type of agent."""
+    if call.name in _TOOLS:
+        return True
+    return b"agent_type" in call.input and not {"subagent_type", "agent_type"}.isdisjoint(params_of(call.input))

@@ -1,0 +1,59 @@
+"""Which task a review is about, and what the review came to."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+
+from harken.formats.std.parts import text
+
+from .given_task import GivenTask, TasksOfAgent
+from .handed_in import handed_in
+from .reviews import stated_verdict
+from .session_links import SessionLinks
+
+_NAME = re.compile(r"[\w@-]+(?:\.[\w@-]+)*")
+_MOST = 100_000
+"""Characters of a request that are looked through for names."""
+
+
+def name_reviewed(tasks: dict[str, TasksOfAgent], links: SessionLinks) -> None:
+    """Say of each review what is reviewed: the task of the agent that the request names, else the one that was
+    completed last before it, else nothing but the review itself."""
+    work = [task for given in tasks.values() for task in given.tasks if task.is_told and not task.is_review]
+    done = sorted((task.answer_place, task.task_id) for task in work if task.answer is not None and not task.is_failed)
+    names = _names(work, tasks, links)
+    for agent, given in tasks.items():
+        for task in given.tasks:
+            if task.is_review:
+                named = _named(task, names)
+                before = bisect_left(done, (task.place, ""))
+                task.is_reviewed_known = bool(named)
+                task.reviewed = named or (done[before - 1][1] if before else task.task_id)
+                task.verdict = "" if task.is_failed else stated_verdict(task.answer_words)
+        last = given.tasks[-1]
+        if last.is_review and not last.is_failed and (told := text(handed_in(links.tree.own(agent)), "verdict")):
+            last.verdict = told  # a document says it outright
+
+
+def _names(work: list[GivenTask], tasks: dict[str, TasksOfAgent], links: SessionLinks) -> dict[str, list[GivenTask]]:
+    """What a request may call an agent or its task, to the tasks that are meant, in the order of the log. A name that
+    several agents have says nothing."""
+    owners: dict[str, set[str]] = {}
+    found: dict[str, list[GivenTask]] = {}
+    for task in sorted(work, key=lambda one: one.place):
+        for name in {task.task_id, task.agent_id, links.tree.agents[task.agent_id].name}:
+            owners.setdefault(name, set()).add(task.agent_id)
+            found.setdefault(name, []).append(task)
+    return {name: meant for name, meant in found.items() if len(owners[name]) == 1 and len(name) > 2}
+
+
+def _named(review: GivenTask, names: dict[str, list[GivenTask]]) -> str:
+    """The last task before the review among those that its words name."""
+    meant: GivenTask | None = None
+    for word in dict.fromkeys(_NAME.findall(review.words[:_MOST])):
+        given = names.get(word, [])
+        before = bisect_left(given, review.place, key=lambda task: task.place)
+        if before and (meant is None or given[before - 1].place > meant.place):
+            meant = given[before - 1]
+    return meant.task_id if meant is not None else ""

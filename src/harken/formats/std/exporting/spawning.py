@@ -1,0 +1,306 @@
+"""Who made whom in a session: the tree of its agents, with the calls that made them and what came back from each.
+
+It is told by links alone, so that it is the same for every runtime: an `agent_created` names the record that asked for
+the agent, a result its call, and what brings an agent's words to its maker names these words as its substance or among
+its causes. A notice without words (a background agent that failed) names the call or the agent in its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from harken.events import AgentCreated, Event, Metric, Output, Prompt, Response, System, ToolCall, ToolResult
+from harken.formats.std.arguments import params_of
+
+from .making import SeenEvents
+
+_NOTICES = frozenset({"task_notification", "subagent_notification"})
+_NAMED = re.compile(r"<(?:tool-use-id|task-id)>([^<]{1,200})</|\"(?:agent_path|agent_id)\"\s*:\s*\"([^\"]{1,200})\"")
+_STATUS = re.compile(
+    r"<status>(failed|killed|error|errored|cancelled)</status>|\"status\"\s*:\s*\{[^{}]{0,300}?\"(?:errored|failed)\""
+)
+MAIN_TYPE = "architect"
+"""The type of the agent that began a session: the standard's migration calls it so."""
+OTHER_TYPE = "agent"
+"""The type of an agent of which nobody says one."""
+_TYPES = ("subagent_type", "agent_type", "agent_role", "role")
+"""Arguments of a call that say what type of agent it makes."""
+
+
+class SpawnedAgent(msgspec.Struct, kw_only=True):
+    """An agent that did not begin the session."""
+
+    number: int
+    """From 1, in the order of their making."""
+    agent_id: str
+    name: str
+    agent_type: str = ""
+    """What the runtime calls its type; empty where nobody says."""
+    parent: str = ""
+    """The agent that made it; the main agent where that is not told."""
+    created: AgentCreated | None = None
+    call: ToolCall | None = None
+    """The call that made it; None where the program did."""
+    is_call_told: bool = True
+    """Whether something names that call; else it is only the one that it can have been."""
+    result: ToolResult | None = None
+    """What answers that call: the agent's answer, or that it was launched."""
+    answered: bool = False
+    """Whether the result brings words of the agent."""
+    notices: list[Prompt | ToolResult] = []
+    """What else brought its maker an answer, in order."""
+    task: Prompt | None = None
+    """What it was given to do."""
+    events: list[Event] = []
+    """Its own, in order."""
+    started: int | None = None
+    ended: int | None = None
+    """When its answer came, or when it did something for the last time; None where that is not known."""
+    failed: bool = False
+    """Whether its call was answered with an error, or its notice says that it failed."""
+    finished: bool = False
+    """Whether it has come to an end: its answer came, or the last thing that it did was to say something."""
+    launched: bool = False
+    """Whether its call did not wait for it."""
+
+    @property
+    def sub_session_id(self) -> str:
+        """What its sub-session is called in a document."""
+        return f"sub-{self.number:03}"
+
+    @property
+    def task_id(self) -> str:
+        """What the task that it was made for is called in a document."""
+        return f"task-{self.number:03}"
+
+    @property
+    def notice(self) -> Prompt | ToolResult | None:
+        """What brought the answer of an agent whose call only launched it."""
+        return None if self.answered or not self.notices else self.notices[0]
+
+    @property
+    def is_hook(self) -> bool:
+        """Whether it watches others."""
+        return self.created is not None and self.created.role == "hook"
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the session has anything of what it said, heard and did; else others only speak of it."""
+        return self.created is not None or any(not isinstance(event, Metric | Output) for event in self.events)
+
+    @property
+    def words(self) -> list[Response]:
+        """What it said."""
+        return [event for event in self.events if isinstance(event, Response) and event.content.strip()]
+
+
+class SessionTree(msgspec.Struct, kw_only=True):
+    """The agents of a session."""
+
+    main: str
+    """The agent that began it."""
+    agents: dict[str, SpawnedAgent]
+    """The others, in the order of their making."""
+    events: list[Event]
+    """Everything, in order."""
+    main_events: list[Event]
+    """Its own, and those of the session as a whole."""
+    main_created: AgentCreated | None
+    owners: dict[str, str]
+    """Message id to the agent whose record it is."""
+    making: dict[int, list[SpawnedAgent]] = {}
+    """The identity of a call's event to those that it made: ids of calls may be missing, or be there twice."""
+
+    def own(self, agent: str) -> list[Event]:
+        """What one agent said, heard and did; nothing for one that is not there."""
+        if agent == self.main:
+            return self.main_events
+        return self.agents[agent].events if agent in self.agents else []
+
+    def identifier(self, agent: str) -> dict[str, str]:
+        """Who an agent is, as a document has it; the types that nobody told are `MAIN_TYPE` and `OTHER_TYPE`."""
+        if agent in self.agents:
+            return {"agent_id": agent, "agent_type": self.agents[agent].agent_type or OTHER_TYPE}
+        return {"agent_id": self.main or self._nameless(), "agent_type": self.main_type or MAIN_TYPE}
+
+    @property
+    def main_type(self) -> str:
+        """What the session says of the main agent's type; empty where it says nothing."""
+        told = params_of(self.main_created.attributes).get("agent_type") if self.main_created else None
+        return told if isinstance(told, str) else ""
+
+    def _nameless(self) -> str:
+        """What the main agent is called where it has no name."""
+        name = "main"
+        while name in self.agents:
+            name += "-agent"
+        return name
+
+    def made_by(self, call: ToolCall) -> list[SpawnedAgent]:
+        """The agents that a call made."""
+        return self.making.get(id(call), [])
+
+
+def session_tree(events: Iterable[Event]) -> SessionTree:
+    """The agents of a session, from its events in order: those of `context.iter_session`, of a log, or of a file."""
+    held = list(events)
+    seen = SeenEvents(held)
+    main = seen.main()
+    tree = SessionTree(
+        main=main,
+        agents={},
+        events=held,
+        main_events=[event for event in held if event.agent_id in (main, "")],
+        main_created=seen.created.get(main),
+        owners=seen.owners,
+    )
+    for number, agent_id in enumerate(seen.others(main), 1):
+        agent = _agent(number, agent_id, seen, main)
+        tree.agents[agent_id] = agent
+        if agent.call is not None:
+            tree.making.setdefault(id(agent.call), []).append(agent)
+    _cut_circles(tree)
+    _add_notices(tree)
+    for agent in tree.agents.values():
+        _settle(agent, seen)
+    return tree
+
+
+def _agent(number: int, agent_id: str, seen: SeenEvents, main: str) -> SpawnedAgent:
+    created, call = seen.created.get(agent_id), seen.making(agent_id)
+    agent = SpawnedAgent(
+        number=number,
+        agent_id=agent_id,
+        name=(created.name if created else "") or agent_id,
+        parent=seen.maker(agent_id, call, main),
+        created=created,
+        call=call,
+        result=seen.results.get((call.agent_id, call.id)) if call and call.id else None,
+        events=seen.own[agent_id],
+        notices=[],
+    )
+    agent.is_call_told = agent_id not in seen.guessed
+    agent.agent_type = _type_of(agent)
+    agent.task = None if agent.is_hook else _task(agent, seen)
+    return agent
+
+
+def _type_of(agent: SpawnedAgent) -> str:
+    """What its call says, else what the agent's own file says at its head, else that it is a hook."""
+    told = [params_of(agent.call.input)] if agent.call else []
+    told += [params_of(agent.created.attributes)] if agent.created else []
+    heads = [event for event in agent.events[:8] if isinstance(event, System) and event.subtype == "init"]
+    for head in heads:
+        params = params_of(head.metadata)
+        told += [params, *_nested(params.get("source"))]
+    for params in told:
+        for name in _TYPES:
+            if isinstance(value := params.get(name), str) and value.strip():
+                return value
+    return "hook" if agent.is_hook else ""
+
+
+def _nested(value: object, depth: int = 3) -> list[dict[str, Any]]:
+    if not isinstance(value, dict) or not depth:
+        return []
+    return [value, *(found for part in value.values() for found in _nested(part, depth - 1))]
+
+
+def _task(agent: SpawnedAgent, seen: SeenEvents) -> Prompt | None:
+    """The prompt that the call brought about; else the first that is no notice of the runtime."""
+    record = agent.call.message_id if agent.call else ""
+    given: Prompt | None = None
+    for event in agent.events:
+        if not isinstance(event, Prompt):
+            continue
+        piece = seen.pieces.get(event.substance or "")
+        if record and (record in event.causes() or (piece is not None and record in piece.causes())):
+            return event
+        if given is None and (event.source != "injected" or event.origin in ("", "agent")):
+            given = event
+    return given
+
+
+def _cut_circles(tree: SessionTree) -> None:
+    """Agents that made each other hang from the main one."""
+    safe = {tree.main}
+    for start in tree.agents:
+        way: dict[str, None] = {}
+        at = start
+        while at not in safe and at not in way:
+            way[at] = None
+            at = tree.agents[at].parent
+        if at in way:
+            tree.agents[at].parent = tree.main
+        safe.update(way)
+
+
+def _add_notices(tree: SessionTree) -> None:
+    """Everything that brought words of an agent, or news of it, to its maker. What a hook says is no answer."""
+    working = {agent.agent_id for agent in tree.agents.values() if not agent.is_hook}
+    said = {
+        event.message_id: event.agent_id
+        for event in tree.events
+        if isinstance(event, Response) and event.agent_id in working and event.message_id
+    }
+    by_name = {name: agent for agent in tree.agents.values() for name in _names(agent)}
+    for event in tree.events:
+        if not isinstance(event, Prompt | ToolResult):
+            continue
+        found = [tree.agents[one] for one in dict.fromkeys(said[link] for link in _links(event) if link in said)]
+        if not found and isinstance(event, Prompt) and event.origin in _NOTICES:
+            told = dict.fromkeys(one or other for one, other in _NAMED.findall(event.content[:10_000]))
+            found = list({agent.agent_id: agent for name in told if (agent := by_name.get(name))}.values())
+        for agent in found:
+            if event is agent.result:
+                agent.answered = True
+            elif event.agent_id == agent.parent:
+                agent.notices.append(event)
+
+
+def _links(event: Event) -> tuple[str, ...]:
+    return (event.substance,) if event.substance else event.causes()
+
+
+def _names(agent: SpawnedAgent) -> Iterator[str]:
+    yield agent.agent_id
+    if agent.call is not None and agent.call.id:
+        yield agent.call.id
+
+
+def _settle(agent: SpawnedAgent, seen: SeenEvents) -> None:
+    """When it began and ended, and how."""
+    times = [event.time for event in agent.events if event.time is not None]
+    agent.started = min(times) if times else agent.call.time if agent.call else None
+    agent.launched = agent.result is not None and not agent.answered and (bool(agent.notices) or _goes_on(agent, seen))
+    came = agent.notice or (None if agent.launched else agent.result)
+    agent.finished = came is not None or _is_at_rest(agent.events)
+    agent.failed = came is not None and is_failure(came)
+    last = max(times, default=None)
+    agent.ended = max((time for time in (last, came.time if came else None) if time is not None), default=None)
+
+
+def _goes_on(agent: SpawnedAgent, seen: SeenEvents) -> bool:
+    """Whether the agent worked on after its call had been answered."""
+    return agent.result is not None and seen.last.get(agent.agent_id, -1) > seen.place[id(agent.result)]
+
+
+def _is_at_rest(events: list[Event]) -> bool:
+    """Whether the last thing that an agent did is to have said something."""
+    for event in reversed(events):
+        if isinstance(event, Response):
+            return True
+        if isinstance(event, ToolCall | ToolResult | Prompt):
+            return False
+    return False
+
+
+def is_failure(event: Prompt | ToolResult) -> bool:
+    """Whether what came back says that the agent failed."""
+    if isinstance(event, ToolResult) and event.is_error:
+        return True
+    return isinstance(event, Prompt) and _STATUS.search(event.content[:10_000]) is not None

@@ -1,0 +1,125 @@
+"""The calls of a document as events: what a tool was asked, and what it answered."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harken.events import ToolCall, ToolResult
+from harken.events.base import clean
+from harken.formats.std.document import Json
+from harken.formats.std.parts import UNCOUNTED, inner, instant
+
+from .in_order import Story, ToldRecord
+from .pieces import compact, id_of, kind_word, text_of, unread
+
+FAILED = ("failed", "failure", "error")
+RESULT = ":result"
+"""Behind the name of a call: the name of its result."""
+LinkResult = Callable[[ToolResult], ToldRecord]
+"""What becomes of a result: it may be the answer of an agent that its call made."""
+
+
+def call_id_of(call: object, place: int) -> str:
+    """The id of a call; of one that has none, its place in the list."""
+    return (id_of(call.get("call_id")) if isinstance(call, dict) else "") or f"call-{place + 1}"
+
+
+def is_elsewhere(call: object) -> bool:
+    """Whether a call is told elsewhere or was made by nobody: Harken lists such ones for readers of the standard."""
+    return isinstance(call, dict) and any(map(call.get, UNCOUNTED))
+
+
+def asked(call: Json, call_id: str, name: str, agent: str) -> ToolCall:
+    """What a tool was asked. Arguments that are no object stand beside it as the text they were."""
+    return ToolCall(
+        message_id=name,
+        agent_id=agent,
+        time=instant(call, "started_at"),
+        id=own_id(call, call_id),
+        name=text_of(call.get("x_harken_name")) or text_of(call.get("tool_name")),
+        input=_arguments(call),
+    )
+
+
+def own_id(call: Json, call_id: str) -> str:
+    """The id that the runtime gave the call; another stands in a document where that was taken, or was none."""
+    own = call.get("x_harken_id")
+    return clean(own) if isinstance(own, str) else call_id
+
+
+def _arguments(call: Json) -> bytes:
+    given = call.get("input")
+    if isinstance(text := call.get("x_harken_input"), str):
+        return text.encode("utf-8", "backslashreplace")
+    if isinstance(given, dict) and "params" in given:
+        return compact(given["params"])
+    return b"{}" if given is None else compact(given)
+
+
+def answered(call: Json, call_id: str, name: str, agent: str) -> ToolResult | None:
+    """What it answered: nothing where the document has no output."""
+    output = call.get("output")
+    if output is None:
+        return None
+    said, is_error = _answer(output)
+    return ToolResult(
+        message_id=name + RESULT,
+        agent_id=agent,
+        time=instant(call, "ended_at"),
+        cause=name,
+        id=own_id(call, call_id),
+        output=said,
+        is_error=is_error,
+    )
+
+
+def _answer(output: Any) -> tuple[str, bool]:
+    """The words of an output, and whether it is a failure."""
+    if not isinstance(output, dict):
+        return (text_of(output) if isinstance(output, str) else compact(output).decode()), False
+    result, error, status = output.get("result"), output.get("error"), output.get("status")
+    problem = text_of(error) if isinstance(error, str) else "" if error is None else compact(error).decode()
+    said = _display(result)
+    if said is None:
+        said = problem or ("" if result is None else compact(result).decode())
+    return said, status in FAILED if isinstance(status, str) else bool(problem)
+
+
+def _display(result: Any) -> str | None:
+    """What a person is shown of a result; None where the result is told otherwise."""
+    if isinstance(result, str):
+        return text_of(result)
+    display = inner({"result": result}, "result").get("display")
+    return text_of(display) if isinstance(display, str) else None
+
+
+def call_story(calls: Sequence[Any], names: Sequence[str], agent: str, link: LinkResult) -> Story:
+    """The calls of a list and their results in the order of time: a result that came after a later call began stands
+    behind that. `names` are those of the calls' records."""
+    told: Story = []
+    late: list[tuple[int, int, ToldRecord]] = []
+
+    def close(until: int | None) -> None:
+        while late and (until is None or late[0][0] <= until):
+            told.append(heapq.heappop(late)[2])
+
+    for place, (call, name) in enumerate(zip(calls, names, strict=True)):
+        if not isinstance(call, dict):
+            told.append(ToldRecord(events=(unread(call, f"a call is {kind_word(call)}, not an object", name, agent),)))
+            continue
+        if is_elsewhere(call):
+            continue
+        call_id = call_id_of(call, place)
+        question = asked(call, call_id, name, agent)
+        close(question.time)
+        told.append(ToldRecord(events=(question,)))
+        if (result := answered(call, call_id, name, agent)) is None:
+            continue
+        if result.time is None or question.time is None:
+            told.append(link(result))
+        else:
+            heapq.heappush(late, (max(result.time, question.time), place, link(result)))
+    close(None)
+    return told

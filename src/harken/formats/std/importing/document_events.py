@@ -1,0 +1,240 @@
+"""A whole document as events: its agents, what each of them did, and what they told each other, as one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolResult
+from harken.formats.std.document import Json
+from harken.formats.std.parts import agents, inner, instant, values
+
+from .agent_part import AgentPart, SubSession
+from .in_order import Story, ToldRecord, in_order, records_of, with_heard
+from .message_events import agents_named, message_records, sort_messages
+from .pieces import MadeUpNames, compact, id_of, kind_word, text_of, unread
+
+MAIN = "main"
+"""The agent of a document that names none, as the standard's own migration calls it."""
+CREATED = ":created"
+COMPLETED = "completed"
+"""The notice that says when a session ended, and how."""
+_SAID_ELSEWHERE = frozenset({"agent_id", "name", "model_id"})
+"""What an event has a field of its own for."""
+
+
+class DocumentReading:
+    """A document on its way to events."""
+
+    def __init__(self, data: Json, names: MadeUpNames) -> None:
+        self.data, self._names = data, names
+        self.main = id_of(inner(inner(data, "collaboration"), "orchestrator").get("agent_id")) or MAIN
+        self.own = AgentPart(data, "", self.main, names)
+        messages = sort_messages(data.get("messages"), values(data.get("sub_sessions")))
+        self.messages = messages.told
+        self._bad: Story = []
+        self.subs: list[SubSession] = []
+        given = data.get("sub_sessions")
+        for place, value in enumerate(given if isinstance(given, list) else []):
+            sub = (
+                SubSession(value, names, messages.answers.get(id_of(value.get("sub_session_id")), ""))
+                if isinstance(value, dict)
+                else None
+            )
+            if sub is None or not sub.agent:
+                self._refuse(value, place)
+            else:
+                self.subs.append(sub)
+        self._find_makers()
+
+    def _refuse(self, value: Any, place: int) -> None:
+        is_object = isinstance(value, dict)
+        why = (
+            "a sub-session names neither itself nor its agent"
+            if is_object
+            else (f"a sub-session is {kind_word(value)}, not an object")
+        )
+        name = self._names.give(f"sub-session-{place + 1}")
+        self._bad.append(ToldRecord(events=(unread(value, why, name, self.main),)))
+
+    # -- who made whom ------------------------------------------------------------------------------------------------
+
+    def _find_makers(self) -> None:
+        self.makers: dict[int, tuple[str, str | None, str]] = {}
+        """Place of a sub-session to the agent that made it, the record of the call, and the call."""
+        self._made: dict[str, list[SubSession]] = {}
+        """Record of a call to the sub-sessions that it made."""
+        named = {sub.name: sub for sub in reversed(self.subs) if sub.name}
+        with_call: dict[str, SubSession] = {}
+        for sub in reversed(self.subs):
+            with_call |= dict.fromkeys(sub.records, sub)
+        listed = {name: call for call in reversed(values(self.own.calls)) if (name := id_of(call.get("call_id")))}
+        for place, sub in enumerate(self.subs):
+            call = id_of(sub.data.get("triggered_by_call_id"))
+            above = named.get(id_of(sub.data.get("parent_session_id")))
+            maker, record = self._maker(sub, call, above, listed.get(call), with_call.get(call))
+            self.makers[place] = (maker, record, call if record else "")
+            if record:
+                self._made.setdefault(record, []).append(sub)
+
+    def _maker(
+        self, sub: SubSession, call: str, above: SubSession | None, listed: Json | None, other: SubSession | None
+    ) -> tuple[str, str | None]:
+        """The agent that made a sub-session's, and the record of its call. `listed` is the call among the main ones,
+        `other` a sub-session that has it."""
+        above = None if above is sub else above
+        if above is not None and call in above.records:
+            return above.agent, above.records[call]
+        owner = id_of(listed.get("x_harken_owner")) if listed else ""
+        if listed is not None and listed.get("x_harken_derived") is True:
+            return owner or (above.agent if above else self.main), None  # nobody called
+        if listed is not None and not owner:
+            return self.main, self.own.records[call]
+        if other is not None and other is not sub:
+            return other.agent, other.records[call]
+        return owner or (above.agent if above else self.main), None
+
+    # -- the stories --------------------------------------------------------------------------------------------------
+
+    def events(self) -> Iterator[Event]:
+        """Everything, in order."""
+        told = [record for message in self.messages for record in message_records(message, self._names, self.main)]
+        parts: dict[str, list[AgentPart]] = {self.main: [self.own]}
+        for sub in self.subs:
+            parts.setdefault(sub.agent, []).append(sub)
+        heard: dict[str, Story] = {}
+        for record in told:
+            agent = record.events[0].agent_id
+            if not any(part.is_told for part in parts.get(agent, ())) or isinstance(record.events[0], Output):
+                heard.setdefault(agent, []).append(record)
+        created = self._created()
+        stories = [self._main_story(created.pop(self.main), heard.pop(self.main, []))]
+        places = {id(sub): place for place, sub in enumerate(self.subs)}
+        for agent, made in created.items():
+            story: Story = []
+            for part in parts.get(agent, []):
+                if isinstance(part, SubSession):
+                    cause = self.makers[places[id(part)]][1]
+                    story += part.story(cause, self._linked)
+            first = stories[0][0].name  # whoever is not known to be made by a call comes behind the main agent
+            stories.append(_begun(made, with_heard(story, heard.get(agent, [])), first))
+        stories += [sub.story(None, self._linked) for sub in self.subs if sub.agent == self.main]
+        return in_order(stories)
+
+    def _main_story(self, created: AgentCreated, heard: Story) -> Story:
+        told: list[Event] = []
+        ended: list[Event] = []
+        begun = instant(self.data, "created_at")
+        if not self.own.is_told:
+            if prompt := text_of(self.data.get("user_prompt")):
+                name = self._names.give("user_prompt")
+                told.append(Prompt(message_id=name, agent_id=self.main, time=begun, content=prompt))
+            ended = self._ending()
+        story = with_heard([*records_of(told), *self.own.work(self._linked)], heard)
+        return _begun(created, [*story, *self._bad, *records_of([*self._annotations(), *ended])])
+
+    def _ending(self) -> list[Event]:
+        """How it ended: a summary that is a text is what the agent says of it in the end."""
+        found: list[Event] = []
+        time, status, summary = instant(self.data, "completed_at"), self.data.get("status"), self.data.get("summary")
+        if isinstance(summary, str) and summary.strip():
+            name = self._names.give("summary")
+            found.append(Response(message_id=name, agent_id=self.main, time=time, content=text_of(summary)))
+        if time is not None:
+            name = self._names.give("completed")
+            found.append(
+                System(message_id=name, agent_id=self.main, time=time, subtype=COMPLETED, message=text_of(status))
+            )
+        return found
+
+    def _annotations(self) -> list[Event]:
+        """What was remarked about phases: kept, and no part of any conversation."""
+        given = self.data.get("phase_annotations")
+        return [
+            Output(
+                message_id=self._names.give(
+                    (id_of(value.get("annotation_id")) if isinstance(value, dict) else "") or "annotation"
+                ),
+                agent_id=self.main,
+                raw=compact(value),
+            )
+            for value in (given if isinstance(given, list) else [])
+        ]
+
+    def _linked(self, result: ToolResult) -> ToldRecord:
+        """A result, linked to the answers of the agents that its call made, unless it came before they had any."""
+        made = self._made.get(str(result.cause), []) if isinstance(result.cause, str) else []
+        answers = [sub for sub in made if sub.answer and not _is_before(result.time, sub.answered)]
+        if not answers:
+            return ToldRecord(events=(result,))
+        first = answers[0]
+        if len(answers) == 1 and result.output.strip() in ("", first.words.strip()):
+            said = result.replace(output=result.output or first.words, cause=None, substance=first.answer)
+            return ToldRecord(events=(said,))
+        causes = (str(result.cause), *(sub.answer for sub in answers))
+        return ToldRecord(events=(result.replace(cause=causes),))
+
+    # -- agents -------------------------------------------------------------------------------------------------------
+
+    def _created(self) -> dict[str, AgentCreated]:
+        """The creation of each agent, the main one's first."""
+        known: dict[str, Json] = {}
+        for agent in (*agents(self.data).values(), *agents_named(self.messages)):
+            if name := id_of(agent.get("agent_id")):
+                known.setdefault(name, agent)
+        first: dict[str, int] = {}
+        for place, sub in enumerate(self.subs):
+            first.setdefault(sub.agent, place)
+        model = text_of(inner(self.data, "agent").get("model_id"))
+        main = known.pop(self.main, {})
+        made = {self.main: created(self.main, main, {}, "", None, instant(self.data, "created_at"), model)}
+        for name in dict.fromkeys([*known, *first]):
+            if name == self.main:
+                continue
+            maker, cause, time, data = self.main, None, None, Json()
+            if name in first:
+                sub = self.subs[first[name]]
+                maker, cause, _ = self.makers[first[name]]
+                time, data = instant(sub.data, "started_at"), sub.data
+            made[name] = created(name, known.get(name, {}), data, maker, cause, time)
+        return made
+
+    @property
+    def inside(self) -> dict[str, list[SubSession]]:
+        """The agents with sub-sessions, other than the main one, and their sub-sessions."""
+        found: dict[str, list[SubSession]] = {}
+        for sub in self.subs:
+            if sub.agent != self.main:
+                found.setdefault(sub.agent, []).append(sub)
+        return found
+
+
+def created(
+    agent: str, identifier: Json, sub: Json, parent: str, cause: str | None, time: int | None, model: str = ""
+) -> AgentCreated:
+    """The creation of an agent, with what the document says of it."""
+    told = {**identifier, **inner(sub, "agent")}
+    rest = {key: value for key, value in told.items() if key not in _SAID_ELSEWHERE}
+    name = text_of(sub.get("x_harken_name")) or text_of(told.get("x_harken_name")) or text_of(told.get("name"))
+    return AgentCreated(
+        message_id=agent + CREATED,
+        agent_id=agent,
+        time=time,
+        cause=cause,
+        name=name or agent,
+        language_model=model or text_of(told.get("model_id")),
+        role="child" if parent else "root",
+        parent=parent,
+        attributes=compact(rest) if rest else b"",
+    )
+
+
+def _begun(made: AgentCreated, story: Story, after: str = "") -> Story:
+    """A story with the creation of its agent before it, unless it tells of that itself."""
+    if any(isinstance(event, AgentCreated) for record in story for event in record.events):
+        return story
+    return [ToldRecord(events=(made,), after=(after,)), *story]
+
+
+def _is_before(time: int | None, other: int | None) -> bool:
+    return time is not None and other is not None and time < other

@@ -1,0 +1,127 @@
+"""What agents told each other, as a document lists it: which messages say something that its calls and sub-sessions do
+not, and the events of those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from harken.events import PieceOfText, Prompt
+from harken.events.base import is_name
+from harken.formats.std.document import Json
+from harken.formats.std.parts import inner, instant, text, values
+
+from .in_order import ToldRecord
+from .pieces import MadeUpNames, compact, id_of, kind_word, text_of, unread
+
+HEARD = ":heard"
+"""Behind the name of what was said: the name of the record in which it is heard."""
+_GIVEN = ("task_assignment", "review_request")
+_DONE = ("task_completion", "review_result")
+_WORDS = ("content", "message", "text", "reason", "summary", "current_step")
+
+
+class Messages(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages of a document, sorted."""
+
+    told: list[Any]
+    """Those that say something new, and what is no message."""
+    answers: dict[str, str]
+    """Sub-session to the words of its completion, where nothing else tells them."""
+
+
+def sort_messages(messages: object, subs: Iterable[Json]) -> Messages:
+    """A message that repeats what the call of a sub-session or its output says is left out, once for each; so is a
+    completion without words, which the status of the sub-session says."""
+    repeats = _Repeats(subs)
+    told: list[Any] = []
+    answers: dict[str, str] = {}
+    given: list[Any] = messages if isinstance(messages, list) else [] if messages is None else [messages]
+    for message in given:
+        sub = repeats.take(message) if isinstance(message, dict) else None
+        if sub is None:
+            told.append(message)
+            continue
+        words = _first_words(message) if message.get("message_type") in _DONE else ""
+        if words and not text(inner(sub, "output"), "summary"):
+            answers.setdefault(id_of(sub.get("sub_session_id")), words)
+    return Messages(told=told, answers=answers)
+
+
+class _Repeats:
+    """The beginnings and ends of sub-sessions that no message has repeated yet."""
+
+    def __init__(self, subs: Iterable[Json]) -> None:
+        self._open: dict[tuple[str, str], list[Json]] = {}
+        self._taken: set[tuple[bool, int]] = set()
+        for sub in subs:
+            agent = id_of(inner(sub, "agent").get("agent_id"))
+            for name in {text(inner(sub, "task"), "task_id"), text(inner(sub, "output"), "review_id")} - {""}:
+                self._open.setdefault((agent, name), []).append(sub)
+
+    def take(self, message: Json) -> Json | None:
+        """The sub-session whose beginning or end the message repeats."""
+        kind = message.get("message_type")
+        if kind not in _GIVEN and kind not in _DONE:
+            return None
+        is_end = kind in _DONE
+        agent = id_of(inner(message, "from_agent" if is_end else "to_agent").get("agent_id"))
+        payload = inner(message, "payload")
+        names = (text(payload, "review_id"), text(inner(payload, "task"), "task_id"), text(payload, "task_id"))
+        for name in filter(None, names):
+            for sub in self._open.get((agent, name), ()):
+                if (is_end, id(sub)) not in self._taken:
+                    self._taken.add((is_end, id(sub)))
+                    return sub
+        return None
+
+
+def message_records(message: Any, names: MadeUpNames, main: str) -> list[ToldRecord]:
+    """What a message is: text of one agent that another hears, as far as it names them. It is in the transcript of the
+    one that hears it: whether the other's model wrote it, or its program did, no document says."""
+    name = names.give(id_of(message.get("message_id")) or "message" if isinstance(message, dict) else "message")
+    if not isinstance(message, dict):
+        return [ToldRecord(events=(unread(message, f"a message is {kind_word(message)}, not an object", name, main),))]
+    sender, hearer = (id_of(inner(message, side).get("agent_id")) for side in ("from_agent", "to_agent"))
+    if not sender and not hearer:
+        return [ToldRecord(events=(unread(message, "a message names neither of its agents", name, main),))]
+    words, time = words_of(message), instant(message, "timestamp")
+    told = []
+    if sender:
+        told.append(ToldRecord(events=(PieceOfText(message_id=name, agent_id=sender, time=time, content=words),)))
+    if hearer:
+        heard = Prompt(
+            message_id=name + HEARD,
+            agent_id=hearer,
+            time=time,
+            substance=name if sender else None,
+            content=f"[{sender}]: {words}" if is_name(sender) else words,  # as agents hear each other in a session log
+            source="injected",
+            origin="agent",
+        )
+        told.append(ToldRecord(events=(heard,)))
+    return told
+
+
+def words_of(message: Json) -> str:
+    """What a message says: the words in its payload, or all of the payload where it has none that are known."""
+    if words := _first_words(message):
+        return words
+    kind, payload = text_of(message.get("message_type")), message.get("payload")
+    said = "" if payload is None else compact(payload).decode()
+    return f"{kind}: {said}" if kind and said else kind or said
+
+
+def _first_words(message: Json) -> str:
+    payload = message.get("payload")
+    if isinstance(payload, str):
+        return text_of(payload)
+    given = [inner(message, "payload").get(key) for key in _WORDS] + [message.get("content")]
+    return next((text_of(words) for words in given if isinstance(words, str) and words.strip()), "")
+
+
+def agents_named(messages: Iterable[Any]) -> list[Json]:
+    """The agents that messages name."""
+    return [inner(message, side) for message in values(list(messages)) for side in ("from_agent", "to_agent")]

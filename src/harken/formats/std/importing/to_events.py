@@ -1,0 +1,193 @@
+"""Events from a session document, or from the parts of one that an agent's own chain holds.
+
+A document tells of its agents as a session log does: the orchestrator and every participant are created, a `Task` call
+makes the agent of its sub-session, that agent is given its task as a prompt, and its output's summary is its answer,
+which the result of the call repeats. Where Harken wrote the document (`x_harken_conversation`), the conversation is
+told from there and nothing is told twice. What does not fit is told as an `Output` with the reason.
+
+`tokens_used` of a call is no figure here: it is one number for what reading, writing and caching took, which no field
+of a metric means, and whoever imports the sub-agent's own session as well would count it twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from harken.errors import BadRecord
+from harken.events import AgentCreated, Event, Output, PieceOfText, System
+from harken.formats.std.document import Json, loads, parse_session
+from harken.formats.std.parts import inner, instant, values
+
+from .agent_part import SubSession
+from .document_events import COMPLETED, DocumentReading, created
+from .in_order import Story, ToldRecord, in_order, with_heard
+from .message_events import message_records
+from .pieces import MadeUpNames, compact, id_of
+
+_OF_CHAIN = frozenset({"sub_session_id", "message_type"})
+"""Keys of the objects in an agent's chain; a document has neither, and a session id."""
+
+
+def events_of(data: bytes) -> list[Event]:
+    """Everything that the bytes tell: a document, several one behind the other, or the lines of an agent's chain."""
+    return [event for _, event in _told(data)]
+
+
+def main_events(data: bytes) -> list[Event]:
+    """What the agent said, heard and did that the document, or the chain, is of; notices and remarks left out."""
+    return [event for reading, event in _told(data) if event.agent_id == reading.main and _is_conversation(event)]
+
+
+def _is_conversation(event: Event) -> bool:
+    if isinstance(event, Output):
+        return bool(event.why)
+    return not isinstance(event, AgentCreated | PieceOfText) and not (
+        isinstance(event, System) and event.subtype == COMPLETED
+    )
+
+
+def read_once(data: bytes) -> tuple[list[PartReading], list[Event]]:
+    """What there is to read in the bytes, and what it tells."""
+    told = _told(data)
+    return list({id(reading): reading for reading, _ in told}.values()), [event for _, event in told]
+
+
+def _told(data: bytes) -> list[tuple[PartReading, Event]]:
+    """The events, each with what tells it."""
+    try:
+        return [(reading, event) for reading in readings(data) for event in reading.events()]
+    except RecursionError:
+        unread = UnreadPart(bytes(data), "it is nested too deeply", "@0")
+        return [(unread, event) for event in unread.events()]
+
+
+def readings(data: bytes) -> list[PartReading]:
+    """What there is to read in the bytes; lines of a chain are one."""
+    names = MadeUpNames()
+    found: list[PartReading] = []
+    chain: list[Json] = []
+    for value in values_in(data):
+        if isinstance(value, UnreadPart):
+            found.append(value)
+        elif isinstance(value, dict) and "session_id" not in value and value.keys() & _OF_CHAIN:
+            chain.append(value)
+        else:
+            found.append(_document(value, names))
+    return [*found, ChainReading(chain, names)] if chain else found
+
+
+def _document(value: Any, names: MadeUpNames) -> DocumentReading | UnreadPart:
+    try:
+        return DocumentReading(parse_session(value).data, names)
+    except BadRecord as problem:
+        return UnreadPart(compact(value), str(problem), names.give("document"))
+
+
+# -- which values the bytes hold -------------------------------------------------------------------------------------
+
+
+def values_in(data: bytes) -> Iterator[Any]:
+    """The JSON values in the bytes, one behind the other; an `UnreadPart` in place of what is none."""
+    if not data.strip():
+        return
+    try:
+        value = loads(data)
+    except BadRecord as problem:
+        yield from _one_by_one(bytes(data), str(problem))
+    else:
+        yield value
+
+
+def _one_by_one(data: bytes, why: str) -> Iterator[Any]:
+    """The values up to the first that is none; what follows goes on with the next line that begins an object."""
+    try:
+        rest = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        yield UnreadPart(data, why, "@0")
+        return
+    place, decoder = 0, json.JSONDecoder(parse_constant=_refuse)
+    while place < len(rest):
+        if rest[place].isspace():
+            place += 1
+            continue
+        try:
+            value, place = decoder.raw_decode(rest, place)
+        except (ValueError, RecursionError) as problem:
+            end = rest.find("\n{", place + 1)
+            end = len(rest) if end < 0 else end + 1
+            yield UnreadPart(rest[place:end].encode("utf-8", "backslashreplace"), f"no JSON: {problem}", f"@{place}")
+            place = end
+        else:
+            yield value
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+class UnreadPart:
+    """Bytes that are no document."""
+
+    main = ""
+
+    def __init__(self, raw: bytes, why: str, name: str) -> None:
+        self._output = Output(message_id=name, raw=raw, why=why)
+
+    def events(self) -> Iterator[Event]:
+        """The bytes, with the reason."""
+        yield self._output
+
+
+# -- the chain of an agent inside a document -------------------------------------------------------------------------
+
+
+class ChainReading:
+    """The sub-sessions of one agent and the messages that it sent or heard, verbatim, one to a line."""
+
+    def __init__(self, lines: list[Json], names: MadeUpNames) -> None:
+        self._names = names
+        self._subs = [SubSession(line, names) for line in lines if "sub_session_id" in line]
+        self._messages = [line for line in lines if "sub_session_id" not in line]
+        self.main = self._subs[0].agent if self._subs else ""
+
+    def events(self) -> Iterator[Event]:
+        """What the agent itself said, heard and did."""
+        story: Story = []
+        for sub in self._subs:
+            cause = id_of(sub.data.get("triggered_by_call_id")) or None
+            story += sub.story(cause, lambda result: ToldRecord(events=(result,)))
+        told = [record for message in self._messages for record in message_records(message, self._names, self.main)]
+        if not any(sub.is_told for sub in self._subs):
+            story = with_heard(story, [one for one in told if not self.main or one.events[0].agent_id == self.main])
+        begun = self._subs and not any(isinstance(e, AgentCreated) for record in story for e in record.events)
+        if begun:
+            first = self._subs[0].data
+            cause = id_of(first.get("triggered_by_call_id")) or None
+            made = created(self.main, inner(first, "agent"), first, "", cause, instant(first, "started_at"))
+            story = [ToldRecord(events=(made.replace(role="child"),)), *story]
+        return in_order([story])
+
+
+PartReading = DocumentReading | ChainReading | UnreadPart
+
+
+def side_chains(data: bytes) -> dict[str, bytes]:
+    """The agents inside a document, other than its own: of each its sub-sessions, and those of the messages it sent or
+    heard that say something new, one JSON object to a line."""
+    try:
+        found = readings(data)
+        return {agent: lines for one in found if isinstance(one, DocumentReading) for agent, lines in _chains(one)}
+    except RecursionError:
+        return {}
+
+
+def _chains(reading: DocumentReading) -> Iterator[tuple[str, bytes]]:
+    told: dict[str, list[Json]] = {}
+    for message in values(reading.messages):
+        for agent in {id_of(inner(message, side).get("agent_id")) for side in ("from_agent", "to_agent")}:
+            told.setdefault(agent, []).append(message)
+    for agent, subs in reading.inside.items():
+        lines = [*(sub.data for sub in subs), *told.get(agent, [])]
+        yield agent, b"".join(compact(line) + b"\n" for line in lines)

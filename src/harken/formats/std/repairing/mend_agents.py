@@ -1,0 +1,194 @@
+"""Mending who took part: the collaboration, sub-sessions and messages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from harken.formats.std.checking.schema import shown
+from harken.formats.std.document import Json
+from harken.formats.std.parts import agents, inner, text, values
+
+from .mending import OLD, Mender, Mending, Spot
+from .spellings import known_word
+
+_TASK = "Task"
+
+
+def played_by_one(doc: Mending) -> None:
+    """A multi-agent document without Task calls and sub-sessions was played by one agent, whatever roles it took."""
+    data, collaboration = doc.data, doc.data.get("collaboration")
+    if not isinstance(collaboration, dict) or collaboration.get("mode") != "multi_agent":
+        return
+    has_tasks = any(call.get("tool_name") == _TASK for call in values(data.get("tool_calls")))
+    if has_tasks or data.get("sub_sessions") or data.get("status") == "in_progress":
+        return
+    collaboration["mode"] = "single"
+    collaboration[OLD + "mode"] = "multi_agent"
+    said = (
+        '`mode` was "multi_agent", is "single": there is no Task call and no sub-session, so one agent played all roles'
+    )
+    doc.tell(
+        "no-sub-session",
+        "collaboration.mode",
+        f"{said}; they stay listed, and the old mode is kept beside",
+        derived=True,
+    )
+    for name in ("sub_sessions", "messages"):
+        if data.get(name) is None:
+            data[name] = []
+            doc.tell("missing-field", name, f"`{name}` was missing, is []: there were none", derived=True)
+
+
+# -- the collaboration -------------------------------------------------------------------------------------------------
+
+
+def collaboration(spot: Spot) -> bool:
+    """Missing in a document whose name or sub-sessions say that there were several agents."""
+    return spot.value is None and spot.put({}, "what the rest of the document says of it", derived=True)
+
+
+def mode(spot: Spot) -> bool:
+    if word := known_word(spot.value, ("multi_agent", "single")):
+        return spot.put(word, "the word that the standard has for it")
+    word = "multi_agent" if spot.doc.data.get("sub_sessions") else "single"
+    return spot.put(word, "by whether there are sub-sessions", derived=True)
+
+
+def pattern(spot: Spot) -> bool:
+    if word := known_word(spot.value, ("master_worker", "peer_to_peer", "pipeline")):
+        return spot.put(word, "the word that the standard has for it")
+    return spot.put("master_worker", "what the standard takes for granted", derived=True)
+
+
+def orchestrator(spot: Spot) -> bool:
+    participants = values(spot.holder.get("participants"))
+    said = spot.value
+    if isinstance(said, str) and said:
+        same = [one for one in participants if said in (one.get("agent_id"), one.get("agent_type"))]
+        return spot.put(identifier(same[0] if len(same) == 1 else said), "the text is its id")
+    if said is not None and not isinstance(said, dict):
+        return False
+    if participants:
+        ready = isinstance(participants[0].get("agent_id"), str) and isinstance(participants[0].get("agent_type"), str)
+        return ready and spot.put(identifier(participants[0]), "the first participant", derived=True)
+    if spot.holder.get("participants"):
+        return False
+    return spot.put(
+        {"agent_id": "main", "agent_type": "architect"}, "what the standard takes for granted", derived=True
+    )
+
+
+def identifier(agent: Any) -> Json:
+    if isinstance(agent, dict):
+        known = ("agent_id", "agent_type", "instance_id", "role_category")
+        return {key: agent[key] for key in known if isinstance(agent.get(key), str)}
+    return {"agent_id": agent, "agent_type": agent}
+
+
+def participants(spot: Spot) -> bool:
+    said = spot.value
+    if said is None:
+        agents = [inner(sub, "agent") for sub in values(spot.doc.data.get("sub_sessions"))]
+        working = {text(agent, "agent_id"): agent for agent in agents}
+        made = [identifier(agent) for name, agent in working.items() if name]
+        return spot.put(made, "whoever has a sub-session" if made else "nobody is named", derived=True)
+    if isinstance(said, dict) and all(isinstance(one, dict) for one in said.values()):
+        return spot.put([{"agent_id": key, **one} for key, one in said.items()], "its entries", keep=True)
+    return isinstance(said, str) and spot.put([said], "the only entry")
+
+
+def agent(spot: Spot) -> bool:
+    """An agent that is named by a text alone, or not at all."""
+    said = spot.value
+    if isinstance(said, str) and said:
+        same = of_type(spot.doc, said)
+        known = _agents(spot.doc).get(said) or (same[0] if len(same) == 1 else said)
+        return spot.put(identifier(known), "the text is its id")
+    if said is None and isinstance(spot.holder, dict):
+        for name in {"from_agent": ("from", "sender"), "to_agent": ("to", "receiver", "recipient")}.get(spot.key, ()):
+            if isinstance(found := spot.holder.get(name), (str, dict)) and found:
+                return spot.put(found, f"as `{name}` says")
+    return False
+
+
+def agent_type(spot: Spot) -> bool:
+    if spot.take(("type", "role", "agent_role", "name"), str):
+        return True
+    name = text(spot.holder, "agent_id")
+    known = text(_agents(spot.doc).get(name, {}), "agent_type")
+    return bool(known or name) and spot.put(known or name, "as its id says", derived=True)
+
+
+def agent_id(spot: Spot) -> bool:
+    """The agent's type, numbered where several have it."""
+    if spot.value is not None:
+        return False
+    if spot.take(("id", "agent"), str):
+        return True
+    listed = spot.doc.once("participants", lambda: values(inner(spot.doc.data, "collaboration").get("participants")))
+    is_orchestrator = spot.path.startswith("collaboration.orchestrator")
+    if is_orchestrator and not all(text(one, "agent_id") for one in listed):
+        return False  # theirs come first: it may be one of them
+    if not (kind := _type_of(spot.holder)):
+        is_first = is_orchestrator and bool(listed)
+        return is_first and spot.put(listed[0]["agent_id"], "the first participant", derived=True)
+    if not spot.path.startswith("collaboration.participants"):
+        same = of_type(spot.doc, kind)
+        if len(same) == 1:
+            return spot.put(same[0]["agent_id"], f"the only {shown(kind)} that takes part", derived=True)
+        if not is_orchestrator:
+            return False
+    alike = spot.doc.once("types", lambda: Counter(map(_type_of, listed)))
+    taken = spot.doc.once(("ids", "agent"), lambda: {text(one, "agent_id") for one in listed})
+    if (is_orchestrator or alike[kind] == 1) and kind not in taken:
+        taken.add(kind)
+        return spot.put(kind, "its type", derived=True)
+    name = spot.doc.free_id("agent", lambda number: f"{kind}-{number}", lambda: taken)
+    return spot.put(name, "its type, numbered since several have it", derived=True)
+
+
+def _type_of(agent: Json) -> str:
+    return next(filter(None, (text(agent, key) for key in ("agent_type", "type", "role", "agent_role", "name"))), "")
+
+
+def _agents(doc: Mending) -> dict[str, Json]:
+    return doc.once("agents", lambda: agents(doc.data))
+
+
+def of_type(doc: Mending, kind: str) -> list[Json]:
+    """The agents of a type that have an id."""
+
+    def by_type() -> dict[str, list[Json]]:
+        found: dict[str, list[Json]] = {}
+        for one in agents(doc.data).values():
+            found.setdefault(text(one, "agent_type"), []).append(one)
+        return found
+
+    return doc.once("agents by type", by_type).get(kind, []) if kind else []
+
+
+def listed_agent(spot: Spot) -> bool:
+    """An agent that speaks or works and is not listed: it took part."""
+    found = inner(spot.doc.data, "collaboration").get("participants")
+    made = identifier(spot.holder)
+    if not isinstance(found, list) or "agent_type" not in made:
+        return False
+    listed = spot.doc.once("listed", lambda: {text(one, "agent_id") for one in values(found)})
+    if made["agent_id"] in listed:
+        return False
+    listed.add(made["agent_id"])
+    found.append(made)
+    said = f"{shown(made['agent_id'])} was added to the participants: {spot.path.partition('[')[0]} names it"
+    spot.doc.tell(spot.rule, f"collaboration.participants[{len(found) - 1}]", said)
+    return True
+
+
+COLLABORATION: dict[str, Mender] = {
+    "mode": mode,
+    "pattern": pattern,
+    "orchestrator": orchestrator,
+    "participants": participants,
+    "participants[]": agent,
+}
+AGENT: dict[str, Mender] = {"agent_id": agent_id, "agent_type": agent_type}

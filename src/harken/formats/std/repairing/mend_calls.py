@@ -1,0 +1,291 @@
+"""Mending calls: their names, times, inputs and outputs, and what they added to the context."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from harken import clock
+from harken.formats.std.categories import tool_category
+from harken.formats.std.checking.schema import shown
+from harken.formats.std.document import Json
+from harken.formats.std.parts import inner, instant, number, text, values
+
+from .mending import Mender, Spot, path_steps
+from .spellings import is_stopped, known_duration, known_word
+
+_OUTCOMES = ("success", "failed")
+_SHORT = 200
+"""Characters of a summary that is made from a longer text."""
+
+
+def call_id(spot: Spot) -> bool:
+    if spot.value is not None:
+        return False
+    if spot.take(("id", "tool_call_id", "tool_use_id"), str):
+        return True
+    name = spot.doc.free_id("call", "tool-{:03}".format, lambda: _call_ids(spot.doc.data))
+    return spot.put(name, "made from its place among the calls", derived=True)
+
+
+def _call_ids(data: Json) -> list[Any]:
+    lists = [data.get("tool_calls"), *(sub.get("tool_calls") for sub in values(data.get("sub_sessions")))]
+    return [call.get("call_id") for calls in lists for call in values(calls)]
+
+
+def tool_name(spot: Spot) -> bool:
+    return spot.take(("tool", "name", "function"), str)
+
+
+def category(spot: Spot) -> bool:
+    if word := known_word(spot.value, ("perception", "action", "interaction", "planning", "task_management")):
+        return spot.put(word, "the word that the standard has for it")
+    if not (name := text(spot.holder, "tool_name")):
+        return False
+    word = tool_category(name, inner(inner(spot.holder, "input"), "params"))
+    return spot.put(word, f"by the tool {shown(name)}", derived=True)
+
+
+# -- times -------------------------------------------------------------------------------------------------------------
+
+
+def started_at(spot: Spot) -> bool:
+    if spot.take(("timestamp", "time", "start_time", "startTime", "start", "created_at"), str):
+        return True
+    before, above = _before(spot)
+    for holder, key, what in (
+        (before, "ended_at", "the end of the call before"),
+        (before, "started_at", "the call before"),
+    ):
+        if instant(holder, key) is not None:
+            return spot.put(holder[key], f"nobody knows; not earlier than {what}", derived=True)
+    for key in ("started_at", "created_at"):
+        if instant(above, key) is not None:
+            return spot.put(above[key], f"nobody knows; not earlier than `{key}`", derived=True)
+    return False
+
+
+def _before(spot: Spot) -> tuple[Json, Json]:
+    """The call before this one in its list, and the session or sub-session that has the list."""
+    steps = path_steps(spot.path)
+    above = spot.doc.data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else spot.doc.data
+    place = int(steps[-2])
+    before = above["tool_calls"][place - 1] if place else {}
+    return before if isinstance(before, dict) else {}, above
+
+
+def ended_at(spot: Spot) -> bool:
+    if spot.take(("end_time", "endTime", "finished_at", "completed_at", "end"), str):
+        return True
+    start, took = instant(spot.holder, "started_at"), number(spot.holder.get("duration_ms"))
+    if start is None:
+        return False
+    if took is None or took < 0:
+        return spot.put(spot.holder["started_at"], "nobody knows; not earlier than it started", derived=True)
+    end = start + int(took * 1000)
+    if not clock.in_calendar(end):
+        return False
+    said = clock.format_seconds(end) if end % clock.SECOND == 0 else clock.format_instant(end)
+    return spot.put(said, "`started_at` and `duration_ms` together", derived=True)
+
+
+def duration(spot: Spot) -> bool:
+    if (said := known_duration(spot.value)) is not None:
+        return spot.put(said, "so many milliseconds")
+    for name in ("duration", "elapsed", "time_taken"):
+        if isinstance(found := spot.holder.get(name), str) and (said := known_duration(found)) is not None:
+            return spot.put(said, f"as `{name}` says, in milliseconds")
+    start, end = instant(spot.holder, "started_at"), instant(spot.holder, "ended_at")
+    if start is None or end is None or end < start:
+        return False
+    return spot.put((end - start) // 1000, "from `started_at` to `ended_at`", derived=True)
+
+
+# -- input -------------------------------------------------------------------------------------------------------------
+
+
+def call_input(spot: Spot) -> bool:
+    said = spot.value
+    if isinstance(said, str):
+        field = "raw_command" if text(spot.holder, "tool_name").lower() in ("bash", "shell") else "description"
+        return spot.put({"params": {}, field: said}, f"the text is its `{field}`")
+    if said is not None:
+        return spot.put({"params": {"value": said}}, "the value is one of its `params`")
+    for name in ("params", "arguments", "args", "parameters"):
+        if isinstance(found := spot.holder.get(name), dict):
+            return spot.put({"params": found}, f"as `{name}` says")
+    named = {key: spot.holder[key] for key in ("target", "action", "details") if key in spot.holder}
+    return spot.put({"params": named}, "what the call itself says" if named else "nothing is known of it", derived=True)
+
+
+def params(spot: Spot) -> bool:
+    said = spot.value
+    if isinstance(said, str) and isinstance(read := _json_object(said), dict):
+        return spot.put(read, "the object that the text is")
+    if said is not None:
+        return spot.put({"value": said}, "the value is one of them")
+    kept = {key: spot.holder.pop(key) for key in list(spot.holder) if not _is_of_input(key, spot.holder[key])}
+    return spot.put(kept, "what stood in `input` itself" if kept else "nothing is known of them", derived=not kept)
+
+
+def _is_of_input(key: str, value: object) -> bool:
+    return (
+        key == "params"
+        or key.startswith("x_harken")
+        or (key in ("description", "raw_command") and isinstance(value, str))
+    )
+
+
+def _json_object(said: str) -> object:
+    try:
+        return json.loads(said, parse_constant=lambda name: None)
+    except (ValueError, RecursionError):
+        return None
+
+
+# -- output ------------------------------------------------------------------------------------------------------------
+
+
+def call_output(spot: Spot) -> bool:
+    said = spot.value
+    if said is not None:
+        return spot.put({"result": _as_result(said)}, "the value is its `result`")
+    made: Json = {key: spot.holder[key] for key in ("status", "success", "result", "error") if key in spot.holder}
+    if made or _outcome(spot, {}):
+        return spot.put(made, "what the call itself says", derived=True)
+    return False
+
+
+def output_status(spot: Spot) -> bool:
+    if word := known_word(spot.value, _OUTCOMES):
+        return spot.put(word, "the word that the standard has for it")
+    if is_stopped(spot.value):
+        return spot.put("failed", "the nearest word that the standard has", derived=True)
+    if spot.value is not None and not isinstance(spot.value, bool):
+        return False
+    if isinstance(spot.value, bool):
+        return spot.put(_OUTCOMES[not spot.value], "the word that the standard has for it")
+    word = _outcome(spot, spot.holder)
+    return bool(word) and spot.put(word, "as far as the rest of the document tells", derived=True)
+
+
+def _outcome(spot: Spot, output: Json) -> str:
+    """How a call went that does not say so: by its error, by its exit code, else as the session that it is of went."""
+    if isinstance(said := output.get("success"), bool):
+        return _OUTCOMES[not said]
+    if isinstance(code := output.get("exit_code"), int):
+        return _OUTCOMES[code != 0]
+    if output.get("error"):
+        return "failed"
+    steps, data = path_steps(spot.path), spot.doc.data
+    above = data["sub_sessions"][steps[1]] if steps[0] == "sub_sessions" else data
+    return "success" if known_word(above.get("status"), ("success",)) else ""
+
+
+def output_result(spot: Spot) -> bool:
+    field = "display" if isinstance(spot.value, str) else "value"
+    return spot.put(_as_result(spot.value), f"the {'text' if field == 'display' else 'value'} is its `{field}`")
+
+
+def _as_result(said: object) -> Json:
+    if isinstance(said, dict):
+        return said
+    return {"display": said} if isinstance(said, str) else {"value": said}
+
+
+def output_error(spot: Spot) -> bool:
+    said = spot.value
+    if isinstance(said, dict) and isinstance(message := said.get("message"), str):
+        return spot.put(message, "its message", keep=True)
+    return False
+
+
+# -- what a call added to the context ----------------------------------------------------------------------------------
+
+
+def contribution(spot: Spot) -> bool:
+    if not isinstance(spot.value, str):
+        return False
+    made = {"type": _contribution_type(spot.holder), "summary": spot.value}
+    return spot.put(made, "the text is its `summary`; its `type` is by the tool", derived=True)
+
+
+def contribution_type(spot: Spot) -> bool:
+    call = _call_above(spot)
+    return spot.value is None and spot.put(_contribution_type(call), "by the tool", derived=True)
+
+
+def contribution_summary(spot: Spot) -> bool:
+    if spot.value is not None:
+        return False
+    if spot.take(("description", "content", "text"), str):
+        return True
+    call = _call_above(spot)
+    full = text(spot.holder, "full_content") or text(inner(inner(call, "output"), "result"), "display")
+    if full.strip():
+        return spot.put(full.strip()[:_SHORT], "the beginning of what the call gave", derived=True)
+    made = text(inner(call, "input"), "description") or text(call, "tool_name")
+    return bool(made) and spot.put(made, "what was called; nothing else is known", derived=True)
+
+
+def _call_above(spot: Spot) -> Json:
+    found: Any = spot.doc.data
+    for step in path_steps(spot.path)[:-2]:
+        found = found[step]
+    return found if isinstance(found, dict) else {}
+
+
+def _contribution_type(call: Json) -> str:
+    name = text(call, "tool_name").lower()
+    for part, kind in (("read", "file_content"), ("grep", "search_result"), ("glob", "search_result")):
+        if part in name:
+            return kind
+    if "search" in name:
+        return "search_result"
+    return "command_output" if name in ("bash", "shell") else "knowledge"
+
+
+def subagent_type(spot: Spot) -> bool:
+    call = _call_above(spot)
+    subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
+    said = text(inner(inner(call, "input"), "params"), "subagent_type")
+    said = said or text(inner(subs.get(text(call, "call_id")), "agent"), "agent_type")
+    return bool(said) and spot.put(said, "as the rest of the document says")
+
+
+def tool_uses(spot: Spot) -> bool:
+    """As many as its sub-session has calls, or its breakdown counts; a number that nobody knows stays missing."""
+    if spot.value is not None:
+        return False
+    subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
+    if sub := subs.get(text(_call_above(spot), "call_id")):
+        return spot.put(len(values(sub.get("tool_calls"))), "the calls of its sub-session", derived=True)
+    counts = [number(one.get("count")) for one in values(spot.holder.get("tools_breakdown"))]
+    known = [int(count) for count in counts if count is not None]
+    return bool(known) and spot.put(sum(known), "as `tools_breakdown` counts", derived=True)
+
+
+def _subs_by_call(data: Json) -> dict[str, Json]:
+    return {text(sub, "triggered_by_call_id"): sub for sub in values(data.get("sub_sessions"))}
+
+
+MENDERS: dict[str, Mender] = {
+    "call_id": call_id,
+    "tool_name": tool_name,
+    "tool_category": category,
+    "started_at": started_at,
+    "ended_at": ended_at,
+    "duration_ms": duration,
+    "input": call_input,
+    "input.params": params,
+    "output": call_output,
+    "output.status": output_status,
+    "output.result": output_result,
+    "output.error": output_error,
+    "context_contribution": contribution,
+    "context_contribution.type": contribution_type,
+    "context_contribution.summary": contribution_summary,
+    "subagent_info.subagent_type": subagent_type,
+    "subagent_info.tool_uses": tool_uses,
+}
+"""Field of a call to what mends it."""

@@ -1,0 +1,225 @@
+"""Mending what stands at the top of a document: its name, its times, its status, its summary."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import Any
+
+from harken.formats.std.checking.schema import shown
+from harken.formats.std.document import Json
+from harken.formats.std.naming import date_in
+from harken.formats.std.parts import instant, text, values
+
+from .mending import OLD, Mender, Mending, Spot
+from .spellings import is_stopped, known_duration, known_time, known_word
+
+_STATUSES = ("success", "failed", "in_progress")
+
+
+def session_id(spot: Spot) -> bool:
+    name = spot.doc.name
+    return spot.value is None and bool(name) and spot.put(name, "the name of the file", derived=True)
+
+
+def task_title(spot: Spot) -> bool:
+    if spot.value is not None:
+        return False
+    if spot.take(("title", "task", "name"), str):
+        return True
+    for name in ("user_prompt", "task_description"):
+        if words := text(spot.holder, name).strip().partition("\n")[0][:80].strip():
+            return spot.put(words, f"the beginning of `{name}`", derived=True)
+    return False
+
+
+def created_at(spot: Spot) -> bool:
+    if spot.value is not None:
+        return False
+    if spot.take(("started_at", "start_time", "timestamp", "date"), str):
+        return True
+    if earliest := _earliest(spot.doc.data):
+        return spot.put(earliest, "the earliest time in the document", derived=True)
+    for name in (text(spot.holder, "session_id"), spot.doc.name):
+        if date := date_in(name):
+            return spot.put(date, "the date in its name", derived=True)
+    return False
+
+
+def _earliest(data: Json) -> str:
+    said = [(call, "started_at") for call in values(data.get("tool_calls"))]
+    said += [(sub, "started_at") for sub in values(data.get("sub_sessions"))]
+    said += [(message, "timestamp") for message in values(data.get("messages"))]
+    said += [(data, "updated_at"), (data, "completed_at")]
+    known = [(when, holder[key]) for holder, key in said if (when := instant(holder, key)) is not None]
+    return str(min(known)[1]) if known else ""
+
+
+def status(spot: Spot) -> bool:
+    """The status of a session or a sub-session."""
+    if isinstance(spot.value, bool):
+        return spot.put(_STATUSES[not spot.value], "the word that the standard has for it")
+    if word := known_word(spot.value, _STATUSES):
+        return spot.put(word, "the word that the standard has for it")
+    if is_stopped(spot.value):
+        return spot.put("failed", "the nearest word that the standard has", derived=True)
+    if spot.value is not None:
+        return False
+    for name in ("state", "outcome", "result"):
+        if word := known_word(spot.holder.get(name), _STATUSES):
+            return spot.put(word, f"as `{name}` says")
+    return False
+
+
+def agent(spot: Spot) -> bool:
+    if isinstance(spot.value, str) and spot.value:
+        return spot.put({"model_id": spot.value}, "the text is its `model_id`")
+    return False
+
+
+def model_id(spot: Spot) -> bool:
+    return spot.take(("model", "model_name", "id", "name"), str)
+
+
+def empty_list(spot: Spot) -> bool:
+    return spot.value is None and spot.put([], "nothing is known of any", derived=True)
+
+
+def updated_at(doc: Mending) -> None:
+    """Filled in a document that is written anew anyway, as its readers do."""
+    data = doc.data
+    source = next((key for key in ("completed_at", "created_at") if instant(data, key) is not None), None)
+    if source is not None and data.get("updated_at") is None:
+        data["updated_at"] = data[source]
+        said = f"`updated_at` was missing, is {shown(data[source])}: as `{source}` says"
+        doc.tell("missing-field", "updated_at", said, derived=True)
+
+
+# -- times in other spellings ------------------------------------------------------------------------------------------
+
+TIMES = ("created_at", "completed_at", "updated_at", "started_at", "ended_at", "annotated_at", "timestamp")
+
+
+def time(spot: Spot) -> bool:
+    """A time that is spelled in another way than the standard does, and can be read in one way only."""
+    found = known_time(spot.value)
+    return found is not None and spot.put(found, "the spelling that the standard has")
+
+
+# -- the summary -------------------------------------------------------------------------------------------------------
+
+
+def summary(spot: Spot) -> bool:
+    made = copy.deepcopy(spot.doc.summary())
+    if spot.value is None:
+        return spot.put(made, "counted from the document", derived=True)
+    why = "counted from the document; what it said is kept beside it"
+    return spot.put(made, why, derived=True)
+
+
+def summary_field(spot: Spot) -> bool:
+    """A field of the summary that is missing or no such thing: what the document comes to."""
+    if (took := known_duration(spot.value)) is not None and spot.key == "total_duration_ms":
+        return spot.put(took, "so many milliseconds")
+    made = copy.deepcopy(spot.doc.summary().get(spot.key))
+    return made is not None and spot.put(made, "counted from the document", derived=True)
+
+
+def file_list(spot: Spot) -> bool:
+    if isinstance(spot.value, str):
+        return spot.put([spot.value] if spot.value else [], "the only entry")
+    return summary_field(spot)
+
+
+def file_item(spot: Spot) -> bool:
+    """A file in the summary that is an object: its path."""
+    said = spot.value
+    found = next((path for key in ("path", "file", "name") if (path := text(said, key))), "")
+    if not found:
+        return False
+    summary_of = spot.doc.data["summary"]
+    name = "files_created" if spot.holder is summary_of.get("files_created") else "files_modified"
+    summary_of.setdefault(OLD + name, list(spot.holder))
+    return spot.put(found, f"its path; the list as it was is kept as `{OLD}{name}`")
+
+
+def errors_encountered(spot: Spot) -> bool:
+    if isinstance(spot.value, list):
+        return spot.put(len(spot.value), "how many there are in the list", keep=True)
+    return False
+
+
+def agent_rows(spot: Spot) -> bool:
+    """`summary.agents`: where it is no list and has not the agents of the standard, its entries as a list."""
+    said = spot.value
+    if isinstance(said, dict) and said and all(isinstance(row, dict) for row in said.values()):
+        rows = [{"agent_id": key, **row} for key, row in said.items()]
+        return spot.put(rows, "its entries, since these are not the agents that the standard's object has", keep=True)
+    return summary_field(spot)
+
+
+def agent_field(spot: Spot) -> bool:
+    """A field of a row of `summary.agents`: from the row that the document comes to."""
+    if spot.key == "status":
+        if word := known_word(spot.value, ("completed", "failed", "in_progress")):
+            return spot.put(word, "the word that the standard has for it")
+        if is_stopped(spot.value):
+            return spot.put("failed", "the nearest word that the standard has", derived=True)
+    if spot.key == "duration_ms" and (took := known_duration(spot.value)) is not None:
+        return spot.put(took, "so many milliseconds")
+    name, kind = text(spot.holder, "agent_id"), text(spot.holder, "agent_type") or text(spot.holder, "role")
+    rows = spot.doc.once("rows", lambda: _rows(spot.doc.summary()))
+    row = rows.get(("agent_id", name)) or (rows.get(("agent_type", kind)) if not name else None)
+    made = row.get(spot.key) if row else None
+    return made is not None and spot.put(made, "counted from the document", derived=True)
+
+
+def _rows(made: Json) -> dict[tuple[str, str], Json]:
+    """The rows of a summary by the id of the agent, and by its type where only one has it."""
+    said: Any = made.get("agents", [])
+    rows = values(said)
+    if isinstance(said, dict):
+        rows = [said["architect"], *said["developers"], *filter(None, [said.get("reviewer")])]
+    types = Counter(row["agent_type"] for row in rows)
+    found = {("agent_type", row["agent_type"]): row for row in rows if types[row["agent_type"]] == 1}
+    return {**found, **{("agent_id", row["agent_id"]): row for row in rows}}
+
+
+SESSION: dict[str, Mender] = {
+    "session_id": session_id,
+    "task_title": task_title,
+    "created_at": created_at,
+    "status": status,
+    "agent": agent,
+    "agent.model_id": model_id,
+    "sub_sessions": empty_list,
+    "messages": empty_list,
+    "summary": summary,
+    "summary.total_duration_ms": summary_field,
+    "summary.tool_calls_count": summary_field,
+    "summary.files_created": file_list,
+    "summary.files_modified": file_list,
+    "summary.files_created[]": file_item,
+    "summary.files_modified[]": file_item,
+    "summary.errors_encountered": errors_encountered,
+    "summary.agents": agent_rows,
+    "summary.tasks": summary_field,
+    "summary.review_iterations": summary_field,
+}
+"""Field of a session to what mends it."""
+
+
+def rename(doc: Mending, new: str) -> None:
+    """Give the document another id: whoever names it in here follows; others may know the old one, which is kept."""
+    old = doc.data.get("session_id")
+    if old == new:
+        return
+    is_made_up = any(change.path == "session_id" and change.derived for change in doc.changes)
+    if old is not None and not is_made_up:
+        doc.data.setdefault(OLD + "session_id", old)
+    doc.data["session_id"] = new
+    for sub in values(doc.data.get("sub_sessions")):
+        if old is not None and sub.get("parent_session_id") == old:
+            sub["parent_session_id"] = new
+    was = "missing" if old is None else shown(old)
+    doc.tell("file-name", "session_id", f"`session_id` was {was}, is {shown(new)}: the name of the file")

@@ -1,0 +1,245 @@
+"""Mending sub-sessions and messages: what they are linked with tells what they lack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harken.formats.std.checking.schema import shown
+from harken.formats.std.document import Json
+from harken.formats.std.parts import inner, instant, objects, text, values
+
+from .mend_agents import agent, identifier, listed_agent, of_type
+from .mend_session import status
+from .mending import Mender, Spot, path_steps
+from .spellings import known_word
+
+_TASK = "Task"
+
+
+# -- sub-sessions ------------------------------------------------------------------------------------------------------
+
+
+def _trigger_of(spot: Spot, sub: Json) -> Json:
+    """The call that started a sub-session, by either link; empty where there is none."""
+    by_id, by_sub = spot.doc.once("calls", lambda: _calls(spot.doc.data))
+    own, trigger = text(sub, "sub_session_id"), text(sub, "triggered_by_call_id")
+    return by_id.get(trigger, ({}, 0))[0] if trigger else by_sub.get(own, {}) if own else {}
+
+
+def _calls(data: Json) -> tuple[dict[str, tuple[Json, int]], dict[str, Json]]:
+    """The main calls by their ids, each with its place, and by the sub-session that each names."""
+    calls = list(objects(data.get("tool_calls")))
+    by_id = {text(call, "call_id"): (call, place) for place, call in calls}
+    return by_id, {text(inner(call, "subagent_info"), "sub_session_id"): call for _, call in calls}
+
+
+def _ids(spot: Spot, name: str, key: str) -> list[Any]:
+    return [one.get(key) for one in values(spot.doc.data.get(name))]
+
+
+def sub_session_id(spot: Spot) -> bool:
+    if spot.value is not None or spot.take(("id",), str):
+        return spot.value is not None and isinstance(spot.value, str)
+    if name := text(inner(_trigger_of(spot, spot.holder), "subagent_info"), "sub_session_id"):
+        return spot.put(name, "as its call says")
+    name = spot.doc.free_id("sub-session", "sub-{:03}".format, lambda: _ids(spot, "sub_sessions", "sub_session_id"))
+    return spot.put(name, "made from its place", derived=True)
+
+
+def parent_session(spot: Spot) -> bool:
+    """The session, or the sub-session among whose calls is the one that started it."""
+    owners = spot.doc.once("owners", lambda: _owners(spot.doc.data))
+    owner = owners.get(text(spot.holder, "triggered_by_call_id"), "")
+    if owner and owner != text(spot.holder, "sub_session_id"):
+        return spot.value != owner and spot.put(owner, "the call that started it is one of its calls", derived=True)
+    name = text(spot.doc.data, "session_id")
+    return bool(name) and spot.value != name and spot.put(name, "the session that it is part of", derived=True)
+
+
+def _owners(data: Json) -> dict[str, str]:
+    """The id of a call to that of the sub-session that it is in."""
+    subs = [(text(sub, "sub_session_id"), values(sub.get("tool_calls"))) for sub in values(data.get("sub_sessions"))]
+    return {text(call, "call_id"): name for name, calls in subs for call in calls}
+
+
+def trigger_id(spot: Spot) -> bool:
+    name = text(_trigger_of(spot, spot.holder), "call_id") if spot.value is None else ""
+    return bool(name) and spot.put(name, "the call that names this sub-session")
+
+
+def trigger_name(spot: Spot) -> bool:
+    """The call that a sub-session names as its start has another name than `Task`: its own name is kept beside."""
+    by_id, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
+    call, place = by_id.get(spot.value, ({}, 0))
+    if not (name := text(call, "tool_name")) or name == _TASK:
+        return False
+    call.setdefault("x_harken_name", name)
+    call["tool_name"] = _TASK
+    said = f'`tool_name` was {shown(name)}, is "Task": the sub-session says that this call started it'
+    spot.doc.tell(spot.rule, f"tool_calls[{place}].tool_name", f"{said}; the name is kept as `x_harken_name`")
+    return True
+
+
+def sub_agent(spot: Spot) -> bool:
+    if spot.value is not None:
+        return agent(spot)
+    call = _trigger_of(spot, spot.holder)
+    kind = text(inner(call, "subagent_info"), "subagent_type")
+    kind = kind or text(inner(inner(call, "input"), "params"), "subagent_type")
+    same = of_type(spot.doc, kind)
+    return len(same) == 1 and spot.put(identifier(same[0]), f"the only {shown(kind)} that takes part", derived=True)
+
+
+def task(spot: Spot) -> bool:
+    if isinstance(spot.value, str) and spot.value:
+        return spot.put({"description": spot.value}, "the text is its `description`")
+    return spot.value is None and spot.put({}, "what is known of it stands in its call", derived=True)
+
+
+def task_id(spot: Spot) -> bool:
+    if spot.value is not None:
+        return False
+    sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
+    if isinstance(name := inner(sub, "output").get("task_id"), str) and "verdict" not in inner(sub, "output"):
+        return spot.put(name, "as its output says", derived=True)
+    name = spot.doc.free_id("task", "task-{:03}".format, lambda: _task_ids(spot.doc.data))
+    return spot.put(name, "made from its place", derived=True)
+
+
+def _task_ids(data: Json) -> list[Any]:
+    return [inner(one, "task").get("task_id") for one in values(data.get("sub_sessions"))]
+
+
+def task_description(spot: Spot) -> bool:
+    if spot.value is not None:
+        return False
+    if spot.take(("task_description", "title", "prompt"), str):
+        return True
+    sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
+    given = inner(inner(_trigger_of(spot, sub), "input"), "params")
+    words = text(given, "prompt") or text(given, "description")
+    return bool(words) and spot.put(words, "what its call asks", derived=True)
+
+
+def priority(spot: Spot) -> bool:
+    if word := known_word(spot.value, ("high", "medium", "low")):
+        return spot.put(word, "the word that the standard has for it")
+    return spot.put("medium", "nobody said", derived=True)
+
+
+def sub_started(spot: Spot) -> bool:
+    if spot.take(("created_at", "start_time", "timestamp"), str):
+        return True
+    call = _trigger_of(spot, spot.holder)
+    return instant(call, "started_at") is not None and spot.put(call["started_at"], "when its call began", derived=True)
+
+
+def sub_status(spot: Spot) -> bool:
+    if status(spot) or spot.value is not None:
+        return spot.value in ("success", "failed", "in_progress")
+    for said in (
+        inner(spot.holder, "output").get("status"),
+        inner(_trigger_of(spot, spot.holder), "output").get("status"),
+    ):
+        if word := known_word(said, ("success", "failed", "in_progress")):
+            return spot.put(word, "as its output says", derived=True)
+    return False
+
+
+def sub_output(spot: Spot) -> bool:
+    if not isinstance(spot.value, str):
+        return False
+    made = {"output_type": "generic", "summary": spot.value}
+    return spot.put(made, "the text is its `summary`")
+
+
+def output_field(spot: Spot) -> bool:
+    """What a sub-agent's output lacks and its sub-session says."""
+    sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
+    if spot.key == "status":
+        word = known_word(
+            spot.value if spot.value is not None else sub.get("status"), ("completed", "partial", "failed")
+        )
+        return bool(word) and spot.put(word, "the word that the standard has for it", derived=spot.value is None)
+    if spot.key == "task_id" and spot.value is None and (name := text(inner(sub, "task"), "task_id")):
+        return spot.put(name, "the task of its sub-session", derived=True)
+    if spot.key == "output_type" and spot.value is None:
+        return spot.put("generic", "it is neither a developer's nor a reviewer's", derived=True)
+    return False
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def message_id(spot: Spot) -> bool:
+    if spot.value is not None or spot.take(("id",), str):
+        return isinstance(spot.value, str)
+    name = spot.doc.free_id("message", "msg-{:03}".format, lambda: _ids(spot, "messages", "message_id"))
+    return spot.put(name, "made from its place", derived=True)
+
+
+def sequence(spot: Spot) -> bool:
+    """A number where none of the messages has one: its place."""
+
+    def is_counted() -> bool:
+        known = [one.get("sequence_number") for one in values(spot.doc.data.get("messages"))]
+        return all(one is None or one == at for at, one in enumerate(known, 1))
+
+    if spot.value is not None or not spot.doc.once("is counted", is_counted):
+        return False
+    return spot.put(int(path_steps(spot.path)[1]) + 1, "its place among the messages", derived=True)
+
+
+def timestamp(spot: Spot) -> bool:
+    return spot.take(("time", "created_at", "sent_at", "date"), str)
+
+
+def message_type(spot: Spot) -> bool:
+    if spot.value is None:
+        return spot.take(("type",), str)
+    known = (
+        "task_assignment", "task_progress", "task_completion", "review_request", "review_result", "feedback", "abort",
+        "acknowledgment", "status_query", "status_response", "status_update",
+    )  # fmt: skip
+    word = known_word(spot.value, known)
+    return bool(word) and spot.put(word, "the word that the standard has for it")
+
+
+def payload(spot: Spot) -> bool:
+    for name in ("content", "body", "message", "data", "text"):
+        if (found := spot.holder.get(name)) is not None:
+            return spot.put(found if isinstance(found, dict) else {"content": found}, f"as `{name}` says")
+    return spot.put({}, "the message carries nothing", derived=True)
+
+
+SUB: dict[str, Mender] = {
+    "sub_session_id": sub_session_id,
+    "parent_session_id": parent_session,
+    "agent": sub_agent,
+    "triggered_by_call_id": trigger_id,
+    "task": task,
+    "task.task_id": task_id,
+    "task.description": task_description,
+    "task.priority": priority,
+    "started_at": sub_started,
+    "status": sub_status,
+    "output": sub_output,
+    "output.status": output_field,
+    "output.task_id": output_field,
+    "output.output_type": output_field,
+}
+MESSAGE: dict[str, Mender] = {
+    "message_id": message_id,
+    "sequence_number": sequence,
+    "timestamp": timestamp,
+    "from_agent": agent,
+    "to_agent": agent,
+    "message_type": message_type,
+    "payload": payload,
+}
+BY_RULE: dict[str, Mender] = {
+    "trigger": trigger_name,
+    "parent-session": parent_session,
+    "unknown-agent": listed_agent,
+}
+"""Rule about links to what mends it."""

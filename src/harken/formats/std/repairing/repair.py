@@ -1,0 +1,195 @@
+"""Repair: a document that breaks rules made into one that does not, as far as that needs no guess.
+
+It goes round and round: what the rules find is mended place by place, until a round changes nothing. So only what is an
+error is changed, and a document without errors stays as it is, to the byte. Every change is told, and says whether the
+new value is only another way to write the old one or was derived from the rest of the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from harken.formats.std.checking.rules import check_bytes, validate
+from harken.formats.std.checking.schema import shown
+from harken.formats.std.document import Document, dumps, loads, parse_session
+from harken.formats.std.findings import DocumentChange, DocumentFinding
+from harken.formats.std.json_text import HiddenValue, hidden_values
+
+from . import mend_agents, mend_annotations, mend_calls, mend_session, mend_sub_sessions
+from .broken_json import mend
+from .mend_shapes import by_type
+from .mending import Mender, Mending, Spot, pattern_of, spot_at
+
+_MOST_ROUNDS = 12
+_FIELD_RULES = ("missing-field", "wrong-type", "unknown-value")
+
+_PARTS: tuple[tuple[re.Pattern[str], dict[str, Mender]], ...] = (
+    (re.compile(r"(?:sub_sessions\[\]\.)?tool_calls\[\]\."), mend_calls.MENDERS),
+    (re.compile(r"phase_annotations\[\]\."), mend_annotations.MENDERS),
+    (
+        re.compile(
+            r"collaboration\.(?:orchestrator|participants\[\])\.|sub_sessions\[\]\.agent\.|messages\[\]\.(?:from|to)_agent\."
+        ),
+        mend_agents.AGENT,
+    ),
+    (re.compile(r"collaboration\."), mend_agents.COLLABORATION),
+    (re.compile(r"sub_sessions\[\]\."), mend_sub_sessions.SUB),
+    (re.compile(r"messages\[\]\."), mend_sub_sessions.MESSAGE),
+    (re.compile(r"summary\.agents(?:\[\]|\.\w+(?:\[\])?)\."), dict.fromkeys(
+        ("agent_id", "agent_type", "tool_calls_count", "duration_ms", "status"), mend_session.agent_field
+    )),
+    (re.compile(""), {**mend_session.SESSION, "collaboration": mend_agents.collaboration}),
+)  # fmt: skip
+"""Where a path begins to what mends its fields; the first that fits counts."""
+_BY_RULE: dict[str, Mender] = {
+    **mend_sub_sessions.BY_RULE,
+    "range-order": mend_annotations.range_order,
+    "unreadable-time": mend_session.time,
+}
+
+
+class Repaired(msgspec.Struct, frozen=True, kw_only=True):
+    """A document after its repair."""
+
+    data: bytes
+    """Its bytes; the same as before where nothing was changed."""
+    document: Document | None
+    """None where the bytes are no session document, and could not be made one."""
+    changes: list[DocumentChange]
+    findings: list[DocumentFinding]
+    """What is still to be said of it."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether no error is left."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+
+def repair(data: bytes, name: str = "", *, session_id: str = "") -> Repaired:
+    """Repair the bytes of a document. `name` is that of its file. A `session_id` is given to the document, and whatever
+    names the old one follows."""
+    checked, changes = check_bytes(data, name), list[DocumentChange]()
+    if checked.document is None and (mended := mend(data)) is not None:
+        data, changes = mended.data, mended.changes
+        checked = check_bytes(data, name)
+    document = checked.document
+    if document is None or (checked.is_valid and session_id in ("", document.data.get("session_id"))):
+        return Repaired(data=data, document=document, changes=changes, findings=checked.findings)
+    doc = _mending(document, name)
+    if not checked.is_valid:
+        _mend(doc, checked.findings, name)
+    if session_id:
+        mend_session.rename(doc, session_id)
+    if not doc.changes:
+        return Repaired(data=data, document=document, changes=changes, findings=checked.findings)
+    _keep_hidden(doc, hidden_values(data))
+    return _written(doc, changes, name)
+
+
+def _keep_hidden(doc: Mending, hidden: list[HiddenValue]) -> None:
+    """Values that stood under a key which stands once more: a document that is written anew has each key once."""
+    for one in hidden:
+        doc.data.setdefault("x_harken_hidden", []).append({"path": one.path, "value": one.value})
+        said = f"{shown(one.value)} stood under a key that stands once more; it is kept in `x_harken_hidden`"
+        doc.tell("duplicate-key", one.path, said)
+
+
+def _written(doc: Mending, changes: list[DocumentChange], name: str) -> Repaired:
+    data = dumps(doc.data)
+    checked = check_bytes(data, name)
+    return Repaired(data=data, document=checked.document, changes=[*changes, *doc.changes], findings=checked.findings)
+
+
+def mark_repairable(findings: list[DocumentFinding], document: Document, name: str) -> list[DocumentFinding]:
+    """The findings, each of the errors with whether a repair mends it: whether it is gone afterwards. The document is
+    used up: a second one beside it would be too much of a large file."""
+    doc = _mending(document, name)
+    left = [one.path for one in _rounds(doc, findings, name) if one.level == "error"]
+    whole = {path for one in left for path in _above(one)}
+    return [
+        msgspec.structs.replace(one, repairable=one.path not in whole) if one.level == "error" else one
+        for one in findings
+    ]
+
+
+def _above(path: str) -> Iterable[str]:
+    """The path and those of what it lies in."""
+    yield path
+    for found in re.finditer(r"[.\[]", path):
+        yield path[: found.start()]
+
+
+def _mending(document: Document, name: str) -> Mending:
+    return Mending(_unshared(document), name.rpartition("/")[2].removesuffix(".json"))
+
+
+def _unshared(document: Document) -> dict[str, object]:
+    """The object to work on. What was read from an older generation may hold one thing in two places."""
+    if document.generation == "v3":
+        return document.data
+    return loads(dumps(document.data))  # type: ignore[no-any-return]
+
+
+def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[DocumentFinding]:
+    """Mend round by round what was found; what is found in the end."""
+    for _ in range(_MOST_ROUNDS):
+        before = len(doc.changes)
+        _round(doc, findings)
+        if len(doc.changes) == before:
+            break
+        findings = validate(parse_session(doc.data, name), name)
+    return findings
+
+
+def _mend(doc: Mending, findings: list[DocumentFinding], name: str) -> None:
+    _rounds(doc, findings, name)
+    mend_annotations.split_annotations(doc)
+    if doc.changes:
+        mend_session.updated_at(doc)
+
+
+def _round(doc: Mending, findings: Iterable[DocumentFinding]) -> None:
+    """Mend what was found; the summary last, since it is counted from the rest."""
+    doc.start_round()
+    before = len(doc.changes)
+    spots = [spot for one in findings if one.level == "error" and (spot := spot_at(doc, one.rule, one.path))]
+    for spot in spots:
+        if not spot.path.startswith("summary"):
+            _mend_spot(spot)
+    mend_agents.played_by_one(doc)
+    if len(doc.changes) > before:
+        return
+    for spot in spots:
+        if spot.path.startswith("summary"):
+            _mend_spot(spot)
+
+
+def _mend_spot(spot: Spot) -> bool:
+    if spot.rule in _BY_RULE:
+        return _BY_RULE[spot.rule](spot)
+    if spot.rule == "empty-field":
+        return _mend_empty(spot)
+    return spot.rule in _FIELD_RULES and _mend_field(spot)
+
+
+def _mend_empty(spot: Spot) -> bool:
+    """What is empty is mended as if it were missing."""
+    was, spot.holder[spot.key] = spot.value, None
+    if _mend_field(spot):
+        return True
+    spot.holder[spot.key] = was
+    return False
+
+
+def _mend_field(spot: Spot) -> bool:
+    if spot.key in mend_session.TIMES and mend_session.time(spot):
+        return True
+    path = pattern_of(spot.path)
+    for begins, menders in _PARTS:
+        if found := begins.match(path):
+            mender = menders.get(path[found.end() :])
+            return (mender is not None and mender(spot)) or by_type(spot)
+    return False
