@@ -93,6 +93,25 @@ def test_an_old_document_is_drawn(run: Run) -> None:
     assert "\nPhases\n  execute" in out
 
 
+def test_agents_without_ids_and_ranges_in_other_shapes_are_drawn(run: Run) -> None:
+    listed = [{"agent_type": "developer"}, {"agent_type": "developer"}, "reviewer"]
+    ranges = [["tool-001", "tool-002"], {"start": "tool-001", "end": "tool-002"}, ["tool-002"], "tool-001..tool-002"]
+    data = {
+        "started_at": "2026-03-04T09:59:00Z",
+        **single(),
+        "collaboration": {"mode": "multi_agent", "orchestrator": "lead", "participants": listed},
+        "phase_annotations": [{"phase_type": "plan", "tool_call_range": one} for one in ranges],
+    }
+    del data["created_at"]
+
+    answer = json.loads(shown(run, data, "--json"))
+
+    assert ["lead", "developer-1", "developer-2", "reviewer"] == [agent["agent_id"] for agent in answer["agents"]]
+    assert [("tool-001", "tool-002")] * 2 == [(one["first_call"], one["last_call"]) for one in answer["phases"][:2]]
+    assert ["tool-002", "tool-001..tool-002"] == [one["last_call"] for one in answer["phases"][2:]]
+    assert ("2026-03-04T09:59:00Z", []) == (answer["created_at"], answer["left_out"])
+
+
 def test_json_says_the_same(run: Run) -> None:
     (answer,) = run("std", "show", "multi.json", "--json").json
 
@@ -142,7 +161,7 @@ def test_what_cannot_be_drawn_is_told(run: Run) -> None:
     data = multi()
     data["messages"] = "none"
     data["sub_sessions"][0]["tool_calls"] = [1, None]
-    data["collaboration"]["participants"].append("somebody")
+    data["collaboration"]["participants"].append(7)
     Path("document.json").write_text(json.dumps(data), "utf-8")
 
     done = run("std", "show", "document.json")

@@ -401,3 +401,30 @@ def test_reading_many_agents_side_by_side_takes_time_in_proportion() -> None:
 
     assert count == sum(isinstance(event, AgentCreated) and event.cause is not None for event in events)
     assert count == sum(isinstance(event, ToolResult) and event.agent_id == "lead" for event in events)
+
+
+# -- who takes part, and is not named as the standard has it -----------------------------------------------------------
+
+
+def test_participants_without_an_id_are_agents_under_the_ids_that_a_repair_gives_them() -> None:
+    listed = [{"agent_type": "architect"}, {"agent_type": "developer"}, {"role": "developer"}, "reviewer", {}, 7]
+    expected = {
+        '{"agent_type":"architect"}': ["architect", "developer-1", "developer-2", "reviewer"],
+        '"architect"': ["architect", "developer-1", "developer-2", "reviewer"],
+        '{"agent_type":"lead"}': ["lead", "architect", "developer-1", "developer-2", "reviewer"],
+        "null": ["main", "architect", "developer-1", "developer-2", "reviewer"],
+        "{}": ["main", "architect", "developer-1", "developer-2", "reviewer"],
+    }
+    for leader, names in expected.items():
+        collaboration = {"mode": "multi_agent", "orchestrator": json.loads(leader), "participants": listed}
+        events = read({**single(), "collaboration": collaboration})
+        assert names == [event.agent_id for event in events if isinstance(event, AgentCreated)]
+
+
+def test_a_session_that_says_when_it_started_begins_then() -> None:
+    document = {"started_at": "2026-03-04T09:59:00Z", **single()}
+    del document["created_at"]
+    assert (
+        record(read({**document, "created_at": "2026-03-04T09:59:00Z"}), "user_prompt").time
+        == record(read(document), "user_prompt").time
+    )

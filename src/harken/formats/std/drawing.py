@@ -15,7 +15,19 @@ import msgspec
 
 from .document import Document, Json
 from .models import CATEGORIES, VERDICTS
-from .parts import inner, instant, is_review, objects, own_calls, requested_reviews, text, values
+from .parts import (
+    inner,
+    instant,
+    is_review,
+    objects,
+    orchestrator,
+    own_calls,
+    participants,
+    range_ends,
+    requested_reviews,
+    text,
+    values,
+)
 from .summary import call_span, failed_calls, final_verdict, has_failed, milliseconds, sub_span, total_duration
 
 TELLING = (
@@ -121,7 +133,7 @@ def drawing(document: Document) -> DocumentDrawing:
         status=text(data, "status"),
         pattern=text(inner(data, "collaboration"), "pattern") if document.kind == "std-008" else "",
         model=text(inner(data, "agent"), "model_id"),
-        created_at=text(data, "created_at"),
+        created_at=text(data, "created_at") or text(data, "started_at"),
         completed_at=text(data, "completed_at"),
         duration_ms=total_duration(data),
         calls=sum(agent.calls for agent in agents),
@@ -145,11 +157,10 @@ def name_of(agent: Json) -> str:
 
 def _agents(data: Json) -> list[DrawnAgent]:
     """The orchestrator, the participants, and whoever else did or said something."""
-    collaboration = inner(data, "collaboration")
-    leader = inner(collaboration, "orchestrator")
+    leader = orchestrator(data)
     main = name_of(leader) or "main"
     found: dict[str, tuple[Json, str]] = {main: (leader, "orchestrator")}
-    for agent in values(collaboration.get("participants")):
+    for agent in participants(data):
         found.setdefault(name_of(agent) or "?", (agent, "participant"))
     subs: dict[str, list[Json]] = {}
     for sub in values(data.get("sub_sessions")):
@@ -283,11 +294,11 @@ def said_in(payload: Any) -> str:
 
 
 def _phase(phase: Json) -> DrawnPhase:
-    span = inner(phase, "tool_call_range")
+    first, last = range_ends(phase.get("tool_call_range"))
     return DrawnPhase(
         phase_type=text(phase, "phase_type"),
-        first_call=text(span, "start_call_id"),
-        last_call=text(span, "end_call_id"),
+        first_call=first,
+        last_call=last,
         description=text(phase, "description"),
     )
 
@@ -304,7 +315,7 @@ def _left_out(data: Json) -> Iterator[str]:
     for key in ("collaboration", "agent"):
         if key in data and not isinstance(data[key], dict):
             yield f"`{key}` is no object"
-    yield from _not_objects(inner(data, "collaboration"), "participants", "collaboration.participants")
+    yield from _not_objects(inner(data, "collaboration"), "participants", "collaboration.participants", (dict, str))
     for place, sub in objects(data.get("sub_sessions")):
         yield from _not_objects(sub, "tool_calls", f"sub_sessions[{place}].tool_calls")
     without = len(values(data.get("phases"))) - len(values(data.get("phase_annotations")))
@@ -314,9 +325,9 @@ def _left_out(data: Json) -> Iterator[str]:
         yield "`created_at` is no time"
 
 
-def _not_objects(data: Json, key: str, path: str) -> Iterator[str]:
+def _not_objects(data: Json, key: str, path: str, drawn: tuple[type, ...] = (dict,)) -> Iterator[str]:
     value = data.get(key)
     if value is not None and not isinstance(value, list):
         yield f"`{path}` is no list"
-    elif isinstance(value, list) and (odd := sum(not isinstance(item, dict) for item in value)):
+    elif isinstance(value, list) and (odd := sum(not isinstance(item, drawn) for item in value)):
         yield f"{odd} of {len(value)} entries of `{path}` {'is no object' if odd == 1 else 'are no objects'}"

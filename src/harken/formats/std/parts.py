@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,6 +53,29 @@ def instant(value: object, key: str) -> int | None:
     return clock.parse_instant(found)
 
 
+def begun(data: Json) -> int | None:
+    """When a session began; many say so in `started_at`."""
+    created = instant(data, "created_at")
+    return instant(data, "started_at") if created is None else created
+
+
+STARTS = ("start", "from", "first", "begin", "start_id", "startCallId", "start_tool_call_id")
+ENDS = ("end", "to", "last", "end_id", "endCallId", "end_tool_call_id")
+"""Other names of `start_call_id` and `end_call_id`."""
+
+
+def range_ends(value: object) -> tuple[str, str]:
+    """The first and the last call of a range, in whatever shape it has; empty where it names none."""
+    if isinstance(value, list):
+        named = [one if isinstance(one, str) else text(one, "call_id") for one in value[:1] + value[-1:]]
+        return (named[0], named[-1]) if named else ("", "")
+    if isinstance(value, str):
+        return value, value
+    first = next(filter(None, (text(value, key) for key in ("start_call_id", *STARTS))), "")
+    last = next(filter(None, (text(value, key) for key in ("end_call_id", *ENDS))), "")
+    return first or last, last or first
+
+
 def own_calls(data: Json) -> list[Json]:
     """The main agent's calls, without those that are listed only so that links find them."""
     return [call for call in values(data.get("tool_calls")) if not any(map(call.get, UNCOUNTED))]
@@ -67,6 +91,62 @@ def agents(data: Json) -> dict[str, Json]:
         if name := text(agent, "agent_id"):
             found.setdefault(name, agent)
     return found
+
+
+def agent_kind(agent: object) -> str:
+    """The type of an agent, under whatever name; empty where it has none."""
+    return next(filter(None, (text(agent, key) for key in ("agent_type", "type", "role", "agent_role", "name"))), "")
+
+
+def agent_ids(listed: list[Any]) -> list[str]:
+    """An id for each entry of a list of agents: its own, else its type, numbered where several have it. A text is an
+    id itself; empty where nothing tells."""
+    own = [one if isinstance(one, str) else _own_id(one) for one in listed]
+    alike, taken, numbers = Counter(map(agent_kind, listed)), set(own), Counter[str]()
+    for place, (one, name) in enumerate(zip(listed, own, strict=True)):
+        if name or not (kind := agent_kind(one)):
+            continue
+        name = kind if alike[kind] == 1 else ""
+        while not name or name in taken:
+            numbers[kind] += 1
+            name = f"{kind}-{numbers[kind]}"
+        taken.add(name)
+        own[place] = name
+    return own
+
+
+def _own_id(agent: object) -> str:
+    return next(filter(None, (text(agent, key) for key in ("agent_id", "id", "agent"))), "")
+
+
+def participants(data: Json) -> list[Json]:
+    """The participants, those without an id with the one that a repair gives them."""
+    listed = inner(data, "collaboration").get("participants")
+    listed = listed if isinstance(listed, list) else []
+    found = [_identified(one, name) for one, name in zip(listed, agent_ids(listed), strict=True)]
+    return [one for one in found if one is not None]
+
+
+def _identified(agent: Any, name: str) -> Json | None:
+    if isinstance(agent, str):
+        return {"agent_id": agent, "agent_type": agent} if agent else None
+    if not isinstance(agent, dict) or not name or agent.get("agent_id") not in (None, ""):
+        return agent if isinstance(agent, dict) else None
+    kind = agent_kind(agent)
+    return {**agent, "agent_id": name, **({"agent_type": kind} if kind else {})}
+
+
+def orchestrator(data: Json) -> Json:
+    """The orchestrator, in the same way; an empty object where nobody is."""
+    said = inner(data, "collaboration").get("orchestrator")
+    if isinstance(said, dict) and (said.get("agent_id") not in (None, "") or not agent_kind(said)):
+        return said
+    if not isinstance(said, (str, dict)) or not said:
+        return {}
+    kind = said if isinstance(said, str) else agent_kind(said)
+    same = [one for one in participants(data) if kind in (one.get("agent_id"), one.get("agent_type"))]
+    name = str(same[0]["agent_id"]) if len(same) == 1 and "agent_id" in same[0] else kind
+    return {**(said if isinstance(said, dict) else {}), "agent_type": kind, "agent_id": name}
 
 
 def requested_reviews(data: Json) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .document import Json, kind_of
 from .models import VERDICTS
-from .parts import agents, inner, instant, is_review, number, own_calls, requested_reviews, text, values
+from .parts import agents, begun, inner, instant, is_review, number, own_calls, requested_reviews, text, values
 from .repairing.spellings import known_word
 from .written_files import written_files
 
@@ -69,7 +69,7 @@ def known_summary(data: Json) -> Json:
 def total_duration(data: Json) -> int | None:
     """Milliseconds from `created_at` to `completed_at`; where one is not known, from the first or to the last instant
     that is."""
-    start, end = instant(data, "created_at"), instant(data, "completed_at")
+    start, end = begun(data), instant(data, "completed_at")
     if start is None or end is None:
         spans = [span for call in values(data.get("tool_calls")) if (span := call_span(call))]
         spans += [span for sub in values(data.get("sub_sessions")) if (span := sub_span(sub))]

@@ -7,7 +7,7 @@ from typing import Any
 
 from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolResult
 from harken.formats.std.document import Json
-from harken.formats.std.parts import agents, inner, instant, values
+from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, participants, values
 
 from .agent_part import AgentPart, SubSession
 from .in_order import Story, ToldRecord, in_order, records_of, with_heard
@@ -28,7 +28,7 @@ class DocumentReading:
 
     def __init__(self, data: Json, names: MadeUpNames) -> None:
         self.data, self._names = data, names
-        self.main = id_of(inner(inner(data, "collaboration"), "orchestrator").get("agent_id")) or MAIN
+        self.main = id_of(orchestrator(data).get("agent_id")) or MAIN
         self.own = AgentPart(data, "", self.main, names)
         messages = sort_messages(data.get("messages"), values(data.get("sub_sessions")))
         self.messages = messages.told
@@ -124,11 +124,10 @@ class DocumentReading:
     def _main_story(self, created: AgentCreated, heard: Story) -> Story:
         told: list[Event] = []
         ended: list[Event] = []
-        begun = instant(self.data, "created_at")
         if not self.own.is_told:
             if prompt := text_of(self.data.get("user_prompt")):
                 name = self._names.give("user_prompt")
-                told.append(Prompt(message_id=name, agent_id=self.main, time=begun, content=prompt))
+                told.append(Prompt(message_id=name, agent_id=self.main, time=begun(self.data), content=prompt))
             ended = self._ending()
         story = with_heard([*records_of(told), *self.own.work(self._linked)], heard)
         return _begun(created, [*story, *self._bad, *records_of([*self._annotations(), *ended])])
@@ -179,7 +178,8 @@ class DocumentReading:
     def _created(self) -> dict[str, AgentCreated]:
         """The creation of each agent, the main one's first."""
         known: dict[str, Json] = {}
-        for agent in (*agents(self.data).values(), *agents_named(self.messages)):
+        listed = (orchestrator(self.data), *participants(self.data))
+        for agent in (*listed, *agents(self.data).values(), *agents_named(self.messages)):
             if name := id_of(agent.get("agent_id")):
                 known.setdefault(name, agent)
         first: dict[str, int] = {}
@@ -187,7 +187,7 @@ class DocumentReading:
             first.setdefault(sub.agent, place)
         model = text_of(inner(self.data, "agent").get("model_id"))
         main = known.pop(self.main, {})
-        made = {self.main: created(self.main, main, {}, "", None, instant(self.data, "created_at"), model)}
+        made = {self.main: created(self.main, main, {}, "", None, begun(self.data), model)}
         for name in dict.fromkeys([*known, *first]):
             if name == self.main:
                 continue

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
-from harken.formats.std.parts import agents, inner, text, values
+from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, values
 
-from .mending import OLD, Mender, Mending, Spot
+from .mending import OLD, Mender, Mending, Spot, path_steps
 from .spellings import known_word
 
 _TASK = "Task"
@@ -126,30 +125,27 @@ def agent_id(spot: Spot) -> bool:
         return False
     if spot.take(("id", "agent"), str):
         return True
-    listed = spot.doc.once("participants", lambda: values(inner(spot.doc.data, "collaboration").get("participants")))
-    is_orchestrator = spot.path.startswith("collaboration.orchestrator")
-    if is_orchestrator and not all(text(one, "agent_id") for one in listed):
+    listed = inner(spot.doc.data, "collaboration").get("participants")
+    listed = listed if isinstance(listed, list) else []
+    if spot.path.startswith("collaboration.participants"):
+        name = spot.doc.once("agent ids", lambda: agent_ids(listed))[int(path_steps(spot.path)[2])]
+        why = "its type" if name == agent_kind(spot.holder) else "its type, numbered since several have it"
+        return bool(name) and spot.put(name, why, derived=True)
+    kind, is_leader = agent_kind(spot.holder), spot.path.startswith("collaboration.orchestrator")
+    same = of_type(spot.doc, kind)
+    if len(same) == 1:
+        return spot.put(same[0]["agent_id"], f"the only {shown(kind)} that takes part", derived=True)
+    return is_leader and _leader_id(spot, kind, values(listed))
+
+
+def _leader_id(spot: Spot, kind: str, listed: list[Json]) -> bool:
+    """The id of an orchestrator that is none of the participants by its type."""
+    if not kind:
+        first = text(listed[0], "agent_id") if listed else ""
+        return bool(first) and spot.put(first, "the first participant", derived=True)
+    if any(agent_kind(one) == kind and not text(one, "agent_id") for one in listed):
         return False  # theirs come first: it may be one of them
-    if not (kind := _type_of(spot.holder)):
-        is_first = is_orchestrator and bool(listed)
-        return is_first and spot.put(listed[0]["agent_id"], "the first participant", derived=True)
-    if not spot.path.startswith("collaboration.participants"):
-        same = of_type(spot.doc, kind)
-        if len(same) == 1:
-            return spot.put(same[0]["agent_id"], f"the only {shown(kind)} that takes part", derived=True)
-        if not is_orchestrator:
-            return False
-    alike = spot.doc.once("types", lambda: Counter(map(_type_of, listed)))
-    taken = spot.doc.once(("ids", "agent"), lambda: {text(one, "agent_id") for one in listed})
-    if (is_orchestrator or alike[kind] == 1) and kind not in taken:
-        taken.add(kind)
-        return spot.put(kind, "its type", derived=True)
-    name = spot.doc.free_id("agent", lambda number: f"{kind}-{number}", lambda: taken)
-    return spot.put(name, "its type, numbered since several have it", derived=True)
-
-
-def _type_of(agent: Json) -> str:
-    return next(filter(None, (text(agent, key) for key in ("agent_type", "type", "role", "agent_role", "name"))), "")
+    return spot.put(kind, "its type", derived=True)
 
 
 def _agents(doc: Mending) -> dict[str, Json]:

@@ -8,14 +8,12 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
-from harken.formats.std.parts import inner, instant, objects, text, values
+from harken.formats.std.parts import ENDS, STARTS, inner, instant, objects, text, values
 
 from .mending import OLD, Mender, Mending, Spot
 from .spellings import known_word
 
 _PHASES = ("understand", "explore", "plan", "execute", "verify", "mixed", "unclassified")
-_STARTS = ("start", "from", "first", "begin", "start_id", "startCallId", "start_tool_call_id")
-_ENDS = ("end", "to", "last", "end_id", "endCallId", "end_tool_call_id")
 _BETWEEN = re.compile(r"\s*(?:\.{2,3}|…|–|—|~|至|到|→|->|,|\s-\s|\sto\s)\s*")
 
 
@@ -33,7 +31,7 @@ def call_range(spot: Spot) -> bool:
 
 def range_end(spot: Spot) -> bool:
     """`start_call_id` or `end_call_id` under another name. The other name goes, since it says the same."""
-    for name in _STARTS if spot.key == "start_call_id" else _ENDS:
+    for name in STARTS if spot.key == "start_call_id" else ENDS:
         if isinstance(found := spot.holder.get(name), str) and spot.value is None:
             renamed = {spot.key if key == name else key: value for key, value in spot.holder.items()}
             spot.holder.clear()
