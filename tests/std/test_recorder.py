@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harken.capture import AgentIdentifier, MultiAgentRecorder
-from harken.errors import BadRequest, Closed, Conflict, HarkenError, Locked, NotFound
+from harken.errors import BadRequest, Closed, Conflict, HarkenError, Locked, NotFound, Poisoned
 from harken.files import write_whole
 from harken.formats.std.document import read
 from harken.formats.std.models import DeveloperOutput, FileChanges
@@ -317,6 +317,21 @@ def test_whatever_is_lost_of_a_log_the_rest_is_a_valid_document(path: Path) -> N
         assert f"line {lost + 1} of the log cannot be read: not JSON" in data["x_harken"]["unread"]
 
 
+def test_a_line_that_stands_twice_in_a_log_counts_once(path: Path) -> None:
+    with begin(path) as recorder:
+        play(recorder)
+        recorder.message("checker", "developer-01", "feedback", {"content": "It is late"})
+    log = path.with_name(path.name.replace(".json", ".log.jsonl"))
+    whole = log.read_bytes().splitlines(keepends=True)
+    before = written(path)
+
+    for place in [at for at, line in enumerate(whole) if b"document_acts" in line]:
+        log.write_bytes(b"".join([*whole[: place + 1], *whole[place:]]))
+        data = MultiAgentRecorder.recover(path).data
+        assert [] == errors_of(data), whole[place]
+        assert before["messages"] == data["messages"]
+
+
 def test_without_a_log_there_is_nothing_to_recover(path: Path) -> None:
     with pytest.raises(NotFound):
         MultiAgentRecorder.recover(path)
@@ -450,6 +465,29 @@ def test_a_document_that_cannot_be_written_is_told_and_can_be_recovered(path: Pa
     path.rmdir()
 
     assert "failed" == MultiAgentRecorder.recover(path).data["status"]
+
+
+def test_after_a_failed_write_close_lets_another_recorder_go_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = begin(path)
+    recorder.call("Read", call_id="kept")
+    with monkeypatch.context() as failing:
+        failing.setattr(Session, "append", _refuse)
+        failing.setattr(Session, "log_transcript_entry", _refuse)
+        with pytest.raises(OSError, match="full"):
+            recorder.call("Read")
+    for _ in range(2):
+        with pytest.raises(Poisoned, match="was interrupted"):
+            recorder.call("Read")
+    with pytest.raises(Poisoned, match="was interrupted"):
+        recorder.close()
+
+    with MultiAgentRecorder.resume(path) as again:
+        again.call("Read", call_id="later")
+    assert ["kept", "later"] == [call["call_id"] for call in written(path)["tool_calls"]]
+
+
+def _refuse(*_: Any) -> None:
+    raise OSError("the disk is full")
 
 
 # -- odd values, threads, cost -----------------------------------------------------------------------------------------

@@ -441,6 +441,61 @@ def test_rules_about_names_are_mended_where_a_new_name_is_given() -> None:
     assert [] == validate_bytes(answer.data, f"{name}.json").findings
 
 
+def test_a_start_that_is_missing_is_never_put_behind_the_end() -> None:
+    document = single()
+    first, second = document["tool_calls"]
+    first["ended_at"], first["duration_ms"] = "2026-03-04T10:01:00Z", 55000  # the second call ran beside it
+    del second["started_at"]
+    for took, start in ((1000, "2026-03-04T10:00:20Z"), ("?", "2026-03-04T10:00:05Z")):
+        second["duration_ms"] = took
+        after, answer = repaired(document)
+        assert start == after["tool_calls"][1]["started_at"]
+        assert not [one for one in answer.findings if one.rule == "time-reversed"]
+
+
+def test_the_earliest_time_of_a_document_may_be_the_end_of_a_call() -> None:
+    document = without(without(single(), "created_at"), "tool_calls", 0, "started_at")
+    document["tool_calls"][0]["duration_ms"] = None
+    after, answer = repaired(document)
+    assert "2026-03-04T10:00:06Z" == after["created_at"]
+    assert answer.is_valid
+
+
+def test_a_call_without_an_id_is_the_one_that_its_sub_session_names() -> None:
+    document = put(multi(), "toolu_7", "sub_sessions", 0, "triggered_by_call_id")
+    after, answer = repaired(without(document, "tool_calls", 1, "call_id"))
+    assert "toolu_7" == after["tool_calls"][1]["call_id"]
+    assert answer.is_valid
+
+
+def test_a_type_of_agent_that_nobody_can_read_is_kept_beside_the_new_one() -> None:
+    odd = ["developer", 5]
+    after, _ = repaired(put(multi(), odd, "tool_calls", 1, "subagent_info", "subagent_type"))
+    info = after["tool_calls"][1]["subagent_info"]
+    assert ("developer", odd) == (info["subagent_type"], info["x_harken_old_subagent_type"])
+
+
+def test_phases_whose_calls_get_their_ids_are_annotated_by_the_same_repair() -> None:
+    document = single()
+    for one in document["tool_calls"]:
+        del one["call_id"]
+        one["phase_id"] = "p-1"
+    document["phases"] = [{"phase_id": "p-1", "phase_type": "explore", "decisions": ["look first"]}]
+    after, answer = repaired(document)
+    assert answer.is_valid
+    assert ["p-1"] == [one["annotation_id"] for one in after["phase_annotations"]]
+    assert [] == repair(answer.data).changes
+
+
+def test_a_circle_of_parents_is_made_part_of_the_session() -> None:
+    document = multi()
+    document["sub_sessions"][0]["parent_session_id"] = "sub-002"
+    document["sub_sessions"][1]["parent_session_id"] = "sub-001"
+    after, answer = repaired(document)
+    assert {document["session_id"]} == {one["parent_session_id"] for one in after["sub_sessions"]}
+    assert answer.is_valid
+
+
 def test_no_task_call_is_invented() -> None:
     after, _ = repaired(played())
     assert all("Task" != one["tool_name"] for one in after["tool_calls"])

@@ -61,7 +61,15 @@ def test_the_original_is_never_written_over_by_whatever_name(run: Run, folder: P
     Path("link.json").symlink_to(NAME)
     Path("hard.json").hardlink_to(NAME)
     Path("deep").mkdir()
-    for output in (NAME, f"./{NAME}", str(folder / NAME), "link.json", "hard.json", f"deep/../{NAME}"):
+    for output in (
+        NAME,
+        f"./{NAME}",
+        str(folder / NAME),
+        "link.json",
+        "hard.json",
+        f"deep/../{NAME}",
+        f"none/../{NAME}",
+    ):
         done = run("std", "repair", NAME, "-o", output, "--force")
         assert 2 == done.code, output
         assert "is the original" in done.err

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harken.api.std_show import StdShowRequest, std_show
 from harken.cli.ui import columns
-from harken.formats.std.document import Document, kind_of, parse_session
+from harken.formats.std.document import dumps, parse_session
 from harken.formats.std.drawing import drawing
 from harken.formats.std.parts import own_calls
 from support.command_line import Run
@@ -172,6 +173,14 @@ def test_what_cannot_be_drawn_is_told(run: Run) -> None:
     assert "not drawn: 1 of 3 entries of `collaboration.participants` is no object\n" in done.err
 
 
+def test_a_number_that_is_none_is_left_out(run: Run) -> None:
+    data = multi()
+    data["messages"][0]["sequence_number"] = True
+    Path("document.json").write_text(json.dumps(data), "utf-8")
+
+    assert None is json.loads(run("std", "show", "document.json", "--json").out)["messages"][0]["sequence_number"]
+
+
 def test_agents_without_ids_are_called_by_their_types(run: Run) -> None:
     data = multi()
     data["collaboration"] = {"mode": "multi_agent", "participants": [{"agent_type": "product_owner"}]}
@@ -228,7 +237,7 @@ def test_no_document_is_too_broken_to_be_drawn(data: Json, changes: list[tuple[i
         value, key = places[number % len(places)]
         value[key] = copy.deepcopy(odd)
 
-    drawn = drawing(Document(data=data, kind=kind_of(data)))
+    drawn = std_show(None, StdShowRequest(body=dumps(data)))
 
     assert drawn.agents
     assert drawn.calls == sum(agent.calls for agent in drawn.agents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,13 @@ class TestFiles:
         write(SINGLE, {**single(), "status": "done"})
         done = run("std", "validate", ".")
         assert "cannot read a.json" in done.err
+        assert f"{SINGLE}: not valid" in done.out
+
+    def test_a_pipe_in_a_folder_is_not_waited_for(self, run: Run, folder: Path) -> None:
+        os.mkfifo(folder / "a.json")
+        write(SINGLE, {**single(), "status": "done"})
+        done = run("std", "validate", ".")
+        assert "cannot read a.json: it is a pipe or a device" in done.err
         assert f"{SINGLE}: not valid" in done.out
 
     def test_stdin_is_a_document(self, run: Run) -> None:

@@ -88,8 +88,14 @@ def document_files(path: str) -> list[tuple[str, str]]:
 
     for folder, folders, names in os.walk(path, onerror=refused):
         folders.sort()
-        found += [(str(Path(folder, name)), "") for name in sorted(names) if name.endswith(".json")]
+        paths = [Path(folder, name) for name in sorted(names) if name.endswith(".json")]
+        found += [(str(one), _why_unread(one)) for one in paths]
     return found or [(path, "there is no *.json in this folder")]
+
+
+def _why_unread(path: Path) -> str:
+    """Why what lies in a folder is not read: a pipe would be waited for without end."""
+    return "it is a pipe or a device" if path.exists() and not path.is_file() else ""
 
 
 def read_document(file: str) -> bytes | str:

@@ -326,7 +326,11 @@ class MultiAgentRecorder:
         """Write the document for the last time and let others write: as `success`, when nothing is open any more; as
         `failed`, which ends what is open as failed; or as `in_progress`, for `resume`."""
         with self._lock:
-            present = self._present()
+            try:
+                present = self._present()
+            except Poisoned:
+                self._release()  # nothing more can be written here, and `resume` needs the lock
+                raise
             acts = making.closing(self._recording, status, present)
             try:
                 self._record(*acts, last=True)
@@ -367,7 +371,7 @@ class MultiAgentRecorder:
         if self._broken:
             raise Poisoned(
                 f"the recording of {self.path} was interrupted",
-                hint="nothing acknowledged is lost: `MultiAgentRecorder.resume(path)` goes on",
+                hint="nothing acknowledged is lost: close this one, and `MultiAgentRecorder.resume(path)` goes on",
             )
         return self._clock()
 

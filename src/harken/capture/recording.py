@@ -182,6 +182,8 @@ class RecordedSession:
             self.calls[sub["triggered_by_call_id"]]["subagent_info"]["tokens_used"] = act.tokens_used
 
     def _message(self, act: MessageSent) -> None:
+        if act.message_id in self.messages:
+            raise unfit(f"message {act.message_id!r} is sent twice")
         if problem := self.threads.problem({"message_type": act.message_type, "payload": act.payload}):
             raise unfit(problem[2])  # what it follows was lost
         message = self.messages[act.message_id] = {

@@ -125,8 +125,9 @@ class _Target:
 
     def _check(self, path: Path, file: str = "-") -> None:
         """Refuse to write over an original, by whatever name, over the store, and over another file unless asked to."""
+        target = path.resolve()  # what is written to: in `none/../x.json` a folder that is not there is passed over
         for original in (*self._files, file):
-            if original != "-" and is_there(original) and path.exists() and path.samefile(original):
+            if original != "-" and is_there(original) and target.exists() and target.samefile(original):
                 raise BadRequest(f"{path} is the original", hint="name another file; nothing was written")
         check_target(path, self._store, force=self._force)
 

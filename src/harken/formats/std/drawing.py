@@ -265,7 +265,7 @@ def _message(message: Json) -> DrawnMessage:
     verdict = text(payload, "verdict")
     return DrawnMessage(
         message_id=text(message, "message_id"),
-        sequence_number=number if isinstance(number, int) and abs(number) < 1 << 53 else None,
+        sequence_number=number if type(number) is int and abs(number) < 1 << 53 else None,  # true is no number
         timestamp=text(message, "timestamp"),
         from_agent=name_of(inner(message, "from_agent")) or "?",
         to_agent=name_of(inner(message, "to_agent")) or "?",

@@ -154,6 +154,7 @@ def _parents(data: Json, calls: Named, subs: Named) -> Iterator[DocumentFinding]
     """The parent is the session, or for a nested sub-session the one whose agent started it."""
     session = text(data, "session_id")
     owners = {text(call, "call_id"): name for name, (_, sub) in subs.items() for call in values(sub.get("tool_calls"))}
+    circles = _in_circles({name: text(sub, "parent_session_id") for name, (_, sub) in subs.items()})
     for place, sub in objects(data.get("sub_sessions")):
         path, parent = f"sub_sessions[{place}].parent_session_id", text(sub, "parent_session_id")
         own, trigger = text(sub, "sub_session_id"), text(sub, "triggered_by_call_id")
@@ -166,6 +167,23 @@ def _parents(data: Json, calls: Named, subs: Named) -> Iterator[DocumentFinding]
         elif parent == own or (parent != session and parent not in subs):
             message = f"`parent_session_id` is {shown(parent)}; it must be {shown(session)} or another sub-session"
             yield found("parent-session", path, message)
+        elif own in circles:
+            message = f"`parent_session_id` is {shown(parent)}; from parent to parent that leads back to {shown(own)}"
+            yield found("parent-session", path, message)
+
+
+def _in_circles(parents: dict[str, str]) -> set[str]:
+    """The sub-sessions that one comes back to on the way from parent to parent."""
+    seen, circles = set[str](), set[str]()
+    for first in parents:
+        name, way = first, dict[str, int]()
+        while name in parents and name not in seen:
+            seen.add(name)
+            way[name] = len(way)
+            name = parents[name]
+        if name in way:
+            circles.update(one for one, place in way.items() if place >= way[name])
+    return circles
 
 
 def _sub_agents(data: Json) -> Iterator[DocumentFinding]:

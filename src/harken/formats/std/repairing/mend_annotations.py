@@ -138,10 +138,7 @@ def annotation_id(spot: Spot) -> bool:
         return False
     if spot.take(("id", "phase_id"), str):
         return True
-    known = values(spot.doc.data.get("phase_annotations"))
-    name = spot.doc.free_id(
-        "annotation", "annotation-{:03}".format, lambda: [one.get("annotation_id") for one in known]
-    )
+    name = spot.doc.free_id("annotation", "annotation-{:03}".format, lambda: _annotation_ids(spot.doc.data))
     return spot.put(name, "made from its place among the annotations", derived=True)
 
 

@@ -24,6 +24,10 @@ def call_id(spot: Spot) -> bool:
         return False
     if spot.take(("id", "tool_call_id", "tool_use_id"), str):
         return True
+    subs = spot.doc.once("triggers", lambda: _triggers(spot.doc.data))
+    name = subs.get(text(inner(spot.holder, "subagent_info"), "sub_session_id"), "")
+    if name and spot.doc.claim_id("call", name, lambda: _call_ids(spot.doc.data)):
+        return spot.put(name, "so the sub-session names the call that started it", derived=True)
     name = spot.doc.free_id("call", "tool-{:03}".format, lambda: _call_ids(spot.doc.data))
     return spot.put(name, "made from its place among the calls", derived=True)
 
@@ -31,6 +35,12 @@ def call_id(spot: Spot) -> bool:
 def _call_ids(data: Json) -> list[Any]:
     lists = [data.get("tool_calls"), *(sub.get("tool_calls") for sub in values(data.get("sub_sessions")))]
     return [call.get("call_id") for calls in lists for call in values(calls)]
+
+
+def _triggers(data: Json) -> dict[str, str]:
+    """A sub-session to the call that it names as its start."""
+    subs = values(data.get("sub_sessions"))
+    return {text(sub, "sub_session_id"): text(sub, "triggered_by_call_id") for sub in subs}
 
 
 def tool_name(spot: Spot) -> bool:
@@ -52,17 +62,20 @@ def category(spot: Spot) -> bool:
 def started_at(spot: Spot) -> bool:
     if spot.take(("timestamp", "time", "start_time", "startTime", "start", "created_at"), str):
         return True
+    end, took = instant(spot.holder, "ended_at"), number(spot.holder.get("duration_ms"))
+    if end is not None and took is not None and took >= 0 and (said := _written_time(end - int(took * 1000))):
+        return spot.put(said, "`ended_at` and `duration_ms` together", derived=True)
     before, above = _before(spot)
     for holder, key, what in (
         (before, "ended_at", "the end of the call before"),
         (before, "started_at", "the call before"),
+        (above, "started_at", "`started_at`"),
+        (above, "created_at", "`created_at`"),
     ):
-        if instant(holder, key) is not None:
+        start = instant(holder, key)
+        if start is not None and (end is None or start <= end):
             return spot.put(holder[key], f"nobody knows; not earlier than {what}", derived=True)
-    for key in ("started_at", "created_at"):
-        if instant(above, key) is not None:
-            return spot.put(above[key], f"nobody knows; not earlier than `{key}`", derived=True)
-    return False
+    return end is not None and spot.put(spot.holder["ended_at"], "nobody knows; not later than it ended", derived=True)
 
 
 def _before(spot: Spot) -> tuple[Json, Json]:
@@ -82,11 +95,15 @@ def ended_at(spot: Spot) -> bool:
         return False
     if took is None or took < 0:
         return spot.put(spot.holder["started_at"], "nobody knows; not earlier than it started", derived=True)
-    end = start + int(took * 1000)
-    if not clock.in_calendar(end):
-        return False
-    said = clock.format_seconds(end) if end % clock.SECOND == 0 else clock.format_instant(end)
-    return spot.put(said, "`started_at` and `duration_ms` together", derived=True)
+    said = _written_time(start + int(took * 1000))
+    return bool(said) and spot.put(said, "`started_at` and `duration_ms` together", derived=True)
+
+
+def _written_time(when: int) -> str:
+    """An instant as the standard writes it; empty for one that no calendar has."""
+    if not clock.in_calendar(when):
+        return ""
+    return clock.format_seconds(when) if when % clock.SECOND == 0 else clock.format_instant(when)
 
 
 def duration(spot: Spot) -> bool:
@@ -250,7 +267,7 @@ def subagent_type(spot: Spot) -> bool:
     subs = spot.doc.once("subs by call", lambda: _subs_by_call(spot.doc.data))
     said = text(inner(inner(call, "input"), "params"), "subagent_type")
     said = said or text(inner(subs.get(text(call, "call_id")), "agent"), "agent_type")
-    return bool(said) and spot.put(said, "as the rest of the document says")
+    return bool(said) and spot.put(said, "as the rest of the document says", keep=True)
 
 
 def tool_uses(spot: Spot) -> bool:

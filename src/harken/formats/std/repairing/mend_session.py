@@ -47,8 +47,9 @@ def created_at(spot: Spot) -> bool:
 
 
 def _earliest(data: Json) -> str:
-    said = [(call, "started_at") for call in values(data.get("tool_calls"))]
-    said += [(sub, "started_at") for sub in values(data.get("sub_sessions"))]
+    calls, subs = values(data.get("tool_calls")), values(data.get("sub_sessions"))
+    said = [(call, key) for call in calls for key in ("started_at", "ended_at")]
+    said += [(sub, key) for sub in subs for key in ("started_at", "completed_at")]
     said += [(message, "timestamp") for message in values(data.get("messages"))]
     said += [(data, "updated_at"), (data, "completed_at")]
     known = [(when, holder[key]) for holder, key in said if (when := instant(holder, key)) is not None]

@@ -53,13 +53,23 @@ class Mending:
 
     def free_id(self, kind: str, make: Callable[[int], str], ids: Callable[[], Iterable[Any]]) -> str:
         """The first id, by its number, that no thing of a kind has yet; it is taken then."""
-        taken = self.once(("ids", kind), lambda: {one for one in ids() if isinstance(one, str)})
+        taken = self._ids(kind, ids)
         last = self.once(("last", kind, make(0)), lambda: [0])
         last[0] += 1
         while (name := make(last[0])) in taken:
             last[0] += 1
         taken.add(name)
         return name
+
+    def claim_id(self, kind: str, name: str, ids: Callable[[], Iterable[Any]]) -> bool:
+        """Whether no thing of a kind has this id yet; it is taken then."""
+        taken = self._ids(kind, ids)
+        is_free = name not in taken
+        taken.add(name)
+        return is_free
+
+    def _ids(self, kind: str, ids: Callable[[], Iterable[Any]]) -> set[str]:
+        return self.once(("ids", kind), lambda: {one for one in ids() if isinstance(one, str)})
 
     def move(self, name: str, moved: dict[int, int]) -> None:
         """Say of earlier changes in a list where its items are now."""

@@ -140,8 +140,21 @@ def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[Do
         _round(doc, findings)
         if len(doc.changes) == before:
             break
-        findings = validate(parse_session(doc.data, name), name)
+        findings = validate(_read_again(doc, name), name)
     return findings
+
+
+def _read_again(doc: Mending, name: str) -> Document:
+    """The document as a reader sees it after a round. Calls that were given an id may be those of a phase, which then
+    has an annotation; that is mended, too, and not left to the next repair."""
+    document = parse_session(doc.data, name)
+    if document.data is not doc.data:
+        known = doc.data.get("phase_annotations") or []
+        added = {key: value for key, value in document.data.items() if doc.data.get(key) is not value}
+        added["phase_annotations"] = document.data["phase_annotations"][len(known) :]
+        made = loads(dumps(added))  # nothing in two places, see `_unshared`
+        doc.data = {**document.data, **made, "phase_annotations": [*known, *made["phase_annotations"]]}
+    return msgspec.structs.replace(document, data=doc.data)
 
 
 def _mend(doc: Mending, findings: list[DocumentFinding], name: str) -> None:
