@@ -46,7 +46,10 @@ def test_an_error_is_one_json_object_under_json(
     assert error["message"].splitlines()[0] in plain.err
 
 
-STORELESS = {"completion", "config path", "config show", "current-context", "doctor", "std repair", "std validate"}
+STORELESS = {
+    *("completion", "config path", "config show", "current-context", "doctor"),
+    *("std repair", "std show", "std validate"),
+}
 """Commands that open no store, or tell of one that is none."""
 WITHOUT_STORE = {*STORELESS, "chat", "run", "import", "watch", "checkpoint"}
 """Commands that need no store, or make one."""
