@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harken.events import Error, Image, Metric, Output, Prompt, System, Thinking
+from harken.events import AgentTerminated, Error, Image, Metric, Output, Prompt, System, Thinking, TranscriptEdit
 from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import read, write
 from harken.formats.std.exporting.from_events import Exported, SessionFacts, document_of
@@ -320,6 +320,41 @@ def test_records_that_are_no_conversation_are_a_loss() -> None:
     assert {"records that are no conversation": 1, "records that could not be read": 1} == {
         loss.what: loss.count for loss in exported(told).losses
     }
+
+
+def test_std_001_says_of_every_kind_of_record_that_it_is_left_out() -> None:
+    told = lone()
+    told.add(TranscriptEdit(agent_id="main", n=1))
+    told.add(AgentTerminated(agent_id="main"))
+    told.add(Output(raw=b"{", why="no JSON"))
+
+    lost = {loss.what: loss.count for loss in exported(told, "std-001").losses}
+
+    assert {
+        "what agents said": 1,
+        "changes to a transcript": 1,
+        "ends of agents": 1,
+        "records that could not be read": 1,
+    } == lost
+
+
+@pytest.mark.parametrize(("first", "second"), [(False, True), (True, False)])
+def test_an_agent_that_was_sent_back_to_work_stands_as_its_last_task_does(*, first: bool, second: bool) -> None:
+    told = Told()
+    told.ask("Have the clock mended.")
+    made = told.spawn("one")
+    said = told.say("The hour.", "one")
+    told.result(made, "The hour.", substance=said.message_id, is_error=first)
+    again = told.call("Agent", '{"resume": "one", "prompt": "The minutes, too."}')
+    told.ask("The minutes, too.", "one", source="injected", origin="agent", cause=again.message_id)
+    said = told.say("The minutes.", "one")
+    told.result(again, "The minutes.", substance=said.message_id, is_error=second)
+    told.say("So be it.")
+
+    (sub,) = exported(told, "std-008").document.data["sub_sessions"]
+
+    assert ("failed" if second else "success") == sub["status"]
+    assert ("failed" if second else "completed", "The minutes.") == (sub["output"]["status"], sub["output"]["summary"])
 
 
 def test_an_empty_session_is_a_document() -> None:

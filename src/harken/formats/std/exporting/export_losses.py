@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from harken.events import (
+    AgentTerminated,
     Error,
     Event,
     Metric,
@@ -17,6 +18,7 @@ from harken.events import (
     Thinking,
     ToolCall,
     ToolResult,
+    TranscriptEdit,
 )
 from harken.formats.base import Loss
 
@@ -35,6 +37,8 @@ _KINDS: tuple[tuple[type[Event] | tuple[type[Event], ...], str], ...] = (
     (System, "instructions and notices"),
     (Metric, "counts of tokens"),
     (Error, "errors of the runtime"),
+    (TranscriptEdit, "changes to a transcript"),
+    (AgentTerminated, "ends of agents"),
     ((Output, Recovery), "records that are no conversation"),
 )
 
@@ -57,6 +61,8 @@ def _without_agents(tree: SessionTree) -> Counter[str]:
             found["results of sub-agents"] += not is_own
             found["results without a call"] += is_own and event.id not in calls
             found["pictures"] += len(event.images) if is_own else 0
+        elif isinstance(event, Output) and event.why:
+            found["records that could not be read"] += 1
         else:
             what = next((name for kinds, name in _KINDS if isinstance(event, kinds)), "")
             found[what] += bool(what)

@@ -224,7 +224,8 @@ class _Export:
             ended = self._started(agent) if agent.ended is None else agent.ended
             found["completed_at"] = format_instant(max(self._started(agent), ended))
             self.derived += [f"{path}.completed_at"] if agent.ended is None else []
-        found["status"] = "failed" if agent.failed else "success" if agent.finished else "in_progress"
+        has_failed = self.told.tasks[agent.agent_id].has_failed(agent)
+        found["status"] = "failed" if has_failed else "success" if agent.finished else "in_progress"
         found["tool_calls"] = [self._call(call, f"{path}.tool_calls", at) for at, call in enumerate(calls)]
         if agent.finished:
             found["output"] = self.outputs.of(agent)

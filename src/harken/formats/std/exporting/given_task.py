@@ -9,7 +9,7 @@ import msgspec
 from harken.events import Event, Prompt, Response, ToolCall
 
 from .session_links import Delivery
-from .spawning import is_failure
+from .spawning import SpawnedAgent, is_failure
 
 
 class GivenTask(msgspec.Struct, kw_only=True):
@@ -100,3 +100,15 @@ class TasksOfAgent(msgspec.Struct, kw_only=True):
         before = bisect_right(self.tasks, place, key=lambda task: task.place)
         task = self.tasks[before - 1] if before else None
         return task if task is not None and task.is_told else None
+
+    @property
+    def last_answered(self) -> GivenTask | None:
+        """The last task whose giver got an answer."""
+        return next((task for task in reversed(self.tasks) if task.answer is not None), None)
+
+    def has_failed(self, agent: SpawnedAgent) -> bool:
+        """Whether the agent failed: at its call, or at the last of several tasks that was answered."""
+        last = self.last_answered
+        if last is None or len(self.tasks) == 1 or agent.notice is not None:
+            return agent.failed
+        return last.is_failed

@@ -49,7 +49,8 @@ class AgentOutputs:
         if told := handed_in(agent.events):
             return self._again(agent, told)
         files = self._changed.get(agent.agent_id, {})
-        common = {"status": "failed" if agent.failed else "completed", "summary": clean(self._words(agent))}
+        has_failed = self._tasks[agent.agent_id].has_failed(agent)
+        common = {"status": "failed" if has_failed else "completed", "summary": clean(self._words(agent))}
         if is_reviewer(agent) and not agent.is_hook:
             return self._review(agent, common, as_changes(files) if files else {})
         if files:
@@ -66,9 +67,8 @@ class AgentOutputs:
 
     def _words(self, agent: SpawnedAgent) -> str:
         """The answer that was heard last; else what the agent said last."""
-        answered = [task for task in self._tasks[agent.agent_id].tasks if task.answer is not None]
-        if answered:
-            return answered[-1].answer_words
+        if answered := self._tasks[agent.agent_id].last_answered:
+            return answered.answer_words
         return agent.words[-1].content if agent.words else ""
 
     def _review(self, agent: SpawnedAgent, common: Json, changes: Json) -> Json:
@@ -95,8 +95,8 @@ class AgentOutputs:
         return {"output_type": "generic", "task_id": agent.task_id, **common, "data": data}
 
     def _last_review(self, agent: SpawnedAgent) -> GivenTask:
-        tasks = self._tasks[agent.agent_id].tasks
-        return next((task for task in reversed(tasks) if task.answer is not None), tasks[0])
+        given = self._tasks[agent.agent_id]
+        return given.last_answered or given.tasks[0]
 
     def _verification(self, agent: SpawnedAgent, told: Json) -> Json:
         """What the reviewer says of it in so many fields; else how its commands ended."""
