@@ -17,6 +17,7 @@ from harken.runtimes.files import sought, walk
 from harken.runtimes.importer import Importer
 from harken.runtimes.memory import ImportResult
 from support.command_line import Run
+from support.recordings import FOLDER
 from support.std_documents import BUILDER, PLANNER, call, multi, single
 
 Json = dict[str, Any]
@@ -59,6 +60,30 @@ def test_a_document_is_a_session_named_by_its_id_with_a_chain_for_each_agent(rep
     assert ("Mend the clock", "std-001") == (rows[SINGLE].title, rows[SINGLE].runtime)
     assert (MULTI, "builder") == (rows[f"{MULTI}/builder"].parent, rows[f"{MULTI}/builder"].agent)
     assert [] == [o for o in take(repo, folder) if o.commits]
+
+
+def test_the_session_of_an_agent_is_called_by_its_name_or_its_first_task(repo: Repo, folder: Path) -> None:
+    document = multi()
+    document["sub_sessions"][1]["x_harken_name"] = "The checker"
+    put(folder, document)
+    take(repo, folder)
+
+    titles = {row.agent: row.title for row in repo.store.sessions(parent=MULTI)}
+
+    task = document["sub_sessions"][0]["task"]["description"]
+    assert {"builder": task, "checker": "The checker"} == titles
+
+
+def test_requests_of_a_session_and_of_its_document_count_as_the_sessions(run: Run, repo: Repo, folder: Path) -> None:
+    list(repo.import_sessions([FOLDER / "claude-code-2.1.325" / "parallel-agents"]))
+    asked = ("sql", "SELECT session, count(*) AS n FROM usage WHERE counted AND input IS NOT NULL GROUP BY 1", "--json")
+    before = run(*asked).json
+
+    assert 0 == run("std", "export", "a549dc23", "-o", str(folder)).code
+    take(repo, folder)
+
+    assert 4 == len(before)
+    assert before == run(*asked).json
 
 
 def test_the_bytes_of_a_document_are_kept_as_they_are(repo: Repo, folder: Path) -> None:

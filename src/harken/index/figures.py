@@ -7,7 +7,8 @@ it in a row of its own, and of the rows with one key one is `counted`:
 2. one of the agent's own file before one that another agent's record embeds, which counts only where its message is
    seen nowhere else;
 3. the one with the largest output, then the largest input;
-4. the one of the agent that made it; then that of the session that began first; then of the smaller id.
+4. that of a runtime's session before that of a session document, which may have been made from it; then the one of the
+   agent that made it; then that of the session that began first; then of the smaller id.
 
 So the answer does not depend on the order in which sessions came, and the sum over `counted` is the total of
 `Repo.stats()`.
@@ -51,6 +52,7 @@ SELECT stale.session FROM stale LEFT JOIN sessions ON n = stale.session ORDER BY
 """Sub-agents first: a session whose sub-agent is counted for the first time has to be counted after it."""
 _REPORTS = """
 SELECT u.session, u.key, u.nested, u.output, u.input, u.cache_read, u.cache_write_5m, u.cache_write_1h, u.counted,
+       coalesce(s.runtime, '') IN ('std-001', 'std-008') AS written,
        u.agent NOT IN ('', coalesce(s.agent, '')) AS others, coalesce(s.started, 1 << 62) AS began, s.session AS name
 FROM usage u JOIN sessions s ON s.n = u.session WHERE u.api = ? AND NOT u.carried
 """
@@ -161,9 +163,9 @@ def _settle(connection: sqlite3.Connection, api: str) -> None:
     """Say which of the reports about one message or thread count."""
     reports = connection.execute(_REPORTS, (api,)).fetchall()
     best: dict[str, tuple[tuple[object, ...], int]] = {}
-    for session, key, nested, output, *tokens, _, others, began, name in reports:
+    for session, key, nested, output, *tokens, _, written, others, began, name in reports:
         prompt = sum(count or 0 for count in tokens)
-        rank = (nested, -(-1 if output is None else output), -prompt, others, began, name)
+        rank = (nested, -(-1 if output is None else output), -prompt, written, others, began, name)
         if key not in best or rank < best[key][0]:
             best[key] = (rank, session)
     seen = any(not rank[0] for rank, _ in best.values())

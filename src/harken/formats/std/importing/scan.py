@@ -12,7 +12,7 @@ import msgspec
 
 from harken import ids
 from harken.events import Event, Output
-from harken.events.base import excerpt
+from harken.events.base import clean, excerpt
 from harken.events.records import by_record
 from harken.events.tally import Tally
 from harken.formats.base import Delta
@@ -22,7 +22,7 @@ from harken.formats.std.document import Kind
 
 from .document_events import DocumentReading
 from .pieces import session_name, text_of
-from .to_events import read_once
+from .to_events import ChainReading, read_once
 
 CLAIMED_BY = ("task_title", "tool_calls", "steps", "phases")
 """A file without any of these keys is no session document."""
@@ -46,7 +46,10 @@ def scan(data: bytes, state: bytes = b"", *, runtime: Kind) -> FileFacts:
         deltas=(msgspec.structs.replace(delta, records=len(records)),) if data else (),
     )
     documents = [one for one in found if isinstance(one, DocumentReading)]
-    return _with_document(facts, documents[0], events) if len(documents) == 1 else facts
+    if len(documents) == 1:
+        return _with_document(facts, documents[0], events)
+    titles = (one.title for one in found if isinstance(one, ChainReading))
+    return msgspec.structs.replace(facts, title=excerpt(clean(next(titles, ""))))
 
 
 def _with_document(facts: FileFacts, reading: DocumentReading, events: list[Event]) -> FileFacts:

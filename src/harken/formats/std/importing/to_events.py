@@ -18,7 +18,7 @@ from typing import Any
 from harken.errors import BadRecord
 from harken.events import AgentCreated, Event, Output, PieceOfText, System
 from harken.formats.std.document import Json, loads, parse_session
-from harken.formats.std.parts import inner, instant, values
+from harken.formats.std.parts import inner, instant, text, values
 
 from .agent_part import SubSession
 from .document_events import COMPLETED, DocumentReading, created
@@ -151,6 +151,12 @@ class ChainReading:
         self._subs = [SubSession(line, names) for line in lines if "sub_session_id" in line]
         self._messages = [line for line in lines if "sub_session_id" not in line]
         self.main = self._subs[0].agent if self._subs else ""
+
+    @property
+    def title(self) -> str:
+        """The agent's name where it has one beside its id, else what it was given to do first."""
+        first = self._subs[0].data if self._subs else {}
+        return text(first, "x_harken_name") or text(inner(first, "task"), "description")
 
     def events(self) -> Iterator[Event]:
         """What the agent itself said, heard and did."""
