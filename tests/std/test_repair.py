@@ -570,7 +570,9 @@ def test_a_new_session_id_is_followed_by_whatever_names_it() -> None:
     assert {"2026-03-04-009-two-hands-multi"} == {
         after["session_id"], *(sub["parent_session_id"] for sub in after["sub_sessions"]),
     }  # fmt: skip
-    assert answer.is_valid and ["file-name"] == [change.rule for change in answer.changes]
+    assert answer.is_valid and {"file-name"} == {change.rule for change in answer.changes}
+    told = [change.path for change in answer.changes]
+    assert ["session_id", *(f"sub_sessions[{place}].parent_session_id" for place in (0, 1))] == told
 
 
 def test_a_session_id_that_is_replaced_is_kept_and_one_that_was_made_up_is_not() -> None:

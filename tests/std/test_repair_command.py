@@ -41,6 +41,12 @@ def test_without_a_place_to_write_it_only_says_what_it_would_change(run: Run) ->
     assert before == sorted(os.listdir())
 
 
+def test_where_nothing_could_be_written_it_does_not_ask_for_a_place(run: Run) -> None:
+    done = run("std", "repair", write("list.json", []), "-o", "new.json")
+    assert (1, False) == (done.code, Path("new.json").exists())
+    assert "1 document, 0 valid afterwards, 0 written" in done.err
+
+
 def test_it_writes_the_document_and_leaves_the_original(run: Run) -> None:
     original = Path(write(NAME, drifted())).read_bytes()
     assert 0 == run("std", "repair", NAME, "-o", "new.json").code

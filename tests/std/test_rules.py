@@ -88,6 +88,22 @@ def nested(data: Json) -> None:
     data["sub_sessions"][0]["tool_calls"].append(copy)
 
 
+def both_from_one_call(data: Json) -> None:
+    """Both sub-sessions name the same call, which names the first; nothing names the second."""
+    data["sub_sessions"][1]["triggered_by_call_id"] = "tool-002"
+    del data["tool_calls"][2]["subagent_info"]
+
+
+def parents_of_each_other(data: Json) -> None:
+    data["sub_sessions"][0]["parent_session_id"] = "sub-002"
+    data["sub_sessions"][1]["parent_session_id"] = "sub-001"
+
+
+def assigned_three_times(data: Json) -> None:
+    for place in (1, 2):
+        data["messages"][place].update(data["messages"][0], message_id=f"again-{place}", sequence_number=place)
+
+
 SUB, OTHER = ("sub_sessions", 0), ("sub_sessions", 1)
 REVIEW = (*OTHER, "output")
 BREAKS: list[tuple[str, str, Break]] = [
@@ -138,6 +154,7 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("unknown-sub-session", "tool_calls[1].subagent_info.sub_session_id",
      put("tool_calls", 1, "subagent_info", "sub_session_id", "sub-009")),
     ("links-disagree", "tool_calls[1].subagent_info.sub_session_id", put(*SUB, "triggered_by_call_id", "tool-003")),
+    ("links-disagree", "sub_sessions[1].triggered_by_call_id", both_from_one_call),
     ("link-one-way", "sub_sessions[0].triggered_by_call_id",
      drop("tool_calls", 1, "subagent_info", "sub_session_id")),
     ("task-without-sub-session", "tool_calls[3]",
@@ -145,11 +162,15 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("parent-session", "sub_sessions[0].parent_session_id", put(*SUB, "parent_session_id", "another")),
     ("parent-session", "sub_sessions[0].parent_session_id", put(*SUB, "parent_session_id", "sub-001")),
     ("parent-session", "sub_sessions[1].parent_session_id", nested),
+    ("parent-session", "sub_sessions[0].parent_session_id", parents_of_each_other),
+    ("parent-session", "sub_sessions[1].parent_session_id", parents_of_each_other),
     ("unlisted-agent", "sub_sessions[1].agent.agent_id", drop("collaboration", "participants", 1)),
     ("range-call", "phase_annotations[0].tool_call_range.start_call_id",
      put("phase_annotations", 0, "tool_call_range", "start_call_id", "tool-000")),
     ("range-order", "phase_annotations[0].tool_call_range",
      put("phase_annotations", 0, "tool_call_range", {"start_call_id": "tool-003", "end_call_id": "tool-001"})),
+    ("range-order", "phase_annotations[0].tool_call_range",
+     put("phase_annotations", 0, "tool_call_range", {"start_call_id": "tool-002", "end_call_id": "tool-001"})),
     ("unknown-agent", "messages[0].from_agent.agent_id", put("messages", 0, "from_agent", "agent_id", "nobody")),
     ("unknown-agent", "messages[0].to_agent.agent_id", put("messages", 0, "to_agent", "agent_id", "nobody")),
     ("agent-type", "messages[0].to_agent.agent_type", put("messages", 0, "to_agent", "agent_type", "reviewer")),
@@ -157,6 +178,7 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("agent-type", "summary.agents.reviewer.agent_type",
      put("summary", "agents", "reviewer", "agent_type", "architect")),
     ("sequence", "messages[2].sequence_number", put("messages", 2, "sequence_number", 1)),
+    ("sequence", "messages[2].sequence_number", put("messages", 2, "sequence_number", 1.0)),
     ("reply", "messages[2].reply_to", put("messages", 2, "reply_to", "msg-999")),
     ("reply", "messages[2].reply_to", put("messages", 2, "reply_to", "msg-002")),
     ("repeated-assignment", "messages[1].payload.task.task_id",
@@ -184,6 +206,7 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("time-reversed", "completed_at", put("completed_at", "2026-03-04T09:00:00Z")),
     ("time-outside", "tool_calls[2].ended_at", put("tool_calls", 2, "ended_at", "2026-03-04T10:22:00Z")),
     ("time-outside", "messages[4].timestamp", put("messages", 4, "timestamp", "2026-03-04T10:22:00Z")),
+    ("time-outside", "messages[4].timestamp", put("messages", 4, "timestamp", "2026-03-04T10:05:02Z")),
     ("time-outside", "sub_sessions[0].started_at", put(*SUB, "started_at", "2026-03-04T10:00:28Z")),
     ("time-outside", "sub_sessions[0].tool_calls[0].started_at",
      put(*SUB, "tool_calls", 0, "started_at", "2026-03-04T10:00:20Z")),
@@ -277,6 +300,50 @@ def test_an_older_generation_is_read_and_told() -> None:
     assert "old-generation" in {one.rule for one in findings}
     assert "not-in-generation" in {one.rule for one in findings}
     assert "error" not in {one.level for one in findings}
+
+
+WARNINGS = {
+    "duplicate-key", "missing-advised", "not-in-generation", "payload-field", "file-name", "file-suffix",
+    "repeated-task", "repeated-agent", "link-one-way", "task-without-sub-session", "unlisted-agent", "agent-type",
+    "unknown-task", "output-task", "time-outside", "call-order", "message-order", "duration", "count",
+    "summary-duration", "summary-agents", "summary-verdict", "summary-files",
+}  # fmt: skip
+NOTES = {"old-generation", "open-value", "session-id-form", "time-zone", "outlives-call"}
+
+
+def test_only_what_a_reader_can_do_without_is_no_error() -> None:
+    levels = {rule: "warning" if rule in WARNINGS else "note" if rule in NOTES else "error" for rule in RULES}
+    assert levels == {rule: one.level for rule, one in RULES.items()}
+    assert RULES.keys() >= WARNINGS | NOTES
+
+
+def test_one_call_that_two_sub_sessions_name_is_told_once() -> None:
+    data = full()
+    put(*OTHER, "triggered_by_call_id", "tool-002")(data)
+    told = [one.path for one in validate(parse_session(data)) if one.rule == "links-disagree"]
+    assert ["tool_calls[2].subagent_info.sub_session_id"] == told
+
+
+def test_a_task_that_is_assigned_again_is_told_with_its_first_assignment() -> None:
+    data = full()
+    assigned_three_times(data)
+    told = [one.message for one in validate(parse_session(data)) if one.rule == "repeated-assignment"]
+    assert ['"task-001" was assigned before, by messages[0]'] * 2 == told
+
+
+def test_errors_may_be_those_of_the_main_agent_or_of_all() -> None:
+    data = full()
+    for calls in (data["tool_calls"], data["sub_sessions"][0]["tool_calls"]):
+        calls[0]["output"]["status"] = "failed"
+    for said, is_right in ((0, False), (1, True), (2, True), (3, False)):
+        data["summary"]["errors_encountered"] = said
+        assert is_right == ("count" not in rules_of(data)), said
+
+
+def test_a_call_that_goes_on_was_asked_something() -> None:
+    data = {**full(), "status": "in_progress"}
+    drop("tool_calls", 0, "input")(data)
+    assert "missing-field" in rules_of(data)
 
 
 def test_a_call_that_failed_in_other_words_is_counted_as_failed() -> None:

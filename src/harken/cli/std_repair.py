@@ -62,7 +62,7 @@ def repair_command(ctx: click.Context, files: tuple[str, ...], output: str | Non
             ui.json_line(done)
         elif not done.problem:
             _draw(done, stderr=target.is_stdout)
-    return _sum_up(told, as_json)
+    return _sum_up(told, as_json, is_named=output is not None)
 
 
 class _Target:
@@ -184,7 +184,8 @@ def _lines(answer: StdRepairAnswer) -> Iterator[tuple[str, str]]:
         yield " ", f"and {ui.count(len(left) - MOST_LEFT, 'more error')} (`harken std validate` lists them)"
 
 
-def _sum_up(told: list[StdRepairAnswer], as_json: bool) -> int:
+def _sum_up(told: list[StdRepairAnswer], as_json: bool, *, is_named: bool) -> int:
+    """`is_named`: whether it was said where to write."""
     from harken.api.std_validate import unreadable_error
 
     read = [answer for answer in told if not answer.problem]
@@ -194,7 +195,7 @@ def _sum_up(told: list[StdRepairAnswer], as_json: bool) -> int:
         for answer in unread if is_bad else unread[1:]:
             ui.warn(f"cannot read {answer.file}: {answer.problem}")
         valid, written = sum(answer.valid for answer in read), sum(bool(answer.output) for answer in read)
-        said = f"{written} written" if written else "nothing was written: name a file or a folder with -o"
+        said = f"{written} written" if written or is_named else "nothing was written: name a file or a folder with -o"
         ui.note(f"{ui.count(len(read), 'document')}, {valid} valid afterwards, {said}")
     if is_bad:
         return 1

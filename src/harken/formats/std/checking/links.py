@@ -25,7 +25,7 @@ def link_findings(document: Document) -> Iterator[DocumentFinding]:
     yield from _repeated_ids(data)
     if document.kind == "std-008" and data.get("sub_sessions") == [] and data.get("status") != "in_progress":
         yield found("no-sub-session", "sub_sessions", "a multi-agent session has at least one sub-session")
-    yield from _triggers(data, calls)
+    yield from _triggers(data, calls, subs)
     yield from _task_calls(data, subs, is_multi=document.kind == "std-008" or "collaboration" in data)
     yield from _parents(data, calls, subs)
     yield from _sub_agents(data)
@@ -102,8 +102,9 @@ def _repeated_agents(data: Json) -> Iterator[DocumentFinding]:
 # -- calls and sub-sessions --------------------------------------------------------------------------------------------
 
 
-def _triggers(data: Json, calls: Named) -> Iterator[DocumentFinding]:
+def _triggers(data: Json, calls: Named, subs: Named) -> Iterator[DocumentFinding]:
     """§6.2: every sub-session was started by a Task call; and that call names it."""
+    named_by_calls = {text(inner(call, "subagent_info"), "sub_session_id") for _, call in calls.values()}
     for place, sub in objects(data.get("sub_sessions")):
         path, name = f"sub_sessions[{place}].triggered_by_call_id", text(sub, "triggered_by_call_id")
         if not name:
@@ -122,6 +123,9 @@ def _triggers(data: Json, calls: Named) -> Iterator[DocumentFinding]:
         if not named:
             message = f"the call {shown(name)} at {where} does not name it in `subagent_info.sub_session_id`"
             yield found("link-one-way", path, message)
+        elif named in subs and text(sub, "sub_session_id") not in named_by_calls:  # else it is told of the other call
+            message = f"the call {shown(name)} at {where} names another sub-session, {shown(named)}"
+            yield found("links-disagree", path, message)
 
 
 def _task_calls(data: Json, subs: Named, *, is_multi: bool) -> Iterator[DocumentFinding]:

@@ -42,7 +42,7 @@ def _order(data: Json) -> Iterator[DocumentFinding]:
     known = {text(message, "message_id") for message in values(data.get("messages"))}
     for place, message in objects(data.get("messages")):
         number, path = message.get("sequence_number"), f"messages[{place}]"
-        if isinstance(number, int) and not isinstance(number, bool):
+        if isinstance(number, (int, float)) and not isinstance(number, bool):  # 2.0 is a whole number, too
             if last is not None and number <= last:
                 said = f"`sequence_number` is {shown(number)} after {shown(last)}; it must increase"
                 yield found("sequence", f"{path}.sequence_number", said)

@@ -9,7 +9,7 @@ from typing import Any
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.naming import date_in
-from harken.formats.std.parts import instant, text, values
+from harken.formats.std.parts import instant, objects, text, values
 
 from .mending import OLD, Mender, Mending, Spot
 from .spellings import is_stopped, known_duration, known_time, known_word
@@ -219,8 +219,10 @@ def rename(doc: Mending, new: str) -> None:
     if old is not None and not is_made_up:
         doc.data.setdefault(OLD + "session_id", old)
     doc.data["session_id"] = new
-    for sub in values(doc.data.get("sub_sessions")):
-        if old is not None and sub.get("parent_session_id") == old:
-            sub["parent_session_id"] = new
     was = "missing" if old is None else shown(old)
     doc.tell("file-name", "session_id", f"`session_id` was {was}, is {shown(new)}: the name of the file")
+    for place, sub in objects(doc.data.get("sub_sessions")):
+        if old is not None and sub.get("parent_session_id") == old:
+            sub["parent_session_id"] = new
+            said = f"`parent_session_id` was {was}, is {shown(new)}: as `session_id` is now"
+            doc.tell("file-name", f"sub_sessions[{place}].parent_session_id", said)
