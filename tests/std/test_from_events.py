@@ -6,10 +6,24 @@ from typing import Any
 
 import pytest
 
-from harken.events import AgentTerminated, Error, Image, Metric, Output, Prompt, System, Thinking, TranscriptEdit
+from harken.events import (
+    AgentCreated,
+    AgentTerminated,
+    Error,
+    Image,
+    Metric,
+    Output,
+    Prompt,
+    System,
+    Thinking,
+    ToolCall,
+    TranscriptEdit,
+)
 from harken.formats.std.checking.rules import validate
-from harken.formats.std.document import read, write
+from harken.formats.std.document import dumps, read, write
 from harken.formats.std.exporting.from_events import Exported, SessionFacts, document_of
+from harken.formats.std.importing.to_events import events_of
+from support.std_documents import single
 from support.std_sessions import START, Told, lone, pair
 
 FACTS = SessionFacts(session="s-1", runtime="claude-code", title="The clock")
@@ -464,3 +478,28 @@ def test_a_thousand_agents_at_once_are_a_document() -> None:
     data = exported(told).document.data
 
     assert (1000, 1000) == (len(data["sub_sessions"]), data["summary"]["tool_calls_count"])
+
+
+def test_agents_that_a_document_only_lists_are_listed_again_and_nothing_is_made_up() -> None:
+    listed = [
+        {"agent_id": "builder", "agent_type": "developer", "role_category": "worker"},
+        {"agent_id": "checker", "agent_type": "reviewer"},
+    ]
+    leader = {"agent_id": "lead", "agent_type": "architect"}
+    collaboration = {"mode": "single", "pattern": "master_worker", "orchestrator": leader, "participants": listed}
+    events = events_of(dumps({**single(), "collaboration": collaboration}))
+
+    made = document_of(events, FACTS)
+
+    data = made.document.data
+    assert collaboration == data["collaboration"]
+    assert ([], [], 2) == (data["sub_sessions"], data["messages"], len(data["tool_calls"]))
+    assert "review_iterations" not in data["summary"]
+    assert [] == [one for one in validate(made.document) if one.level == "error"]
+    again = events_of(write(made.document))
+    for kind in (AgentCreated, ToolCall, Prompt):
+        assert [event.agent_id for event in events if isinstance(event, kind)] == [
+            event.agent_id for event in again if isinstance(event, kind)
+        ]
+    plain = document_of(events, FACTS, "std-001").document.data
+    assert ["tool-001", "tool-002"] == [call["call_id"] for call in plain["tool_calls"]]

@@ -587,3 +587,25 @@ def test_a_result_that_is_no_text_is_said_to_be_a_value() -> None:
     after, answer = repaired(with_call(output={"status": "success", "result": ["a", "b"]}))
     assert {"value": ["a", "b"]} == after["tool_calls"][0]["output"]["result"]
     assert "`result` was a list, is an object: the value is its `value`" == answer.changes[0].message
+
+
+def test_what_was_read_from_an_older_generation_is_told_once() -> None:
+    early = {
+        "title": "Begin",
+        "phases": [{"phase": "execute", "tool_calls": [{"tool": "Read"}]}],
+        "status": "completed",
+    }
+    answer = repair(dumps(early))
+    assert [
+        "`task_title` was added: what `title` says, as the newest generation has it",
+        "`tool_calls` was added: what `phases` says, as the newest generation has it",
+        "`phase_annotations` was added: what `phases` says, as the newest generation has it",
+    ] == [one.message for one in answer.changes if one.rule == "old-generation"]
+    assert [] == repair(answer.data).changes
+
+
+def test_no_time_is_filled_in_that_would_be_wrong() -> None:
+    document = put(put(single(), "completed", "status"), "2026-03-04T09:00:00Z", "completed_at")
+    after, answer = repaired(document)
+    assert "updated_at" not in after
+    assert ["completed_at"] == [one.path for one in answer.findings if one.level == "error"]

@@ -13,7 +13,9 @@ from harken.events import AgentCreated, Event, Metric, Prompt, Response, ToolCal
 from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
+from harken.formats.std.arguments import params_of
 from harken.formats.std.document import Document, Json, Kind, kind_of
+from harken.formats.std.models import AgentIdentifier
 from harken.formats.std.naming import date_in, file_name, next_free
 from harken.formats.std.summary import computed_summary, unknown_durations
 
@@ -64,8 +66,29 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None = None) -> Exported:
     """The document of a session. Without a `kind`, STD-001 where at most one agent was started and nothing reviewed."""
     tree = session_tree(events)
-    wanted = kind or kind_for(tree)
-    return _Export(tree, facts, wanted).made()
+    if kind != "std-001" and (listed := listed_only(tree)):
+        alone = session_tree(event for event in tree.events if event.agent_id not in tree.agents)
+        return _Export(alone, facts, "std-008", listed).made()
+    return _Export(tree, facts, kind or kind_for(tree)).made()
+
+
+def listed_only(tree: SessionTree) -> list[Json]:
+    """The other agents of a session that one agent played alone, as a document has listed them: nobody made them, and
+    none of them did anything at any time. Nothing where one of them did."""
+    found: list[Json] = []
+    for agent in tree.agents.values():
+        made = agent.created
+        if made is None or len(agent.events) > 1 or agent.call or agent.notices or agent.is_hook:
+            return []
+        if made.time is not None or made.causes() or made.language_model or agent.parent != tree.main:
+            return []
+        said = params_of(made.attributes).items()
+        more = {
+            key: value for key, value in said if isinstance(value, str) or key not in AgentIdentifier.__struct_fields__
+        }
+        name = {"name": clean(agent.name)} if agent.name != agent.agent_id else {}
+        found.append({**more, **tree.identifier(agent.agent_id), **name})
+    return found
 
 
 def kind_for(tree: SessionTree) -> Kind:
@@ -75,8 +98,8 @@ def kind_for(tree: SessionTree) -> Kind:
 
 
 class _Export:
-    def __init__(self, tree: SessionTree, facts: SessionFacts, kind: Kind) -> None:
-        self.tree, self.facts = tree, facts
+    def __init__(self, tree: SessionTree, facts: SessionFacts, kind: Kind, listed: Iterable[Json] = ()) -> None:
+        self.tree, self.facts, self.listed = tree, facts, listed
         self.with_agents = kind == "std-008"
         self.times = [event.time for event in tree.events if event.time is not None]
         self.moments = Moments(tree.events, facts.time)
@@ -152,7 +175,7 @@ class _Export:
             "mode": "multi_agent" if tree.agents else "single",
             "pattern": self.told.pattern,
             "orchestrator": tree.identifier(tree.main),
-            "participants": [tree.identifier(agent) for agent in tree.agents],
+            "participants": [*(tree.identifier(agent) for agent in tree.agents), *self.listed],
         }
 
     # -- calls ---------------------------------------------------------------------------------------------------------

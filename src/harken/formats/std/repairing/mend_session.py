@@ -90,10 +90,17 @@ def updated_at(doc: Mending) -> None:
     """Filled in a document that is written anew anyway, as its readers do."""
     data = doc.data
     source = next((key for key in ("completed_at", "created_at") if instant(data, key) is not None), None)
+    if source == "completed_at" and _is_before(data, "completed_at", "created_at"):
+        return  # one of them is wrong, and nobody knows which
     if source is not None and data.get("updated_at") is None:
         data["updated_at"] = data[source]
         said = f"`updated_at` was missing, is {shown(data[source])}: as `{source}` says"
         doc.tell("missing-field", "updated_at", said, derived=True)
+
+
+def _is_before(data: Json, key: str, other: str) -> bool:
+    one, two = instant(data, key), instant(data, other)
+    return one is not None and two is not None and one < two
 
 
 # -- times in other spellings ------------------------------------------------------------------------------------------

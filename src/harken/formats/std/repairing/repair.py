@@ -8,7 +8,7 @@ new value is only another way to write the old one or was derived from the rest 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -16,7 +16,7 @@ from harken.formats.std.checking.rules import check_bytes, validate
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Document, dumps, loads, parse_session
 from harken.formats.std.findings import DocumentChange, DocumentFinding
-from harken.formats.std.json_text import HiddenValue, hidden_values
+from harken.formats.std.json_text import HiddenValue, Json, hidden_values
 
 from . import mend_agents, mend_annotations, mend_calls, mend_session, mend_sub_sessions
 from .broken_json import mend
@@ -85,8 +85,23 @@ def repair(data: bytes, name: str = "", *, session_id: str = "") -> Repaired:
         mend_session.rename(doc, session_id)
     if not doc.changes:
         return Repaired(data=data, document=document, changes=changes, findings=checked.findings)
+    if document.generation != "v3":
+        changes += _read_as_newest(loads(data), document)
     _keep_hidden(doc, hidden_values(data))
     return _written(doc, changes, name)
+
+
+_NEWEST = {"v1": "steps", "early-v2": "phases", "v2": "phases"}
+"""Generation to the field that the newest has others for."""
+
+
+def _read_as_newest(data: Json, document: Document) -> Iterator[DocumentChange]:
+    """What a document of an older generation is written with, beside the fields that it had."""
+    for key in ("task_title", "tool_calls", "phase_annotations"):
+        if document.data.get(key) is not None and document.data[key] != data.get(key):
+            source = "title" if key == "task_title" else _NEWEST[document.generation]
+            said = f"`{key}` was added: what `{source}` says, as the newest generation has it"
+            yield DocumentChange(rule="old-generation", path=key, message=said, derived=key == "phase_annotations")
 
 
 def _keep_hidden(doc: Mending, hidden: list[HiddenValue]) -> None:
