@@ -371,6 +371,22 @@ def test_an_agent_that_was_sent_back_to_work_stands_as_its_last_task_does(*, fir
     assert ("failed" if second else "completed", "The minutes.") == (sub["output"]["status"], sub["output"]["summary"])
 
 
+def test_an_agent_in_the_middle_of_its_second_task_is_in_progress() -> None:
+    told = Told()
+    told.ask("Have the clock mended.")
+    told.answer(told.spawn("one"), "one")
+    again = told.call("Agent", '{"resume": "one", "prompt": "The minutes, too."}')
+    told.ask("The minutes, too.", "one", source="injected", origin="agent", cause=again.message_id)
+    told.call("Read", agent="one")
+
+    data = exported(told, "std-008").document.data
+
+    (sub,) = data["sub_sessions"]
+    assert ("in_progress", "in_progress") == (data["status"], sub["status"])
+    assert set() == {"completed_at", "output"} & sub.keys()
+    assert ["in_progress"] == [row["status"] for row in data["summary"]["agents"]["developers"]]
+
+
 def test_an_empty_session_is_a_document() -> None:
     found = document_of([], SessionFacts())
 

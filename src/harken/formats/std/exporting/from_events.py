@@ -218,7 +218,7 @@ class _Export:
     def _made_by_nobody(self, agent: SpawnedAgent) -> Json:
         started = self._started(agent)
         ended = agent.ended if agent.ended is not None else started
-        is_open = self.status == "in_progress" and not agent.finished
+        is_open = "in_progress" == self.status == self.told.tasks[agent.agent_id].status_of(agent)
         times = (started, None if is_open else max(started, ended))
         data = made_by_nobody(agent, self.calls.made_up(agent), times, self._task_words(agent))
         data["subagent_info"].pop("tools_breakdown", None)
@@ -243,14 +243,14 @@ class _Export:
             "task": {"task_id": agent.task_id, "description": words or NO_TASK, "priority": "medium"},
             "started_at": format_instant(self._started(agent)),
         }
-        if agent.finished:
+        status = self.told.tasks[agent.agent_id].status_of(agent)
+        if status != "in_progress":
             ended = self._started(agent) if agent.ended is None else agent.ended
             found["completed_at"] = format_instant(max(self._started(agent), ended))
             self.derived += [f"{path}.completed_at"] if agent.ended is None else []
-        has_failed = self.told.tasks[agent.agent_id].has_failed(agent)
-        found["status"] = "failed" if has_failed else "success" if agent.finished else "in_progress"
+        found["status"] = status
         found["tool_calls"] = [self._call(call, f"{path}.tool_calls", at) for at, call in enumerate(calls)]
-        if agent.finished:
+        if status != "in_progress":
             found["output"] = self.outputs.of(agent)
         if agent.name != agent.agent_id:
             found["x_harken_name"] = clean(agent.name)

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 import msgspec
 
 from harken.events import Event, Prompt, Response, ToolCall
+from harken.formats.std.models import Status
 
 from .session_links import Delivery
 from .spawning import SpawnedAgent, is_failure
@@ -106,9 +107,15 @@ class TasksOfAgent(msgspec.Struct, kw_only=True):
         """The last task whose giver got an answer."""
         return next((task for task in reversed(self.tasks) if task.answer is not None), None)
 
-    def has_failed(self, agent: SpawnedAgent) -> bool:
-        """Whether the agent failed: at its call, or at the last of several tasks that was answered."""
-        last = self.last_answered
-        if last is None or len(self.tasks) == 1 or agent.notice is not None:
-            return agent.failed
-        return last.is_failed
+    def status_of(self, agent: SpawnedAgent) -> Status:
+        """How the agent stands: as its call says, or the last of several tasks."""
+        last, answered = self.tasks[-1], self.last_answered
+        is_again = len(self.tasks) > 1
+        if is_again and last.answer is None and last.last >= 0 and not last.is_at_rest and last.broken_off is None:
+            return "in_progress"
+        has_failed = agent.failed
+        if is_again and answered is not None and agent.notice is None:
+            has_failed = answered.is_failed
+        if has_failed:
+            return "failed"
+        return "success" if agent.finished else "in_progress"

@@ -49,7 +49,7 @@ class AgentOutputs:
         if told := handed_in(agent.events):
             return self._again(agent, told)
         files = self._changed.get(agent.agent_id, {})
-        has_failed = self._tasks[agent.agent_id].has_failed(agent)
+        has_failed = self._tasks[agent.agent_id].status_of(agent) == "failed"
         common = {"status": "failed" if has_failed else "completed", "summary": clean(self._words(agent))}
         if is_reviewer(agent) and not agent.is_hook:
             return self._review(agent, common, as_changes(files) if files else {})
