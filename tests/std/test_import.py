@@ -86,6 +86,16 @@ def test_requests_of_a_session_and_of_its_document_count_as_the_sessions(run: Ru
     assert before == run(*asked).json
 
 
+def test_a_list_of_documents_does_not_ask_for_folders_that_they_never_name(run: Run, repo: Repo, folder: Path) -> None:
+    put(folder, multi())
+    take(repo, folder)
+
+    assert ["", "no such sessions; `harken sessions` lists all\n"] == [
+        run("sessions").err,
+        run("sessions", "--project", "shop").err,
+    ]
+
+
 def test_the_bytes_of_a_document_are_kept_as_they_are(repo: Repo, folder: Path) -> None:
     path = put(folder, multi())
     take(repo, path)

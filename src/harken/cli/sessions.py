@@ -82,7 +82,7 @@ def sessions_command(
             ui.json_line(one)
     elif runtime or since is not None or match or project:
         shown = _show(found, none="no such sessions; `harken sessions` lists all")
-        if project and not shown and any(row.source and not row.project for row in sessions(repo, SessionsRequest())):
+        if project and not shown and any(map(_lacks_project, sessions(repo, SessionsRequest()))):
             ui.note(NO_PROJECT)
     else:
         _show(found, none=_none_with(prefix) if prefix else "no sessions; `harken import` imports some")
@@ -98,6 +98,13 @@ def _none_with(prefix: str) -> str:
 
 
 NO_PROJECT = "sessions that an earlier Harken imported have no project until `harken import --verify` reads them again"
+_NAMES_NONE = frozenset({"harken", "std-001", "std-008"})
+"""Whose sessions never say in which folder they were held."""
+
+
+def _lacks_project(row: SessionAnswer) -> bool:
+    """Whether a session that names a folder is kept without it."""
+    return bool(row.source) and not row.project and row.runtime not in _NAMES_NONE
 
 
 def _show(found: Iterable[SessionAnswer], *, none: str) -> bool:
@@ -111,7 +118,7 @@ def _show(found: Iterable[SessionAnswer], *, none: str) -> bool:
     ui.rows(table(rows, wide, head=ui.is_terminal()), gap=gap(wide))
     if not rows:
         ui.note(none)
-    elif any(row.source for row in rows) and not any(row.project for row in rows):
+    elif any(map(_lacks_project, rows)) and not any(row.project for row in rows):
         ui.note(NO_PROJECT)
     if problem is not None:
         raise problem
