@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.events import AgentCreated, Event, Output, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
+from harken.formats.std.importing.in_order import ToldRecord, in_order
 from harken.formats.std.importing.to_events import events_of, main_events, side_chains
 from support.std_documents import BUILDER, CHECKER, PLANNER, call, multi, single
 
@@ -428,3 +430,25 @@ def test_a_session_that_says_when_it_started_begins_then() -> None:
         record(read({**document, "created_at": "2026-03-04T09:59:00Z"}), "user_prompt").time
         == record(read(document), "user_prompt").time
     )
+
+
+class AskedNames(tuple[str, ...]):
+    """Names that count how often they are asked for."""
+
+    asked = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for name in super().__iter__():
+            self.asked += 1
+            yield name
+
+
+def test_a_record_that_waits_for_many_asks_for_each_once() -> None:
+    def record(name: str, time: int, after: tuple[str, ...] = ()) -> ToldRecord:
+        return ToldRecord(events=(PieceOfText(agent_id=name, message_id=name, time=time, content="x"),), after=after)
+
+    names = [f"record-{number}" for number in range(200)]
+    after = AskedNames(names)
+    stories = [[record("last", 0, after)], *([record(name, place + 1)] for place, name in enumerate(names))]
+    assert [*names, "last"] == [event.message_id for event in in_order(stories)]
+    assert len(names) == after.asked

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -65,7 +66,11 @@ class _Telling:
         self._there = {record.name for story in stories for record in story if record.name}
         self._ready: list[tuple[int, int]] = []
         self._waiting: dict[str, list[int]] = {}
-        self._parked: dict[int, None] = {}
+        self._parked: set[int] = set()
+        self._by_time: list[tuple[int, int]] = []
+        """The parked stories, the earliest first, and some that are parked no more."""
+        self._links: dict[int, _Links] = {}
+        """What the next record of a story waits for."""
 
     def events(self) -> Iterator[Event]:
         for number in range(len(self._stories)):
@@ -76,9 +81,10 @@ class _Telling:
             self._next[number] += 1
             yield from record.events
             self._told.add(record.name)
+            self._links.pop(number, None)
             for other in self._waiting.pop(record.name, ()):
                 if other in self._parked:
-                    del self._parked[other]
+                    self._parked.remove(other)
                     self._queue(other)
             self._queue(number)
 
@@ -89,29 +95,37 @@ class _Telling:
             return
         record = self._stories[number][place]
         self._latest[number] = max(self._latest[number], record.time or 0)
-        missing = self._missing(record)
-        if missing:
+        if number not in self._links:
+            self._links[number] = _Links(record)
+        if missing := self._links[number].missing(lambda name: self._is_to_come(name, record)):
             self._waiting.setdefault(missing, []).append(number)
-            self._parked[number] = None
+            self._parked.add(number)
+            heapq.heappush(self._by_time, (self._latest[number], number))
         else:
             heapq.heappush(self._ready, (self._latest[number], number))
-
-    def _missing(self, record: ToldRecord) -> str:
-        """A record that has to come before this one and is still to come."""
-        for name in record.after:
-            if self._is_to_come(name, record):
-                return name
-        for event in record.events:
-            for link in (event.substance, *event.causes()):
-                if link and self._is_to_come(link, record):
-                    return link
-        return ""
 
     def _is_to_come(self, name: str, record: ToldRecord) -> bool:
         return name not in self._told and name in self._there and name != record.name
 
     def _give_up(self) -> int:
         """Stories wait for each other: the one that began earliest goes on."""
-        number = min(self._parked, key=lambda one: (self._latest[one], one))
-        del self._parked[number]
-        return number
+        while True:
+            latest, number = heapq.heappop(self._by_time)
+            if number in self._parked and latest == self._latest[number]:
+                self._parked.remove(number)
+                return number
+
+
+class _Links:
+    """The records that come before one. What was told once stays told, so each is passed once."""
+
+    def __init__(self, record: ToldRecord) -> None:
+        links = (name for event in record.events for name in (event.substance, *event.causes()) if name)
+        self._names = itertools.chain(record.after, links)
+        self._name = next(self._names, "")
+
+    def missing(self, is_to_come: Callable[[str], bool]) -> str:
+        """The next one that is still to come; empty where none is."""
+        while self._name and not is_to_come(self._name):
+            self._name = next(self._names, "")
+        return self._name
