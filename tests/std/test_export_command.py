@@ -54,6 +54,16 @@ class TestExport:
             json.loads(Path("out", name).read_bytes())["session_id"] for name in names
         ]
 
+    def test_does_not_write_over_a_name_in_a_folder_that_was_taken_meanwhile(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Path("out").mkdir(exist_ok=True)
+        Path("out", f"{NAME}.json").write_text("theirs")
+        monkeypatch.setattr("harken.cli.std_export._names", lambda folder: ())  # looked before the other one wrote
+
+        assert 4 == run("std", "export", SESSION, "-o", "out", "--force").code
+        assert "theirs" == Path("out", f"{NAME}.json").read_text()
+
     def test_the_name_of_a_file_is_the_sessions_id(self, run: Run) -> None:
         done = run("std", "export", SESSION, "-o", "mine-multi.json")
 

@@ -97,6 +97,17 @@ def test_the_store_is_never_written_over(run: Run, where: Path) -> None:
     assert 2 == run("std", "repair", NAME, "-o", str(where), "--force").code
 
 
+def test_a_name_in_a_folder_that_was_taken_meanwhile_is_not_written_over(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("a.json", drifted())
+    Path("out").mkdir()
+    write("out/2026-03-04-001-mend-the-clock.json", "theirs")
+    monkeypatch.setattr("harken.cli.std_repair._Target.taken", lambda self: ())  # looked before the other one wrote
+    assert 4 == run("std", "repair", "a.json", "-o", "out", "--force").code
+    assert "theirs" == Path("out/2026-03-04-001-mend-the-clock.json").read_text()
+
+
 def test_in_a_folder_each_gets_the_next_free_name_and_its_id_follows(run: Run) -> None:
     Path("in").mkdir()
     Path("out").mkdir()

@@ -65,6 +65,7 @@ def export_command(
     if path is not None and str(output).endswith("/") and not path.is_dir():
         raise NotFound(f"there is no folder {output}", hint="make it first, or name a file")
     folder = path if path is not None and path.is_dir() else None
+    force = force and folder is None  # a name that was free belongs to whoever took it meanwhile
     if path is not None and folder is None:
         check_target(path, repo.store.location, force=force)
     place = {"file": session} if is_file(session) else {"ref": session}

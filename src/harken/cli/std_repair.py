@@ -77,10 +77,10 @@ class _Target:
 
         self._store = absolute_location(store_of(ctx) or str(default_location()))
         self._files = files
-        self._force = force
         self.is_stdout = output == "-"
         self.path = None if output in (None, "-") else Path(str(output))
         self.folder = self.path if self.path is not None and self.path.is_dir() else None
+        self._force = force and self.folder is None  # a name that was free belongs to whoever took it meanwhile
         if output == "":
             raise BadRequest("-o names no file", hint="name a file, a folder, or `-` for stdout")
         if self.path is not None and str(output).endswith("/") and self.folder is None:
