@@ -126,6 +126,19 @@ DRIFT: dict[str, tuple[Json, Callable[[Json], Any], Any]] = {
     "created_at missing, and nothing else says it": (
         without(single(), "created_at"), lambda d: d["created_at"], "2026-03-04T10:00:05Z",
     ),
+    "collaboration as text": (
+        put(single(), "multi-agent", "collaboration"),
+        lambda d: (d["collaboration"]["mode"], d["collaboration"]["x_harken_old_mode"]),
+        ("single", "multi_agent"),
+    ),
+    "participants by their types": (
+        played(participants={"architect": {"agent_id": "anna"}, "developer": "writes the code"}),
+        lambda d: d["collaboration"]["participants"],
+        [
+            {"agent_id": "anna", "agent_type": "architect"},
+            {"agent_id": "developer", "agent_type": "developer", "description": "writes the code"},
+        ],
+    ),
     "orchestrator without an id": (
         played(orchestrator={"agent_type": "product_owner"}),
         lambda d: d["collaboration"]["orchestrator"],

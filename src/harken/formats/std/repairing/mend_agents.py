@@ -43,7 +43,9 @@ def played_by_one(doc: Mending) -> None:
 
 
 def collaboration(spot: Spot) -> bool:
-    """Missing in a document whose name or sub-sessions say that there were several agents."""
+    """A text, or missing in a document whose name or sub-sessions say that there were several agents."""
+    if word := known_word(spot.value, ("multi_agent", "single")):
+        return spot.put({"mode": word}, "the text is its `mode`")
     return spot.value is None and spot.put({}, "what the rest of the document says of it", derived=True)
 
 
@@ -92,8 +94,10 @@ def participants(spot: Spot) -> bool:
         working = {text(agent, "agent_id"): agent for agent in agents}
         made = [identifier(agent) for name, agent in working.items() if name]
         return spot.put(made, "whoever has a sub-session" if made else "nobody is named", derived=True)
-    if isinstance(said, dict) and all(isinstance(one, dict) for one in said.values()):
-        return spot.put([{"agent_id": key, **one} for key, one in said.items()], "its entries", keep=True)
+    if isinstance(said, dict) and said and all(isinstance(one, dict | str) for one in said.values()):
+        entries = {key: one if isinstance(one, dict) else {"description": one} for key, one in said.items()}
+        made = [{"agent_id": key, "agent_type": key, **one} for key, one in entries.items()]
+        return spot.put(made, "its entries, each with the name under which it stood", keep=True)
     return isinstance(said, str) and spot.put([said], "the only entry")
 
 
