@@ -137,7 +137,9 @@ def test_a_sub_agent_that_cannot_be_read_is_told_and_stops_no_other(run: Run, re
 
     assert 9 == done.code
     assert "lost: sub-agent def ×1" in done.err
-    assert ["abc"] == [sub["agent"]["agent_id"] for sub in json.loads(done.out)["sub_sessions"]]
+    whole, told_by_its_call = json.loads(done.out)["sub_sessions"]
+    assert "abc" == whole["agent"]["agent_id"] and whole["x_harken_conversation"]
+    assert [] == told_by_its_call["tool_calls"] == told_by_its_call["x_harken_conversation"]
 
 
 def _texts(value: Any) -> Iterator[str]:

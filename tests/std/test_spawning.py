@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from harken.context import session_events
 from harken.events import AgentCreated, Event, Metric, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
+from harken.formats.std.checking.rules import validate
+from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.exporting.spawning import session_tree
 from harken.repo.looking import in_store_of_its_own
 from support.recordings import FOLDER
@@ -267,3 +270,69 @@ def test_recorded_agents_in_parallel_and_in_the_background() -> None:
     ] == told
     assert [None, None, "task_notification"] == [getattr(one.notice, "origin", None) for one in tree.agents.values()]
     assert "SUB-ONE: look around" == getattr(next(iter(tree.agents.values())).task, "content", "")
+
+
+class TestAnAgentOfWhichOnlyTheCallIsKept:
+    def test_is_told_by_its_call_and_its_answer(self) -> None:
+        answer = result("All quiet.\nagentId: a1b2 (for resuming)")
+
+        tree = session_tree([MAIN, CALL, answer])
+
+        agent = tree.agents["a1b2"]
+        assert (CALL, answer, [], False) == (agent.call, agent.result, agent.events, agent.is_recorded)
+        assert ("looker", "main", 2, 5) == (agent.agent_type, agent.parent, agent.started, agent.ended)
+        assert (True, False) == (agent.finished, agent.failed)
+        assert [agent] == tree.made_by(CALL)
+
+    def test_is_called_as_its_call_where_nothing_names_it(self) -> None:
+        assert ["c1"] == list(session_tree([MAIN, CALL, result()]).agents)
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            result("no such type", is_error=True),
+            result("Async agent launched successfully."),
+            result('{"agent_id": "a1b2"}'),
+        ],
+    )
+    def test_is_none_where_the_call_failed_or_only_launched(self, answer: ToolResult) -> None:
+        assert {} == session_tree([MAIN, CALL, answer]).agents
+
+    def test_is_none_where_there_is_no_answer_or_another_tool_was_called(self) -> None:
+        other = msgspec.structs.replace(CALL, name="Read")
+        assert {} == session_tree([MAIN, CALL]).agents
+        assert {} == session_tree([MAIN, other, result()]).agents
+
+    def test_is_none_where_the_call_goes_on_with_one_that_is_there(self) -> None:
+        again = msgspec.structs.replace(CALL, message_id="m5", id="c5", input=b'{"resume": "sub", "prompt": "On."}')
+        by_call = result("Done.", id="c5", message_id="m6", time=9)
+        by_result = result("Done.\nagentId: sub", id="c5", message_id="m6", time=9)
+        whole = [MAIN, CALL, MADE, TASK, WORDS, result(substance="s2")]
+        fresh = msgspec.structs.replace(again, input=b"{}")
+        for events in ([again, by_call], [fresh, by_result]):
+            assert ["sub"] == list(session_tree([*whole, *events]).agents)
+
+    def test_is_none_where_an_agent_is_there_that_no_call_names(self) -> None:
+        heard_of = Metric(message_id="x", agent_id="sub", time=4, scope="agent")
+        assert ["sub"] == list(session_tree([MAIN, CALL, result(), heard_of]).agents)
+
+    def test_has_a_sub_session_and_messages(self) -> None:
+        second = msgspec.structs.replace(CALL, message_id="m5", id="c5", time=6)
+        answers = [result(), result("Still quiet.", id="c5", message_id="m6", time=9)]
+        events: list[Event] = [MAIN, CALL, answers[0], second, answers[1]]
+
+        made = document_of(events, SessionFacts(title="Two looks"))
+
+        data = made.document.data
+        assert ("std-008", []) == (made.document.kind, [one for one in validate(made.document) if one.level == "error"])
+        assert ["c1", "c5"] == [sub["triggered_by_call_id"] for sub in data["sub_sessions"]]
+        assert ["All quiet.", "Still quiet."] == [sub["output"]["summary"] for sub in data["sub_sessions"]]
+        assert ["task_assignment", "task_completion"] * 2 == [one["message_type"] for one in data["messages"]]
+        assert "tool_calls[0].subagent_info.tool_uses" in made.derived
+        assert "tokens_used" not in data["tool_calls"][0]["subagent_info"]
+
+    def test_makes_a_single_agent_document_with_what_is_known_of_it(self) -> None:
+        made = document_of([MAIN, CALL, result()], SessionFacts(title="One look"))
+
+        info = {"subagent_type": "looker", "tool_uses": 0}
+        assert ("std-001", info) == (made.document.kind, made.document.data["tool_calls"][0]["subagent_info"])

@@ -148,6 +148,8 @@ def subagent_info(agent: SpawnedAgent) -> Json:
 
 def tokens_used(agent: SpawnedAgent) -> int | None:
     """All tokens of an agent's requests, each counted once; None where nobody told."""
+    if not agent.events:
+        return None
     tokens = Tally.of(agent.events).tokens
     known = [count for count in msgspec.structs.astuple(tokens) if count is not None]
     return sum(known) if known else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harken.events import AgentCreated, Event, PieceOfText, Prompt, Response, Thinking, ToolCall, ToolResult
@@ -11,6 +11,10 @@ from harken.formats.std.arguments import params_of
 
 _TOOLS = frozenset({"Task", "Agent", "task", "spawn_agent"})
 """What runtimes call the tool that starts an agent."""
+_LONGEST_LAUNCH = 2000
+_GOES_ON = ("resume", "task_id", "agent_id")
+"""Arguments of such a call that name an agent which is there already."""
+_LAUNCHED = re.compile(r"(?:async )?agent launched", re.I)
 _AGENT_ID = re.compile(r"\b(?:agentId: |agent_id: |\"agent_id\"\s*:\s*\")([^\s\"(),]{1,200})")
 
 
@@ -134,6 +138,30 @@ class SeenEvents:
                         self._named.setdefault(found[1], call)
         return self._named
 
+    def unrecorded(self, making: Mapping[int, object]) -> Iterator[tuple[str, ToolCall]]:
+        """Calls that started an agent of which nothing else is kept, with what it is called: those of a tool for that
+        which made nobody and brought an answer. One that failed may have started none."""
+        taken = set(self.own)
+        for call in self.by_call_id.values():
+            result = self.results.get((call.agent_id, call.id))
+            if call.name not in _TOOLS or id(call) in making or result is None or result.is_error:
+                continue
+            named = _AGENT_ID.findall(result.output)
+            if is_launch(call, result) or self._is_of_known_agent(call, result, named):
+                continue
+            name = named[-1] if named and named[-1] not in taken else call.id
+            if name not in taken:
+                taken.add(name)
+                yield name, call
+
+    def _is_of_known_agent(self, call: ToolCall, result: ToolResult, named: list[str]) -> bool:
+        """Whether a call goes on with an agent that is there, or brings the words of one."""
+        params = params_of(call.input)
+        names = [*named, *(params[key] for key in _GOES_ON if isinstance(params.get(key), str))]
+        links = (result.substance,) if result.substance else result.causes()
+        is_of_another = any(self.owners.get(link, call.agent_id) != call.agent_id for link in links)
+        return is_of_another or not self.own.keys().isdisjoint(names)
+
     def maker(self, agent_id: str, call: ToolCall | None, main: str) -> str:
         """The agent that made another."""
         created = self.created.get(agent_id)
@@ -141,6 +169,14 @@ class SeenEvents:
         if created is not None:
             named += [created.parent, *(self.owners.get(cause, "") for cause in created.causes())]
         return next((one for one in named if one and one in self.own and one != agent_id), main)
+
+
+def is_launch(call: ToolCall | None, result: ToolResult | None) -> bool:
+    """Whether a result only says that an agent has been started: an answer is words, and names nobody's id."""
+    if call is None or result is None or params_of(call.input).get("run_in_background") is True:
+        return True
+    told = params_of(result.output[:_LONGEST_LAUNCH].encode("utf-8", "replace"))
+    return "agent_id" in told or _LAUNCHED.match(result.output) is not None
 
 
 def _texts(params: dict[str, Any]) -> list[str]:

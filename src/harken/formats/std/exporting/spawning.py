@@ -159,15 +159,38 @@ def session_tree(events: Iterable[Event]) -> SessionTree:
         owners=seen.owners,
     )
     for number, agent_id in enumerate(seen.others(main), 1):
-        agent = _agent(number, agent_id, seen, main)
-        tree.agents[agent_id] = agent
-        if agent.call is not None:
-            tree.making.setdefault(id(agent.call), []).append(agent)
+        _add(tree, _agent(number, agent_id, seen, main))
+    # An agent without a call may be the one that such a call made.
+    is_whole = all(agent.call or agent.is_hook for agent in tree.agents.values())
+    for agent_id, call in seen.unrecorded(tree.making) if is_whole else ():
+        _add(tree, _unrecorded(len(tree.agents) + 1, agent_id, call, seen, main))
     _cut_circles(tree)
     _add_notices(tree)
     for agent in tree.agents.values():
         _settle(agent, seen)
     return tree
+
+
+def _add(tree: SessionTree, agent: SpawnedAgent) -> None:
+    tree.agents[agent.agent_id] = agent
+    if agent.call is not None:
+        tree.making.setdefault(id(agent.call), []).append(agent)
+
+
+def _unrecorded(number: int, agent_id: str, call: ToolCall, seen: SeenEvents, main: str) -> SpawnedAgent:
+    """An agent of which only the call that made it and the answer are kept."""
+    agent = SpawnedAgent(
+        number=number,
+        agent_id=agent_id,
+        name=agent_id,
+        parent=seen.maker(agent_id, call, main),
+        call=call,
+        result=seen.results[call.agent_id, call.id],
+        events=[],
+        notices=[],
+    )
+    agent.agent_type = _type_of(agent)
+    return agent
 
 
 def _agent(number: int, agent_id: str, seen: SeenEvents, main: str) -> SpawnedAgent:

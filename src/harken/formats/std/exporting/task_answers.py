@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from harken.events import Prompt, Response, ToolCall, ToolResult
+from harken.events import Prompt, Response, ToolResult
 from harken.events.base import holds
 from harken.formats.std.arguments import params_of
 
 from .given_task import GivenTask, TasksOfAgent
+from .making import is_launch
 from .session_links import Delivery, SessionLinks, Utterance
 from .spawning import SpawnedAgent, is_failure
 
@@ -17,7 +18,6 @@ _RESULT = re.compile(r"<result>(.*)</result>", re.S)
 """The answer in a notice."""
 _NOTICE = re.compile(r"\{.*\}", re.S)
 """The object that another kind of notice is."""
-_LONGEST_LAUNCH = 2000
 
 
 def add_answers(found: dict[str, TasksOfAgent], links: SessionLinks) -> None:
@@ -75,7 +75,7 @@ def _end_without_words(task: GivenTask, agent: SpawnedAgent, until: int | None, 
     the agent failed. Of an agent whose own records are gone, these are all that is left."""
     result = links.result(task.call)
     ends: list[Delivery] = []
-    is_answer = not agent.is_recorded and not agent.notices and not _is_launch(task.call, result)
+    is_answer = not agent.is_recorded and not agent.notices and not is_launch(task.call, result)
     if result is not None and (result.is_error or is_answer or 0 <= task.last < links.place(result)):
         ends.append(result)
     for notice in agent.notices:
@@ -85,13 +85,6 @@ def _end_without_words(task: GivenTask, agent: SpawnedAgent, until: int | None, 
         if until is None or links.place(event) < until:
             task.end(event, links.place(event), _told_in(event))
             return
-
-
-def _is_launch(call: ToolCall | None, result: ToolResult | None) -> bool:
-    """Whether a result only says that an agent has been started: an answer is words, and names nobody's id."""
-    if call is None or result is None or params_of(call.input).get("run_in_background") is True:
-        return True
-    return "agent_id" in params_of(result.output[:_LONGEST_LAUNCH].encode("utf-8", "replace"))
 
 
 def _told_in(event: Delivery) -> str:
