@@ -63,6 +63,12 @@ FIELDS: dict[str, str] = {
         "tool_call_range CallRange; annotated_by agent|human|auto; annotated_at text; "
         "confidence high|medium|low; description? text; decisions? [Decision]; "
         "context_used? [ContextReference]",
+    "LoopInfo": "attempt_number whole; max_attempts whole; is_retry flag; previous_attempt_id? text",
+    "OldPhase":
+        "phase_id text; phase_type understand|explore|plan|execute|verify|mixed|unclassified; status text; "
+        "started_at? text; ended_at? text; duration_ms? number; input anything; output anything; "
+        "tool_call_ids? [text]; context_used [anything]; decisions [anything]; loop_info? LoopInfo; "
+        "exploration_record? {anything}",
     "SessionSummary":
         "total_duration_ms number; tool_calls_count whole; files_created [text]; files_modified [text]; "
         "errors_encountered? whole",

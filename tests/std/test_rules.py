@@ -104,6 +104,14 @@ def assigned_three_times(data: Json) -> None:
         data["messages"][place].update(data["messages"][0], message_id=f"again-{place}", sequence_number=place)
 
 
+def phase(**more: Any) -> Json:
+    """A phase of generation v2."""
+    return {
+        "phase_id": "p-1", "phase_type": "explore", "status": "success", "input": {}, "output": {},
+        "tool_call_ids": ["tool-001"], "context_used": [], "decisions": [], **more,
+    }  # fmt: skip
+
+
 SUB, OTHER = ("sub_sessions", 0), ("sub_sessions", 1)
 REVIEW = (*OTHER, "output")
 BREAKS: list[tuple[str, str, Break]] = [
@@ -133,6 +141,12 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("payload-field", "messages[4].payload.task_id", drop("messages", 4, "payload", "task_id")),
     ("payload-field", "messages[0].payload.task.task_id", put("messages", 0, "payload", "task", {"what": "work"})),
     ("payload-field", "messages[1].payload", put("messages", 1, "payload", "half done")),
+    ("old-phase", "phases[0].status", put("phases", [{**phase(), "status": 1}])),
+    ("old-phase", "phases[1].phase_type", put("phases", [phase(), phase(phase_type="dance")])),
+    ("old-phase", "phases[0].decisions", put("phases", [phase(decisions="none")])),
+    ("old-phase", "phases[0].output", lambda data: (put("phases", [phase()])(data), drop("phases", 0, "output")(data))),
+    ("old-phase", "phases[0].tool_call_ids[1]", put("phases", [phase(tool_call_ids=["tool-001", "gone"])])),
+    ("old-phase", "phases[0]", put("phases", ["explore"])),
     ("finding-place", "sub_sessions[1].output.findings[1]", put(*REVIEW, "findings", 1, "location", None)),
     ("verification", "sub_sessions[1].output.verification.tests_passed",
      drop(*REVIEW, "verification", "tests_passed")),
@@ -305,7 +319,7 @@ def test_an_older_generation_is_read_and_told() -> None:
 WARNINGS = {
     "duplicate-key", "missing-advised", "not-in-generation", "payload-field", "file-name", "file-suffix",
     "repeated-task", "repeated-agent", "link-one-way", "task-without-sub-session", "unlisted-agent", "agent-type",
-    "unknown-task", "output-task", "time-outside", "call-order", "message-order", "duration", "count",
+    "unknown-task", "output-task", "old-phase", "time-outside", "call-order", "message-order", "duration", "count",
     "summary-duration", "summary-agents", "summary-verdict", "summary-files",
 }  # fmt: skip
 NOTES = {"old-generation", "open-value", "session-id-form", "time-zone", "outlives-call"}
@@ -315,6 +329,12 @@ def test_only_what_a_reader_can_do_without_is_no_error() -> None:
     levels = {rule: "warning" if rule in WARNINGS else "note" if rule in NOTES else "error" for rule in RULES}
     assert levels == {rule: one.level for rule, one in RULES.items()}
     assert RULES.keys() >= WARNINGS | NOTES
+
+
+def test_a_document_with_phases_that_are_right_is_told_no_more_than_its_generation() -> None:
+    loop = {"attempt_number": 1, "max_attempts": 3, "is_retry": False}
+    data = {**single(), "phases": [phase(loop_info=loop, started_at="2026-03-04T10:00:00Z", duration_ms=1000)]}
+    assert {"old-generation"} == rules_of(data)
 
 
 def test_one_call_that_two_sub_sessions_name_is_told_once() -> None:

@@ -161,6 +161,33 @@ class PhaseAnnotation(StdObject, frozen=True, kw_only=True):
     context_used: list[ContextReference] | None = None
 
 
+class LoopInfo(StdObject, frozen=True, kw_only=True):
+    """Which attempt a phase of v2 was."""
+
+    attempt_number: int
+    max_attempts: int
+    is_retry: bool
+    previous_attempt_id: str | None = None
+
+
+class OldPhase(StdObject, frozen=True, kw_only=True):
+    """An entry of `phases`, of generation v2."""
+
+    phase_id: str
+    phase_type: Literal["understand", "explore", "plan", "execute", "verify", "mixed", "unclassified"]
+    status: str
+    started_at: str | None = None
+    ended_at: str | None = None
+    duration_ms: float | None = None
+    input: Any
+    output: Any
+    tool_call_ids: list[str] | None = None
+    context_used: list[Any]
+    decisions: list[Any]
+    loop_info: LoopInfo | None = None
+    exploration_record: dict[str, Any] | None = None
+
+
 class SessionSummary(StdObject, frozen=True, kw_only=True):
     """`summary` of a single-agent session."""
 

@@ -39,6 +39,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("open-value", "note", "no", "A field with an open list of values has one that the standard names"),
     ("empty-field", "error", "some", "An id, and the title of the session, is not empty"),
     ("payload-field", "warning", "no", "The payload of a message has the fields that programs agreed on"),
+    ("old-phase", "warning", "no", "A phase of generation v2 has what it needs, and names calls that are there"),
     ("finding-place", "error", "no", "A review's finding names a `file` or a `location`"),
     ("verification", "error", "no", "A review's verification says how tests and type check went"),
     # names

@@ -18,11 +18,12 @@ from harken.formats.std.models import (
     Collaboration,
     FileChange,
     MultiAgentSession,
+    OldPhase,
     ReviewerOutput,
     SubAgentSession,
     output_model,
 )
-from harken.formats.std.parts import inner, objects, text
+from harken.formats.std.parts import inner, objects, text, values
 
 from .rule_table import found
 from .schema import check, shown
@@ -38,6 +39,8 @@ def shape_findings(document: Document) -> Iterator[DocumentFinding]:
     is_old = document.generation in _OLD
     for finding in _findings(document.data, document.kind == "std-008"):
         yield _softened(finding) if is_old and finding.rule == "missing-field" else finding
+    if not is_old:
+        yield from _phases(document.data)
 
 
 def _softened(finding: DocumentFinding) -> DocumentFinding:
@@ -161,6 +164,21 @@ def _payload(message: Json, path: str) -> Iterator[DocumentFinding]:
         return
     for finding in check(message["payload"], PAYLOADS[kind], path):
         yield msgspec.structs.replace(finding, rule="payload-field", level="warning")
+
+
+def _phases(data: Json) -> Iterator[DocumentFinding]:
+    """What older programs ask of a phase; a reader of today does without it."""
+    calls = {text(call, "call_id") for call in values(data.get("tool_calls"))}
+    phases = data.get("phases")
+    for place, phase in enumerate(phases if isinstance(phases, list) else ()):
+        path = f"phases[{place}]"
+        for finding in check(phase, OldPhase, path):
+            yield msgspec.structs.replace(finding, rule="old-phase", level="warning")
+        named = phase.get("tool_call_ids") if isinstance(phase, dict) else None
+        for number, name in enumerate(named if isinstance(named, list) else ()):
+            if isinstance(name, str) and name not in calls:
+                said = f"{shown(name)} is the id of no call of `tool_calls`"
+                yield found("old-phase", f"{path}.tool_call_ids[{number}]", said)
 
 
 def _agents(summary: Json) -> Iterator[DocumentFinding]:
