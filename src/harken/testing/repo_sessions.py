@@ -116,6 +116,19 @@ class RepoSessionsContract:
         assert [*repo.export(path, to="jsonl").pieces()] == [*repo.export(name, to="jsonl").pieces()]
         assert ["Good evening"] == [event.content for event in repo.conversation(name) if isinstance(event, Prompt)]
 
+    def test_a_session_and_its_file_are_the_same_document(self, repo: Repo, tmp_path: Path) -> None:
+        path = tmp_path / "cafe.jsonl"
+        with repo.session(path) as session:
+            session.log_agent_created("jack", name="Jack")
+            session.log_transcript_entry("jack", {"role": "user", "content": "Good evening"})
+            name = session.session_id
+
+        document = repo.document(name).document
+
+        assert ("std-001", "Good evening") == (document.kind, document.data["user_prompt"])
+        assert document.data["user_prompt"] == repo.document(path).document.data["user_prompt"]
+        assert "single" == repo.document(name, kind="std-008").document.data["collaboration"]["mode"]
+
     def test_figures_are_counted_of_each_and_of_all(self, repo: Repo) -> None:
         for number, name in enumerate(("summer", "winter")):
             keep(repo, number, session_id=name)

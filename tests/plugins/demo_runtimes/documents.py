@@ -105,7 +105,7 @@ class DocumentFormat:
             found = values(text, len(text) - len(text.lstrip(", \n")))
             return None if found is None else [text[start:end].encode("latin-1") for start, end in found]
         if self.kind not in record:
-            return [delta]
+            return [delta] if "role" in record else None
         found = places(delta)
         return None if found is None else [delta[start:end] for start, end in found]
 
