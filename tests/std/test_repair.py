@@ -622,3 +622,34 @@ def test_no_time_is_filled_in_that_would_be_wrong() -> None:
     after, answer = repaired(document)
     assert "updated_at" not in after
     assert ["completed_at"] == [one.path for one in answer.findings if one.level == "error"]
+
+
+def test_a_list_of_three_calls_with_a_hole_is_two_ranges() -> None:
+    after, _ = repaired(annotated(tool_call_range=["tool-001", "tool-002", "tool-004"]))
+    assert [("tool-001", "tool-002"), ("tool-004", "tool-004")] == [
+        tuple(one["tool_call_range"].values()) for one in after["phase_annotations"]
+    ]
+
+
+def test_an_annotation_without_a_time_was_made_when_the_session_was_completed() -> None:
+    document = annotated(annotated_at="-") | {"updated_at": "2026-03-05T10:00:00Z"}
+    after, answer = repaired(document)
+    assert document["completed_at"] == after["phase_annotations"][0]["annotated_at"]
+    assert [True] == [one.derived for one in answer.changes if one.path == "phase_annotations[0].annotated_at"]
+
+
+def test_a_document_with_task_calls_was_not_played_by_one_agent() -> None:
+    document = {**multi(), "sub_sessions": [], "messages": []}
+    for one in document["tool_calls"]:
+        one.pop("subagent_info", None)
+    answer = repair(dumps(document))
+    assert "multi_agent" == loads(answer.data)["collaboration"]["mode"]
+    assert ["no-sub-session"] == [one.rule for one in answer.findings if one.level == "error"]
+
+
+def test_an_orchestrator_that_nobody_named_is_said_to_be_made_up() -> None:
+    document = multi()
+    document["collaboration"]["participants"].insert(0, document["collaboration"].pop("orchestrator"))
+    after, answer = repaired(document)
+    assert {"agent_id": "lead", "agent_type": "architect"} == after["collaboration"]["orchestrator"]
+    assert [True] == [one.derived for one in answer.changes if one.path == "collaboration.orchestrator"]
