@@ -23,7 +23,7 @@ from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import dumps, read, write
 from harken.formats.std.exporting.from_events import Exported, SessionFacts, document_of
 from harken.formats.std.importing.to_events import events_of
-from support.std_documents import single
+from support.std_documents import multi, single
 from support.std_sessions import START, Told, lone, pair
 
 FACTS = SessionFacts(session="s-1", runtime="claude-code", title="The clock")
@@ -519,3 +519,22 @@ def test_agents_that_a_document_only_lists_are_listed_again_and_nothing_is_made_
         ]
     plain = document_of(events, FACTS, "std-001").document.data
     assert ["tool-001", "tool-002"] == [call["call_id"] for call in plain["tool_calls"]]
+
+
+def test_who_was_given_nothing_has_no_sub_session_beside_those_who_worked() -> None:
+    document = multi()
+    anna = {"agent_id": "anna", "agent_type": "reviewer", "role_category": "validator", "team": 7}
+    odd = {"agent_id": "bob", "agent_type": "developer", "role_category": "boss"}
+    document["collaboration"]["participants"] += [anna, odd]
+    events = events_of(dumps(document))
+
+    made = document_of(events, FACTS)
+
+    data = made.document.data
+    assert [] == [one for one in validate(made.document) if one.level == "error"]
+    assert len(document["sub_sessions"]) == len(data["sub_sessions"]) == made.agents
+    assert [] == [call for call in data["tool_calls"] if call.get("x_harken_derived")]
+    kept = {"agent_id": "bob", "agent_type": "developer", "x_harken_old_role_category": "boss"}
+    assert [anna, kept] == data["collaboration"]["participants"][-2:]
+    again = events_of(write(made.document))
+    assert {event.agent_id for event in events} == {event.agent_id for event in again}

@@ -14,9 +14,11 @@ from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
 from harken.formats.std.arguments import params_of
+from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Document, Json, Kind, kind_of
 from harken.formats.std.models import AgentIdentifier
 from harken.formats.std.naming import date_in, file_name, next_free
+from harken.formats.std.repairing.mending import OLD
 from harken.formats.std.summary import computed_summary, unknown_durations
 
 from .conversation import entries
@@ -67,28 +69,34 @@ def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None 
     """The document of a session. Without a `kind`, STD-001 where at most one agent was started and nothing reviewed."""
     tree = session_tree(events)
     if kind != "std-001" and (listed := listed_only(tree)):
-        alone = session_tree(event for event in tree.events if event.agent_id not in tree.agents)
-        return _Export(alone, facts, "std-008", listed).made()
+        working = session_tree(event for event in tree.events if event.agent_id not in listed)
+        return _Export(working, facts, "std-008", listed.values()).made()
     return _Export(tree, facts, kind or kind_for(tree)).made()
 
 
-def listed_only(tree: SessionTree) -> list[Json]:
-    """The other agents of a session that one agent played alone, as a document has listed them: nobody made them, and
-    none of them did anything at any time. Nothing where one of them did."""
-    found: list[Json] = []
-    for agent in tree.agents.values():
-        made = agent.created
-        if made is None or len(agent.events) > 1 or agent.call or agent.notices or agent.is_hook:
-            return []
-        if made.time is not None or made.causes() or made.language_model or agent.parent != tree.main:
-            return []
-        said = params_of(made.attributes).items()
-        more = {
-            key: value for key, value in said if isinstance(value, str) or key not in AgentIdentifier.__struct_fields__
-        }
-        name = {"name": clean(agent.name)} if agent.name != agent.agent_id else {}
-        found.append({**more, **tree.identifier(agent.agent_id), **name})
-    return found
+def listed_only(tree: SessionTree) -> dict[str, Json]:
+    """Agents of which the session has no more than that they took part, as a document has listed them: nobody made
+    them, and they did nothing at any time."""
+    makers = {agent.parent for agent in tree.agents.values()}
+    found = (one for name, one in tree.agents.items() if name not in makers and _is_listed(one, tree))
+    return {agent.agent_id: _listed(agent) for agent in found}
+
+
+def _is_listed(agent: SpawnedAgent, tree: SessionTree) -> bool:
+    made = agent.created
+    if made is None or len(agent.events) > 1 or agent.call or agent.notices or agent.is_hook:
+        return False
+    return made.time is None and not made.causes() and not made.language_model and agent.parent == tree.main
+
+
+def _listed(agent: SpawnedAgent) -> Json:
+    """The agent with all that is told of it; what the standard has another value for is set aside, as a repair does."""
+    told: Json = {**agent.identifier}
+    for key, value in (params_of(agent.created.attributes) if agent.created is not None else {}).items():
+        if key not in told:
+            fits = not any(one.level == "error" for one in check({**agent.identifier, key: value}, AgentIdentifier, ""))
+            told[key if fits else OLD + key] = value
+    return told | ({"name": clean(agent.name)} if agent.name != agent.agent_id else {})
 
 
 def kind_for(tree: SessionTree) -> Kind:

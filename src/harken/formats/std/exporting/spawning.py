@@ -68,6 +68,11 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     """Whether its call did not wait for it."""
 
     @property
+    def identifier(self) -> dict[str, str]:
+        """Who it is, as a document has it."""
+        return {"agent_id": self.agent_id, "agent_type": self.agent_type or OTHER_TYPE}
+
+    @property
     def sub_session_id(self) -> str:
         """What its sub-session is called in a document."""
         return f"sub-{self.number:03}"
@@ -124,7 +129,7 @@ class SessionTree(msgspec.Struct, kw_only=True):
     def identifier(self, agent: str) -> dict[str, str]:
         """Who an agent is, as a document has it; the types that nobody told are `MAIN_TYPE` and `OTHER_TYPE`."""
         if agent in self.agents:
-            return {"agent_id": agent, "agent_type": self.agents[agent].agent_type or OTHER_TYPE}
+            return self.agents[agent].identifier
         return {"agent_id": self.main or self._nameless(), "agent_type": self.main_type or MAIN_TYPE}
 
     @property
