@@ -59,7 +59,7 @@ class TestExport:
     ) -> None:
         Path("out").mkdir(exist_ok=True)
         Path("out", f"{NAME}.json").write_text("theirs")
-        monkeypatch.setattr("harken.cli.std_export._names", lambda folder: ())  # looked before the other one wrote
+        monkeypatch.setattr("harken.cli.std_export.names_in", lambda folder: ())  # looked before the other one wrote
 
         assert 4 == run("std", "export", SESSION, "-o", "out", "--force").code
         assert "theirs" == Path("out", f"{NAME}.json").read_text()
@@ -82,6 +82,9 @@ class TestExport:
 
     def test_a_folder_that_is_not_there_is_not_made(self, run: Run) -> None:
         assert 3 == run("std", "export", SESSION, "-o", "nowhere/").code
+        done = run("std", "export", SESSION, "-o", "nowhere")
+        assert (0, True) == (done.code, "nowhere is a file: there was no folder of that name\n" in done.err)
+        assert 2 == run("std", "export", SESSION, "-o", "").code
 
     def test_the_standard_may_be_chosen(self, run: Run) -> None:
         done = run("std", "export", SESSION, "--as", "std-001")

@@ -433,8 +433,9 @@ def test_nothing_is_recorded_after_the_end(path: Path) -> None:
     recorder.close("failed")
 
     for act in (lambda: recorder.call("Read"), recorder.close):
-        with pytest.raises(Closed, match="is closed"):
+        with pytest.raises(Closed, match="is closed") as told:
             act()
+        assert told.value.hint.startswith("begin another one; `resume` opens one that was closed as in_progress")
     with pytest.raises(Closed, match="closed as failed"):
         MultiAgentRecorder.resume(path)
 

@@ -200,3 +200,23 @@ def test_many_changes_of_one_kind_are_shown_in_part_and_listed_whole_as_json(run
 def test_what_a_document_says_does_not_reach_the_terminal(run: Run) -> None:
     write(NAME, drifted(status="\x1b[2Jdone\u202e"))
     assert "\x1b" not in run("std", "repair", NAME).out
+
+
+def test_it_asks_for_a_place_to_write_only_where_there_is_something_to_write(run: Run) -> None:
+    write(NAME, single())
+    write("drifted.json", drifted())
+    write("text.txt", "hello")
+    asks = ": name a file or a folder with -o\n"
+
+    assert run("std", "repair", "drifted.json").err.endswith(f"nothing was written{asks}")
+    assert run("std", "repair", NAME).err.endswith("1 valid afterwards, nothing was written\n")
+    assert run("std", "repair", "text.txt", "-o", "new.json").err.endswith("0 valid afterwards, 0 written\n")
+    assert "documents" not in run("std", "repair", "missing.json").err.partition("error: ")[0]
+
+
+def test_several_documents_are_refused_with_the_place_that_is_no_folder(run: Run) -> None:
+    done = run("std", "repair", write(NAME, single()), write("other.json", single()), "-o", "mended")
+
+    assert 2 == done.code
+    assert "several documents need a folder, and mended is none" in done.err
+    assert not Path("mended").exists()

@@ -129,3 +129,12 @@ class TestFindings:
     def test_cannot_play_with_the_terminal(self, run: Run) -> None:
         name = write(MULTI, broken(lambda data: data.update(status="\x1b]0;title\x07\n")))
         assert "\x1b" not in run("std", "validate", name).out
+
+
+def test_what_is_mended_in_a_folder_alone_is_told_as_that(run: Run, folder: Path) -> None:
+    wrong = broken(lambda data: data.update(status="completed"))
+    by_name = run("std", "validate", write("mend.json", single()))
+    by_value = run("std", "validate", write(MULTI, wrong))
+
+    assert by_name.err.endswith(" of what was found (*); a name only where OUT is a folder\n")
+    assert by_value.err.endswith("mends 1 of what was found (*)\n")

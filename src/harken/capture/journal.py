@@ -11,6 +11,7 @@ from harken.events import AgentCreated, PieceOfText, System
 from harken.events.base import is_name
 from harken.formats.session_log import MAX_LINE
 from harken.formats.std.document import Json
+from harken.formats.std.naming import RECORDED, SUFFIX
 from harken.ids import is_safe_name
 from harken.log import Session
 
@@ -40,7 +41,7 @@ _ROOM = 4 * 1024 * 1024
 
 def log_path(document: Path) -> Path:
     """Where the log of a document lies."""
-    return document.with_name(document.name.removesuffix(".json") + ".log.jsonl")
+    return document.with_name(session_id_of(document) + RECORDED)
 
 
 class Journal:
@@ -193,4 +194,4 @@ def carry(acts: Sequence[Act]) -> list[Json] | str:
 
 def session_id_of(path: Path) -> str:
     """The session that a document is of: its file's name, without `.json`."""
-    return path.name.removesuffix(".json")
+    return path.name.removesuffix(SUFFIX)

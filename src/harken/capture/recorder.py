@@ -367,7 +367,8 @@ class MultiAgentRecorder:
     def _present(self) -> int:
         """The instant; refuses whoever comes after the end."""
         if self._released:
-            raise Closed(f"the recording of {self.path} is closed", hint="`MultiAgentRecorder.resume(path)` opens it")
+            hint = "begin another one; `resume` opens one that was closed as in_progress, or left open"
+            raise Closed(f"the recording of {self.path} is closed", hint=hint)
         if self._broken:
             raise Poisoned(
                 f"the recording of {self.path} was interrupted",

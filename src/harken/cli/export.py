@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harken.errors import NotFound
-
 from . import completing, ui
 from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file
 from .secret_rules import note_masked, own_rules
-from .targets import check_target, make_target_folder, write_target
+from .targets import check_target, make_target_folder, target_folder, write_target
 
 if TYPE_CHECKING:
     from harken.api.export import ExportCounts, ExportPiece, ExportReport
@@ -86,10 +84,9 @@ def _export(
     from harken.api.export import ExportRequest, export
 
     path = None if output in (None, "-") else Path(str(output))
-    if path is not None and str(output).endswith("/") and not path.is_dir():
-        raise NotFound(f"there is no folder {output}", hint="make it first, or name a file")
+    folder = None if path is None else target_folder(str(output))
     form = to or _form_of(path)
-    path = path / f"{_name(session)}.{form}" if path is not None and path.is_dir() else path
+    path = path if folder is None else folder / f"{_name(session)}.{form}"
     pictures = path.with_name(f"{path.stem}-pictures") if path is not None and form == "md" else None
     for target in (target for target in (path, pictures) if target is not None):
         check_target(target, repo.store.location, force=force)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harken.errors import NotFound
-
 from . import completing, ui
 from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file
 from .secret_rules import note_masked, own_rules
-from .targets import check_target, write_target
+from .targets import check_target, names_in, target_folder, write_target
 
 if TYPE_CHECKING:
     from harken.api.std_export import StdExportAnswer
@@ -62,9 +60,7 @@ def export_command(
     from harken.api.std_export import StdExportRequest, std_export
 
     path = None if output in (None, "-") else Path(str(output))
-    if path is not None and str(output).endswith("/") and not path.is_dir():
-        raise NotFound(f"there is no folder {output}", hint="make it first, or name a file")
-    folder = path if path is not None and path.is_dir() else None
+    folder = None if path is None else target_folder(str(output))
     force = force and folder is None  # a name that was free belongs to whoever took it meanwhile
     if path is not None and folder is None:
         check_target(path, repo.store.location, force=force)
@@ -75,7 +71,7 @@ def export_command(
         reveal=reveal,
         own_rules=own_rules(),
         name=_stem(path) if path is not None and folder is None else "",
-        taken=_names(folder) if folder is not None else (),
+        taken=names_in(folder) if folder is not None else (),
     )
     # On a screen that shows the document a bar would stand in the middle of it.
     with ui.progress("exporting", disable=as_json or (path is None and sys.stdout.isatty())) as bar:
@@ -98,16 +94,11 @@ def _stem(path: Path) -> str:
     return path.name.removesuffix(SUFFIX)
 
 
-def _names(folder: Path) -> tuple[str, ...]:
-    try:
-        return tuple(one.name for one in folder.iterdir())
-    except OSError as problem:
-        raise NotFound(f"cannot look into {folder}: {problem.strerror}", hint="name another folder") from None
-
-
 def _remark(answer: StdExportAnswer, path: Path | None) -> None:
     if path is not None:
         ui.note(f"wrote {path}: {answer.kind}, {ui.count(answer.agents, 'sub-agent')}, {answer.status}")
+        if not path.suffix and path.is_file():
+            ui.note(f"{path} is a file: there was no folder of that name")
     note_masked(answer.masked)
     if answer.derived:
         named = ", ".join(answer.derived[:FEW])

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from harken.errors import BadRequest, NotFound
+from harken.errors import BadRequest
 
 from . import completing, ui
 from .options import PATH, is_there, json_option
-from .std_validate import kind_of
-from .targets import check_target, write_target
+from .std_validate import group_of
+from .targets import check_target, names_in, target_folder, write_target
 
 if TYPE_CHECKING:
     from harken.api.std_repair import StdRepairAnswer
@@ -79,15 +79,13 @@ class _Target:
         self._files = files
         self.is_stdout = output == "-"
         self.path = None if output in (None, "-") else Path(str(output))
-        self.folder = self.path if self.path is not None and self.path.is_dir() else None
+        self.folder = None if self.path is None else target_folder(str(output))
         self._force = force and self.folder is None  # a name that was free belongs to whoever took it meanwhile
-        if output == "":
-            raise BadRequest("-o names no file", hint="name a file, a folder, or `-` for stdout")
-        if self.path is not None and str(output).endswith("/") and self.folder is None:
-            raise NotFound(f"there is no folder {output}", hint="make it first, or name a file")
         several = len(files) > 1 or (files[0] != "-" and is_there(files[0]) and Path(files[0]).is_dir())
         if several and output is not None and self.folder is None:
-            raise BadRequest("several documents need a folder", hint="name a folder that is there with -o")
+            what = "stdout" if self.is_stdout else output
+            hint = "make a folder, or name one that is there"
+            raise BadRequest(f"several documents need a folder, and {what} is none", hint=hint)
         if self.is_stdout and as_json:
             raise BadRequest(
                 "a document and a report cannot both go to stdout", hint="name a file with -o, or leave out --json"
@@ -102,12 +100,7 @@ class _Target:
 
     def taken(self) -> tuple[str, ...] | None:
         """The names in the folder; None where it is no folder."""
-        if self.folder is None:
-            return None
-        try:
-            return tuple(one.name for one in self.folder.iterdir())
-        except OSError as problem:
-            raise NotFound(f"cannot look into {self.folder}: {problem.strerror}", hint="name another folder") from None
+        return None if self.folder is None else names_in(self.folder)
 
     def write(self, answer: StdRepairAnswer) -> StdRepairAnswer:
         """Write a document, and say where; what is no session document is not written."""
@@ -169,8 +162,8 @@ def _lines(answer: StdRepairAnswer) -> Iterator[tuple[str, str]]:
     """What there is to say of a document, each with its mark."""
     shown: Counter[tuple[str, str]] = Counter()
     for change in answer.changes:
-        shown[kind_of(change)] += 1
-        if shown[kind_of(change)] <= _ALIKE:
+        shown[group_of(change)] += 1
+        if shown[group_of(change)] <= _ALIKE:
             where = f"{change.path}: " if change.path else ""
             yield "+" if change.derived else "*", f"{where}{change.message} [{change.rule}]"
     for (rule, path), number in shown.items():
@@ -194,11 +187,19 @@ def _sum_up(told: list[StdRepairAnswer], as_json: bool, *, is_named: bool) -> in
     if not as_json:
         for answer in unread if is_bad else unread[1:]:
             ui.warn(f"cannot read {answer.file}: {answer.problem}")
-        valid, written = sum(answer.valid for answer in read), sum(bool(answer.output) for answer in read)
-        said = f"{written} written" if written or is_named else "nothing was written: name a file or a folder with -o"
-        ui.note(f"{ui.count(len(read), 'document')}, {valid} valid afterwards, {said}")
+        _note_sum(read, is_named=is_named)
     if is_bad:
         return 1
     if unread:
         raise unreadable_error(unread[0].file, unread[0].problem)
     return 0
+
+
+def _note_sum(read: list[StdRepairAnswer], *, is_named: bool) -> None:
+    if not read:
+        return
+    valid, written = sum(answer.valid for answer in read), sum(bool(answer.output) for answer in read)
+    said = f"{written} written" if is_named else "nothing was written"
+    if not is_named and any(answer.changes for answer in read):
+        said += ": name a file or a folder with -o"
+    ui.note(f"{ui.count(len(read), 'document')}, {valid} valid afterwards, {said}")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _ALIKE = 5
 """How many findings of one kind are shown; who wants them all takes --json."""
+_NAMES = frozenset({"file-name", "file-suffix", "session-id-form"})
+"""Rules about what a document is called."""
 _PLACE = re.compile(r"\[\d+\]")
 
 
@@ -30,9 +32,9 @@ def validate_command(files: tuple[str, ...], strict: bool, as_json: bool) -> int
     """Say what is wrong with session documents
 
     A FILE may be a folder: every *.json in it and below it is checked. `-` is stdin. Each finding is an error, a
-    warning or a note; a document without errors is valid. A * marks what `harken std repair` mends. The exit code is 0
-    where every document is valid, 1 where one is not, and under --strict 5 where there is an error or a warning. For
-    example:
+    warning or a note; a document without errors is valid. A * marks what `harken std repair` mends (a name: where it
+    writes into a folder). The exit code is 0 where every document is valid, 1 where one is not, and under --strict 5
+    where there is an error or a warning. For example:
 
         harken std validate data/sessions
         harken std validate 2026-01-31-001-mend-the-clock.json --strict
@@ -78,15 +80,15 @@ def _draw(answer: StdValidateAnswer) -> None:
     ui.line(f"{answer.file}: " + ", ".join(filter(None, (state, kind, said))), "strong")
     shown: Counter[tuple[str, str]] = Counter()
     for finding in answer.findings:
-        shown[kind_of(finding)] += 1
-        if shown[kind_of(finding)] <= _ALIKE:
+        shown[group_of(finding)] += 1
+        if shown[group_of(finding)] <= _ALIKE:
             _draw_finding(finding)
     for (rule, path), number in shown.items():
         if number > _ALIKE:
             ui.fact("", f"and {number - _ALIKE} more of {rule} at {path or 'the document'} (--json lists them all)", 12)
 
 
-def kind_of(finding: FindingAnswer | DocumentChangeAnswer) -> tuple[str, str]:
+def group_of(finding: FindingAnswer | DocumentChangeAnswer) -> tuple[str, str]:
     """What findings have in common that say the same of different places in a list."""
     return finding.rule, _PLACE.sub("[]", finding.path)
 
@@ -111,6 +113,8 @@ def _sum_up(told: list[StdValidateAnswer]) -> None:
     valid = sum(answer.valid for answer in read)
     found = _counts(*(sum(getattr(one, name) for one in read) for name in ("errors", "warnings", "notes")))
     ui.note(f"{ui.count(len(read), 'document')}, {valid} valid" + "".join(f", {one}" for one in found))
-    mends = sum(finding.repairable for answer in read for finding in answer.findings)
+    mends = [finding for answer in read for finding in answer.findings if finding.repairable]
     if mends:
-        ui.note(f"`harken std repair FILE -o OUT` mends {mends} of what was found (*)")
+        # A document keeps the name that is given with -o; only in a folder does it get a new one.
+        names = "; a name only where OUT is a folder" if any(one.rule in _NAMES for one in mends) else ""
+        ui.note(f"`harken std repair FILE -o OUT` mends {len(mends)} of what was found (*){names}")

@@ -12,6 +12,8 @@ import msgspec
 
 SUFFIX = ".json"
 MULTI = "-multi"
+RECORDED = ".log.jsonl"
+"""How the log is called from which a recorder writes a document, in place of `.json`."""
 LONGEST = 48
 """Characters of a slug."""
 _NAME = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})-(?P<number>[0-9]{1,9})-(?P<slug>[^/\\]+)")

@@ -10,14 +10,12 @@ from harken.formats.kit.claims import Claim
 from harken.formats.std.document import Kind
 from harken.formats.std.importing.scan import CLAIMED_BY, claim_of, scan
 from harken.formats.std.importing.to_events import side_chains
+from harken.formats.std.naming import RECORDED, SUFFIX
 from harken.runtimes.base import Identity, Runtime, SessionReader, user_home
-
-RECORDED = ".log.jsonl"
-"""How the log is called from which a recorder writes a document."""
 
 
 def _identify(path: Path, facts: FileFacts) -> Identity:
-    return Identity(session=facts.session or path.name.removesuffix(".json"))
+    return Identity(session=facts.session or path.name.removesuffix(SUFFIX))
 
 
 def document_runtime(kind: Kind) -> Runtime:
@@ -39,7 +37,7 @@ def document_runtime(kind: Kind) -> Runtime:
         read=SessionReader(
             scan=partial(scan, runtime=kind),
             identify=_identify,
-            suffixes=(".json",),
+            suffixes=(SUFFIX,),
             made_from=RECORDED,
             side_chains=side_chains,
         ),

@@ -53,7 +53,7 @@ def kind_word(value: object) -> str:
 
 
 class MadeUpNames:
-    """MadeUpNames of records: as they are wanted, and unlike all that were given before."""
+    """Names of records: as they are wanted, and unlike all that were given before."""
 
     def __init__(self) -> None:
         self._given: dict[str, int] = {}
