@@ -8,7 +8,7 @@ from typing import Any
 from harken.errors import BadRequest
 from harken.formats.std.categories import tool_category
 from harken.formats.std.document import Json
-from harken.formats.std.models import ADDED_MESSAGE_TYPES, CATEGORIES, MESSAGE_TYPES, STATUSES
+from harken.formats.std.models import ADDED_MESSAGE_TYPES, CATEGORIES, LEVELS, MESSAGE_TYPES, STATUSES, TASK
 
 from . import given
 from .acts import Act, AgentJoined, CallBegun, CallEnded, MessageSent, RecordingEnded, SubBegun, SubEnded
@@ -16,8 +16,6 @@ from .given import GivenAgent, GivenTime
 from .recording import RecordedSession
 from .wording import summary_of
 
-TASK = "Task"
-"""The tool by which a sub-agent is started, as the standard calls it."""
 _ENDS = ("success", "failed")
 _CUT_OFF = "the session ended before this did"
 
@@ -93,7 +91,7 @@ def sub_begun(
     task = {
         "task_id": given.text(task_id, "task_id") if task_id is not None else _free(recording.by_task, "task"),
         "description": what,
-        "priority": given.one_of(priority, ("high", "medium", "low"), "priority"),
+        "priority": given.one_of(priority, LEVELS, "priority"),
     }
     start = given.instant(started_at, "started_at")
     if call_id is None:

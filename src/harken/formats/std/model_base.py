@@ -15,8 +15,11 @@ from typing import Literal
 
 import msgspec
 
+TASK = "Task"
+"""The tool that starts a sub-agent, as the standard calls it."""
 STATUSES = ("success", "failed", "in_progress")
 CATEGORIES = ("perception", "action", "interaction", "planning", "task_management")
+MODES = ("multi_agent", "single")
 PATTERNS = ("master_worker", "peer_to_peer", "pipeline")
 AGENT_TYPES = ("architect", "developer", "reviewer", "challenger", "product_owner", "design_authority")
 MESSAGE_TYPES = (
@@ -26,6 +29,8 @@ MESSAGE_TYPES = (
 ADDED_MESSAGE_TYPES = ("status_query", "status_response", "status_update")
 """Types that programs have added to those of the standard."""
 FINDING_CATEGORIES = ("bug", "security", "performance", "style", "logic")
+LEVELS = ("high", "medium", "low")
+"""Priorities, and how sure or how relevant something is."""
 VERDICTS = ("approved", "changes_requested", "rejected")
 PHASE_TYPES = ("understand", "explore", "plan", "execute", "verify", "mixed", "unclassified")
 CONTRIBUTIONS = ("file_content", "search_result", "command_output", "knowledge")

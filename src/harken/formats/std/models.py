@@ -26,10 +26,13 @@ from .model_base import (
     Open,
     RoleCategory,
 )
+from .model_base import LEVELS as LEVELS
 from .model_base import MESSAGE_TYPES as MESSAGE_TYPES
+from .model_base import MODES as MODES
 from .model_base import PATTERNS as PATTERNS
 from .model_base import PHASE_TYPES as PHASE_TYPES
 from .model_base import STATUSES as STATUSES
+from .model_base import TASK as TASK
 from .model_base import VERDICTS as VERDICTS
 from .model_base import Level as Level
 from .model_base import Status as Status

@@ -11,7 +11,7 @@ from harken import clock
 from .document import Json
 from .models import ReviewerOutput, output_model
 
-UNCOUNTED = ("x_harken_owner", "x_harken_derived")
+_UNCOUNTED = ("x_harken_owner", "x_harken_derived")
 """Marks of a call among the main ones that the main agent did not make."""
 
 
@@ -78,7 +78,13 @@ def range_ends(value: object) -> tuple[str, str]:
 
 def own_calls(data: Json) -> list[Json]:
     """The main agent's calls, without those that are listed only so that links find them."""
-    return [call for call in values(data.get("tool_calls")) if not any(map(call.get, UNCOUNTED))]
+    return [call for call in values(data.get("tool_calls")) if not is_uncounted(call)]
+
+
+def is_uncounted(call: Json) -> bool:
+    """Whether a call among the main ones is told elsewhere or was made by nobody: it is listed for readers of the
+    standard, who look for it there."""
+    return any(map(call.get, _UNCOUNTED))
 
 
 def agents(data: Json) -> dict[str, Json]:

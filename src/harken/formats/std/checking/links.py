@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from harken.formats.std.document import Document, Json
 from harken.formats.std.findings import DocumentFinding
+from harken.formats.std.models import TASK
 from harken.formats.std.parts import inner, objects, text, values
 
 from .rule_table import found
 from .schema import shown
 
-TASK = "Task"
-"""The tool that starts a sub-agent, as the standard calls it."""
 Named = dict[str, tuple[str, Json]]
 """An id to the first thing that has it, with its path."""
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from harken import clock
 from harken.formats.std.document import Json
 from harken.formats.std.findings import DocumentFinding
-from harken.formats.std.parts import UNCOUNTED, number, objects, text
+from harken.formats.std.models import TASK
+from harken.formats.std.parts import is_uncounted, number, objects, text
 
 from .rule_table import found
 from .schema import shown
@@ -30,7 +31,7 @@ def time_findings(data: Json) -> Iterator[DocumentFinding]:
         yield from _readable(annotation, f"phase_annotations[{place}]", ("annotated_at",))
     spans = {}
     for _, call in objects(data.get("tool_calls")):
-        if call.get("tool_name") == "Task" and (name := text(call, "call_id")):
+        if call.get("tool_name") == TASK and (name := text(call, "call_id")):
             spans[name] = _ends(call, ("started_at", "ended_at"))
     for place, sub in objects(data.get("sub_sessions")):
         yield from _sub_session(sub, f"sub_sessions[{place}]", session, spans)
@@ -88,7 +89,7 @@ def _calls(calls: object, path: str, outer: Ends, name: str) -> Iterator[Documen
             yield from _forwards(call, where, _CALL, ends)
             yield from _within(ends, outer, _CALL, where, name)
             yield from _duration(call, where, ends)
-        if ends[0] is not None and not any(map(call.get, UNCOUNTED)):
+        if ends[0] is not None and not is_uncounted(call):
             if last is not None and ends[0] < last:
                 yield found(
                     "call-order", f"{path}[{place}].started_at", "the call began before the one that stands before it"

@@ -14,12 +14,11 @@ from harken.events.tally import Tally
 from harken.formats.std.arguments import exact_params
 from harken.formats.std.categories import tool_category
 from harken.formats.std.document import Json
+from harken.formats.std.models import TASK
 
 from .moments import Moments
 from .spawning import OTHER_TYPE, SessionTree, SpawnedAgent
 
-TASK = "Task"
-"""What the standard calls the tool that starts an agent."""
 NO_RESULT = "no result was recorded"
 LONGEST_ERROR = 200
 _MS = 1000

@@ -9,7 +9,7 @@ from typing import Any
 from harken.events import ToolCall, ToolResult
 from harken.events.base import clean
 from harken.formats.std.document import Json
-from harken.formats.std.parts import UNCOUNTED, inner, instant
+from harken.formats.std.parts import inner, instant, is_uncounted
 
 from .in_order import Story, ToldRecord
 from .pieces import compact, id_of, kind_word, text_of, unread
@@ -24,11 +24,6 @@ LinkResult = Callable[[ToolResult], ToldRecord]
 def call_id_of(call: object, place: int) -> str:
     """The id of a call; of one that has none, its place in the list."""
     return (id_of(call.get("call_id")) if isinstance(call, dict) else "") or f"call-{place + 1}"
-
-
-def is_elsewhere(call: object) -> bool:
-    """Whether a call is told elsewhere or was made by nobody: Harken lists such ones for readers of the standard."""
-    return isinstance(call, dict) and any(map(call.get, UNCOUNTED))
 
 
 def asked(call: Json, call_id: str, name: str, agent: str) -> ToolCall:
@@ -109,7 +104,7 @@ def call_story(calls: Sequence[Any], names: Sequence[str], agent: str, link: Lin
         if not isinstance(call, dict):
             told.append(ToldRecord(events=(unread(call, f"a call is {kind_word(call)}, not an object", name, agent),)))
             continue
-        if is_elsewhere(call):
+        if isinstance(call, dict) and is_uncounted(call):
             continue
         call_id = call_id_of(call, place)
         question = asked(call, call_id, name, agent)

@@ -6,12 +6,11 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.models import MODES, PATTERNS, TASK
 from harken.formats.std.parts import agent_ids, agent_kind, agents, inner, text, values
 
 from .mending import OLD, Mender, Mending, Spot, path_steps
 from .spellings import known_word
-
-_TASK = "Task"
 
 
 def played_by_one(doc: Mending) -> None:
@@ -19,7 +18,7 @@ def played_by_one(doc: Mending) -> None:
     data, collaboration = doc.data, doc.data.get("collaboration")
     if not isinstance(collaboration, dict) or collaboration.get("mode") != "multi_agent":
         return
-    has_tasks = any(call.get("tool_name") == _TASK for call in values(data.get("tool_calls")))
+    has_tasks = any(call.get("tool_name") == TASK for call in values(data.get("tool_calls")))
     if has_tasks or data.get("sub_sessions") or data.get("status") == "in_progress":
         return
     collaboration["mode"] = "single"
@@ -44,20 +43,20 @@ def played_by_one(doc: Mending) -> None:
 
 def collaboration(spot: Spot) -> bool:
     """A text, or missing in a document whose name or sub-sessions say that there were several agents."""
-    if word := known_word(spot.value, ("multi_agent", "single")):
+    if word := known_word(spot.value, MODES):
         return spot.put({"mode": word}, "the text is its `mode`")
     return spot.value is None and spot.put({}, "what the rest of the document says of it", derived=True)
 
 
 def mode(spot: Spot) -> bool:
-    if word := known_word(spot.value, ("multi_agent", "single")):
+    if word := known_word(spot.value, MODES):
         return spot.put(word, "the word that the standard has for it")
     word = "multi_agent" if spot.doc.data.get("sub_sessions") else "single"
     return spot.put(word, "by whether there are sub-sessions", derived=True)
 
 
 def pattern(spot: Spot) -> bool:
-    if word := known_word(spot.value, ("master_worker", "peer_to_peer", "pipeline")):
+    if word := known_word(spot.value, PATTERNS):
         return spot.put(word, "the word that the standard has for it")
     return spot.put("master_worker", "what the standard takes for granted", derived=True)
 

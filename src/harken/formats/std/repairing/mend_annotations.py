@@ -8,12 +8,12 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.models import LEVELS, PHASE_TYPES
 from harken.formats.std.parts import ENDS, STARTS, inner, instant, objects, text, values
 
 from .mending import OLD, Mender, Mending, Spot
 from .spellings import known_word
 
-_PHASES = ("understand", "explore", "plan", "execute", "verify", "mixed", "unclassified")
 _BETWEEN = re.compile(r"\s*(?:\.{2,3}|…|–|—|~|至|到|→|->|,|\s-\s|\sto\s)\s*")
 
 
@@ -147,11 +147,11 @@ def _annotation_ids(data: Json) -> list[Any]:
 
 
 def phase_type(spot: Spot) -> bool:
-    if word := known_word(spot.value, _PHASES):
+    if word := known_word(spot.value, PHASE_TYPES):
         return spot.put(word, "the word that the standard has for it")
     if spot.value is None:
         for name in ("phase", "type"):
-            if word := known_word(spot.holder.get(name), _PHASES):
+            if word := known_word(spot.holder.get(name), PHASE_TYPES):
                 return spot.put(word, f"as `{name}` says")
     return spot.put("unclassified", "no phase of the standard is meant by it", derived=True)
 
@@ -180,7 +180,7 @@ def annotated_by(spot: Spot) -> bool:
 
 
 def confidence(spot: Spot) -> bool:
-    if word := known_word(spot.value, ("high", "medium", "low")):
+    if word := known_word(spot.value, LEVELS):
         return spot.put(word, "the word that the standard has for it")
     said = spot.value
     if isinstance(said, (int, float)) and not isinstance(said, bool) and 0 <= said <= 1:
@@ -247,7 +247,7 @@ def reference_type(spot: Spot) -> bool:
 
 
 def relevance(spot: Spot) -> bool:
-    if word := known_word(spot.value, ("high", "medium", "low")):
+    if word := known_word(spot.value, LEVELS):
         return spot.put(word, "the word that the standard has for it")
     return spot.put("medium", "nobody said", derived=True)
 

@@ -9,6 +9,7 @@ from harken import clock
 from harken.formats.std.categories import tool_category
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.models import CATEGORIES
 from harken.formats.std.parts import inner, instant, number, text, values
 
 from .mending import Mender, Spot, path_steps
@@ -48,7 +49,7 @@ def tool_name(spot: Spot) -> bool:
 
 
 def category(spot: Spot) -> bool:
-    if word := known_word(spot.value, ("perception", "action", "interaction", "planning", "task_management")):
+    if word := known_word(spot.value, CATEGORIES):
         return spot.put(word, "the word that the standard has for it")
     if not (name := text(spot.holder, "tool_name")):
         return False

@@ -8,13 +8,12 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.models import STATUSES
 from harken.formats.std.naming import date_in
 from harken.formats.std.parts import instant, objects, text, values
 
 from .mending import OLD, Mender, Mending, Spot
 from .spellings import is_stopped, known_duration, known_time, known_word
-
-_STATUSES = ("success", "failed", "in_progress")
 
 
 def session_id(spot: Spot) -> bool:
@@ -59,15 +58,15 @@ def _earliest(data: Json) -> str:
 def status(spot: Spot) -> bool:
     """The status of a session or a sub-session."""
     if isinstance(spot.value, bool):
-        return spot.put(_STATUSES[not spot.value], "the word that the standard has for it")
-    if word := known_word(spot.value, _STATUSES):
+        return spot.put(STATUSES[not spot.value], "the word that the standard has for it")
+    if word := known_word(spot.value, STATUSES):
         return spot.put(word, "the word that the standard has for it")
     if is_stopped(spot.value):
         return spot.put("failed", "the nearest word that the standard has", derived=True)
     if spot.value is not None:
         return False
     for name in ("state", "outcome", "result"):
-        if word := known_word(spot.holder.get(name), _STATUSES):
+        if word := known_word(spot.holder.get(name), STATUSES):
             return spot.put(word, f"as `{name}` says")
     return False
 

@@ -6,15 +6,13 @@ from typing import Any
 
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
+from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import inner, instant, objects, text, values
 
 from .mend_agents import agent, identifier, listed_agent, of_type
 from .mend_session import status
 from .mending import Mender, Spot, path_steps
 from .spellings import known_word
-
-_TASK = "Task"
-
 
 # -- sub-sessions ------------------------------------------------------------------------------------------------------
 
@@ -71,10 +69,10 @@ def trigger_name(spot: Spot) -> bool:
     """The call that a sub-session names as its start has another name than `Task`: its own name is kept beside."""
     by_id, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
     call, place = by_id.get(spot.value, ({}, 0))
-    if not (name := text(call, "tool_name")) or name == _TASK:
+    if not (name := text(call, "tool_name")) or name == TASK:
         return False
     call.setdefault("x_harken_name", name)
-    call["tool_name"] = _TASK
+    call["tool_name"] = TASK
     said = f'`tool_name` was {shown(name)}, is "Task": the sub-session says that this call started it'
     spot.doc.tell(spot.rule, f"tool_calls[{place}].tool_name", f"{said}; the name is kept as `x_harken_name`")
     return True
@@ -122,7 +120,7 @@ def task_description(spot: Spot) -> bool:
 
 
 def priority(spot: Spot) -> bool:
-    if word := known_word(spot.value, ("high", "medium", "low")):
+    if word := known_word(spot.value, LEVELS):
         return spot.put(word, "the word that the standard has for it")
     return spot.put("medium", "nobody said", derived=True)
 
@@ -136,12 +134,12 @@ def sub_started(spot: Spot) -> bool:
 
 def sub_status(spot: Spot) -> bool:
     if status(spot) or spot.value is not None:
-        return spot.value in ("success", "failed", "in_progress")
+        return spot.value in STATUSES
     for said in (
         inner(spot.holder, "output").get("status"),
         inner(_trigger_of(spot, spot.holder), "output").get("status"),
     ):
-        if word := known_word(said, ("success", "failed", "in_progress")):
+        if word := known_word(said, STATUSES):
             return spot.put(word, "as its output says", derived=True)
     return False
 
