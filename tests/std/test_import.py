@@ -400,3 +400,14 @@ def _check_pairs(messages: list[Json]) -> None:
         if calls:
             behind = messages[place + 1]["content"]
             assert calls == [block["tool_use_id"] for block in behind if block["type"] == "tool_result"]
+
+
+@pytest.mark.parametrize("runtime", ["claude-code", "codex"])
+def test_a_document_without_a_prompt_goes_on_from_its_title(repo: Repo, tmp_path: Path, runtime: str) -> None:
+    given = {key: value for key, value in single().items() if key != "user_prompt"}
+    take(repo, put(tmp_path, given))
+
+    ready = repo.resume(given["session_id"], runtime, cwd=tmp_path, home=tmp_path / "home")
+
+    assert given["task_title"] in Path(ready.path).read_text()
+    assert "user_prompt" not in repo.document(given["session_id"]).document.data

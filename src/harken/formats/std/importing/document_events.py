@@ -125,12 +125,20 @@ class DocumentReading:
         told: list[Event] = []
         ended: list[Event] = []
         if not self.own.is_told:
-            if prompt := text_of(self.data.get("user_prompt")):
-                name = self._names.give("user_prompt")
-                told.append(Prompt(message_id=name, agent_id=self.main, time=begun(self.data), content=prompt))
+            told = self._asked()
             ended = self._ending()
         story = with_heard([*records_of(told), *self.own.work(self._linked)], heard)
         return _begun(created, [*story, *self._bad, *records_of([*self._annotations(), *ended])])
+
+    def _asked(self) -> list[Event]:
+        """What was to be done. Where nobody wrote down what the user said, the title of the task tells, without which
+        there would be nothing to go on from; it is nobody's word."""
+        for key in ("user_prompt", "task_description", "task_title"):
+            if words := text_of(self.data.get(key)):
+                name = self._names.give(key)
+                said = Prompt(message_id=name, agent_id=self.main, time=begun(self.data), content=words)
+                return [said if key == "user_prompt" else said.replace(source="injected", origin=key)]
+        return []
 
     def _ending(self) -> list[Event]:
         """How it ended: a summary that is a text is what the agent says of it in the end."""
