@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -200,6 +201,18 @@ def test_agents_side_by_side_are_told_in_the_order_of_time() -> None:
     assert ["tool-001", "tool-002", "tool-003", "sub-002/c-001", "sub-001/b-001"] == order
 
 
+def test_sub_sessions_of_one_agent_are_told_in_the_order_in_which_they_began() -> None:
+    document = multi()
+    document["sub_sessions"][1]["agent"] = dict(BUILDER)
+    in_time = read(document)
+    document["sub_sessions"].reverse()
+
+    events = read(document)
+
+    assert told(in_time) == told(events)
+    assert "tool-002" == record(events, "builder:created").cause
+
+
 def test_without_any_times_an_agent_works_between_its_call_and_the_result() -> None:
     def timeless(value: Any) -> Any:
         if isinstance(value, dict):
@@ -264,6 +277,26 @@ def test_a_completion_with_words_is_the_answer_where_the_output_has_none() -> No
     assert "Done, it ticks." == record(read(document), "sub-001/answer").content
 
 
+def test_a_completion_is_heard_where_the_call_only_launched() -> None:
+    document = multi()
+    document["tool_calls"][1] |= {"ended_at": "2026-03-04T10:00:31Z", "duration_ms": 1000}
+
+    heard = record(read(document), "msg-002:heard")
+
+    assert ("lead", "[builder]: The clock is right.") == (heard.agent_id, heard.content)
+    assert "sub-001/answer" == heard.substance
+
+
+def test_a_completion_in_words_of_its_own_comes_from_the_answer() -> None:
+    document = multi()
+    del document["tool_calls"][1]["output"]
+    document["messages"][1]["payload"]["message"] = "Ready for review."
+
+    heard = record(read(document), "msg-002:heard")
+
+    assert ("[builder]: Ready for review.", "sub-001/answer") == (heard.content, heard.cause)
+
+
 # -- an agent's own chain ----------------------------------------------------------------------------------------------
 
 
@@ -277,6 +310,49 @@ def test_an_agents_chain_tells_what_the_document_tells_of_it_under_the_same_name
         own = [(event.kind, event.message_id) for event in events_of(lines)]
         assert own == [(event.kind, event.message_id) for event in whole if event.agent_id == agent]
     assert {"builder", "checker"} == side_chains(data).keys()
+
+
+def test_an_agents_chain_has_the_answer_that_only_a_message_tells() -> None:
+    document = multi()
+    del document["sub_sessions"][0]["output"]
+    document["messages"][1]["payload"]["summary"] = "Done, it ticks."
+    again = message("task_completion", BUILDER, PLANNER, {"task_id": "task-001", "summary": "Still done."}, 55)
+    document["messages"].append(again)
+    data = json.dumps(document).encode()
+
+    own = events_of(side_chains(data)["builder"])
+
+    assert "Done, it ticks." == record(own, "sub-001/answer").content
+    assert told([event for event in events_of(data) if event.agent_id == "builder"]) == told(own)
+
+
+@pytest.mark.parametrize("change", ["no id", "an id of a session", "no type of a message"])
+def test_an_agents_chain_is_read_as_such_whatever_its_lines_lack_or_have(change: str) -> None:
+    document = multi()
+    document["messages"].append(message("feedback", CHECKER, BUILDER, {"content": "Mind the hands."}))
+    if change == "no id":
+        del document["sub_sessions"][0]["sub_session_id"]
+    elif change == "an id of a session":
+        document["sub_sessions"][0]["session_id"] = document["messages"][-1]["session_id"] = "run-7"
+    else:
+        del document["messages"][-1]["message_type"]
+    data = json.dumps(document).encode()
+
+    own = told(events_of(side_chains(data)["builder"]))
+
+    assert told([event for event in events_of(data) if event.agent_id == "builder"]) == own
+
+
+def test_an_agent_that_is_named_by_a_text_is_the_one_of_that_id() -> None:
+    document = multi()
+    document["messages"].append(message("feedback", CHECKER, BUILDER, {"content": "Mind the hands."}))
+    expected = told(read(document))
+    for sub in document["sub_sessions"]:
+        sub["agent"] = sub["agent"]["agent_id"]
+    for one in document["messages"]:
+        one |= {side: one[side]["agent_id"] for side in ("from_agent", "to_agent")}
+
+    assert expected == told(read(document))
 
 
 def test_the_conversation_of_a_document_is_that_of_its_own_agent() -> None:

@@ -12,7 +12,7 @@ from harken.formats.std.parts import inner, instant, text
 from .call_events import LinkResult, call_id_of, call_story, own_id
 from .conversation_events import conversation_of, names_of_calls, told_conversation
 from .in_order import Story, ToldRecord, records_of
-from .pieces import MadeUpNames, compact, id_of, kind_word, text_of, unread
+from .pieces import MadeUpNames, agent_named, compact, id_of, kind_word, text_of, unread
 
 
 class AgentPart:
@@ -71,7 +71,7 @@ class SubSession(AgentPart):
     def __init__(self, data: Json, names: MadeUpNames, completion: str = "") -> None:
         """`completion` are the words of the message that says it is done."""
         self.name = id_of(data.get("sub_session_id"))
-        agent = id_of(inner(data, "agent").get("agent_id")) or self.name
+        agent = agent_named(data, "agent") or self.name
         super().__init__(data, f"{names.give(self.name or agent)}/", agent, names)
         self.words = text_of(inner(data, "output").get("summary")) or completion
         self.answered = instant(data, "completed_at")

@@ -10,9 +10,10 @@ from harken.formats.std.document import Json
 from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, participants, values
 
 from .agent_part import AgentPart, SubSession
+from .call_events import answered
 from .in_order import Story, ToldRecord, in_order, records_of, with_heard
-from .message_events import agents_named, message_records, sort_messages
-from .pieces import MadeUpNames, compact, id_of, kind_word, text_of, unread
+from .message_events import agents_named, heard_answer, is_end, message_records, sort_messages
+from .pieces import MadeUpNames, agent_named, compact, id_of, kind_word, text_of, unread
 
 MAIN = "main"
 """The agent of a document that names none, as the standard's own migration calls it."""
@@ -31,7 +32,7 @@ class DocumentReading:
         self.main = id_of(orchestrator(data).get("agent_id")) or MAIN
         self.own = AgentPart(data, "", self.main, names)
         messages = sort_messages(data.get("messages"), values(data.get("sub_sessions")))
-        self.messages = messages.told
+        self.messages, self.repeats = messages.told, messages.repeats
         self._bad: Story = []
         self.subs: list[SubSession] = []
         given = data.get("sub_sessions")
@@ -45,6 +46,7 @@ class DocumentReading:
                 self._refuse(value, place)
             else:
                 self.subs.append(sub)
+        self.subs = _as_begun(self.subs)
         self._find_makers()
 
     def _refuse(self, value: Any, place: int) -> None:
@@ -107,6 +109,8 @@ class DocumentReading:
             agent = record.events[0].agent_id
             if not any(part.is_told for part in parts.get(agent, ())) or isinstance(record.events[0], Output):
                 heard.setdefault(agent, []).append(record)
+        if not self.own.is_told:
+            heard.setdefault(self.main, []).extend(self._late_answers())
         created = self._created()
         stories = [self._main_story(created.pop(self.main), heard.pop(self.main, []))]
         places = {id(sub): place for place, sub in enumerate(self.subs)}
@@ -181,6 +185,22 @@ class DocumentReading:
         causes = (str(result.cause), *(sub.answer for sub in answers))
         return ToldRecord(events=(result.replace(cause=causes),))
 
+    def _late_answers(self) -> Story:
+        """The completions that brought the main agent an answer which no result did: those of calls that only launch,
+        and of calls without a result."""
+        named = zip(self.own.call_names, self.own.calls, strict=True)
+        calls = {name: call for name, call in named if isinstance(call, dict)}
+        late: dict[int, SubSession] = {}
+        for place, sub in enumerate(self.subs):
+            record = self.makers[place][1]
+            if record in calls and sub.answer and not sub.is_told and not _is_brought(calls[record], sub):
+                late[id(sub.data)] = sub
+        return [
+            heard_answer(message, late[id(data)].answer, late[id(data)].words, self._names)
+            for message, data in self.repeats
+            if id(data) in late and is_end(message) and agent_named(message, "to_agent") == self.main
+        ]
+
     # -- agents -------------------------------------------------------------------------------------------------------
 
     def _created(self) -> dict[str, AgentCreated]:
@@ -237,11 +257,31 @@ def created(
     )
 
 
+def _is_brought(call: Json, sub: SubSession) -> bool:
+    """Whether the result of its call brings the answer of a sub-session."""
+    result = answered(call, "", "", "")
+    if result is None:
+        return False
+    return not _is_before(result.time, sub.answered) or result.output.strip() == sub.words.strip()
+
+
 def _begun(made: AgentCreated, story: Story, after: str = "") -> Story:
     """A story with the creation of its agent before it, unless it tells of that itself."""
     if any(isinstance(event, AgentCreated) for record in story for event in record.events):
         return story
     return [ToldRecord(events=(made,), after=(after,)), *story]
+
+
+def _as_begun(subs: list[SubSession]) -> list[SubSession]:
+    """Sub-sessions in the order in which they began: the standard asks for none, and an agent with several did one
+    after the other. One without a time stays behind the one that it is listed after."""
+    latest = 0
+    begun_at: list[int] = []
+    for sub in subs:
+        time = instant(sub.data, "started_at")
+        latest = latest if time is None else time
+        begun_at.append(latest)
+    return [subs[place] for place in sorted(range(len(subs)), key=begun_at.__getitem__)]
 
 
 def _is_before(time: int | None, other: int | None) -> bool:

@@ -14,7 +14,7 @@ from harken.formats.std.document import Json
 from harken.formats.std.parts import inner, instant, text, values
 
 from .in_order import ToldRecord
-from .pieces import MadeUpNames, compact, id_of, kind_word, text_of, unread
+from .pieces import MadeUpNames, agent_named, compact, id_of, kind_word, text_of, unread
 
 HEARD = ":heard"
 """Behind the name of what was said: the name of the record in which it is heard."""
@@ -30,6 +30,8 @@ class Messages(msgspec.Struct, frozen=True, kw_only=True):
     """Those that say something new, and what is no message."""
     answers: dict[str, str]
     """Sub-session to the words of its completion, where nothing else tells them."""
+    repeats: list[tuple[Json, Json | None]]
+    """Every message in order, with the sub-session whose beginning or end it repeats."""
 
 
 def sort_messages(messages: object, subs: Iterable[Json]) -> Messages:
@@ -38,16 +40,24 @@ def sort_messages(messages: object, subs: Iterable[Json]) -> Messages:
     repeats = _Repeats(subs)
     told: list[Any] = []
     answers: dict[str, str] = {}
+    sorted_out: list[tuple[Json, Json | None]] = []
     given: list[Any] = messages if isinstance(messages, list) else [] if messages is None else [messages]
     for message in given:
         sub = repeats.take(message) if isinstance(message, dict) else None
+        if isinstance(message, dict):
+            sorted_out.append((message, sub))
         if sub is None:
             told.append(message)
             continue
-        words = _first_words(message) if message.get("message_type") in _DONE else ""
+        words = _first_words(message) if is_end(message) else ""
         if words and not text(inner(sub, "output"), "summary"):
             answers.setdefault(id_of(sub.get("sub_session_id")), words)
-    return Messages(told=told, answers=answers)
+    return Messages(told=told, answers=answers, repeats=sorted_out)
+
+
+def is_end(message: Json) -> bool:
+    """Whether a message says that a task or a review is done."""
+    return message.get("message_type") in _DONE
 
 
 class _Repeats:
@@ -57,7 +67,7 @@ class _Repeats:
         self._open: dict[tuple[str, str], list[Json]] = {}
         self._taken: set[tuple[bool, int]] = set()
         for sub in subs:
-            agent = id_of(inner(sub, "agent").get("agent_id"))
+            agent = agent_named(sub, "agent")
             for name in {text(inner(sub, "task"), "task_id"), text(inner(sub, "output"), "review_id")} - {""}:
                 self._open.setdefault((agent, name), []).append(sub)
 
@@ -66,14 +76,14 @@ class _Repeats:
         kind = message.get("message_type")
         if kind not in _GIVEN and kind not in _DONE:
             return None
-        is_end = kind in _DONE
-        agent = id_of(inner(message, "from_agent" if is_end else "to_agent").get("agent_id"))
+        ends = is_end(message)
+        agent = agent_named(message, "from_agent" if ends else "to_agent")
         payload = inner(message, "payload")
         names = (text(payload, "review_id"), text(inner(payload, "task"), "task_id"), text(payload, "task_id"))
         for name in filter(None, names):
             for sub in self._open.get((agent, name), ()):
-                if (is_end, id(sub)) not in self._taken:
-                    self._taken.add((is_end, id(sub)))
+                if (ends, id(sub)) not in self._taken:
+                    self._taken.add((ends, id(sub)))
                     return sub
         return None
 
@@ -84,7 +94,7 @@ def message_records(message: Any, names: MadeUpNames, main: str) -> list[ToldRec
     name = names.give(id_of(message.get("message_id")) or "message" if isinstance(message, dict) else "message")
     if not isinstance(message, dict):
         return [ToldRecord(events=(unread(message, f"a message is {kind_word(message)}, not an object", name, main),))]
-    sender, hearer = (id_of(inner(message, side).get("agent_id")) for side in ("from_agent", "to_agent"))
+    sender, hearer = (agent_named(message, side) for side in ("from_agent", "to_agent"))
     if not sender and not hearer:
         return [ToldRecord(events=(unread(message, "a message names neither of its agents", name, main),))]
     words, time = words_of(message), instant(message, "timestamp")
@@ -103,6 +113,25 @@ def message_records(message: Any, names: MadeUpNames, main: str) -> list[ToldRec
         )
         told.append(ToldRecord(events=(heard,)))
     return told
+
+
+def heard_answer(message: Json, answer: str, words: str, names: MadeUpNames) -> ToldRecord:
+    """A completion that brings the one that hears it the answer of a sub-session: in the words of the answer, which is
+    a record of its own, or in others that come from it."""
+    sender, hearer = (agent_named(message, side) for side in ("from_agent", "to_agent"))
+    said = _first_words(message) or words
+    is_same = said.strip() == words.strip()
+    heard = Prompt(
+        message_id=names.give(id_of(message.get("message_id")) or "message") + HEARD,
+        agent_id=hearer,
+        time=instant(message, "timestamp"),
+        substance=answer if is_same else None,
+        cause=None if is_same else answer,
+        content=f"[{sender}]: {said}" if is_name(sender) else said,
+        source="injected",
+        origin="agent",
+    )
+    return ToldRecord(events=(heard,))
 
 
 def words_of(message: Json) -> str:
@@ -124,4 +153,5 @@ def _first_words(message: Json) -> str:
 
 def agents_named(messages: Iterable[Any]) -> list[Json]:
     """The agents that messages name."""
-    return [inner(message, side) for message in values(list(messages)) for side in ("from_agent", "to_agent")]
+    sides = [(message, side) for message in values(list(messages)) for side in ("from_agent", "to_agent")]
+    return [{**inner(message, side), "agent_id": agent_named(message, side)} for message, side in sides]

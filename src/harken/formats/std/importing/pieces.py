@@ -27,6 +27,12 @@ def id_of(value: object) -> str:
     return str(value) if type(value) is int and abs(value) < 1 << 63 else ""
 
 
+def agent_named(holder: object, key: str) -> str:
+    """The id of the agent that an object names under a key; a text there is the id itself, as a repair takes it."""
+    agent = holder.get(key) if isinstance(holder, dict) else None
+    return id_of(agent.get("agent_id") if isinstance(agent, dict) else agent)
+
+
 def session_name(value: object) -> str:
     """The id of a session as its name in the store: on one line, without the mark that stands before an agent's. Empty
     for one that cannot be a name."""

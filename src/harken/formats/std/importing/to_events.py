@@ -18,16 +18,19 @@ from typing import Any
 from harken.errors import BadRecord
 from harken.events import AgentCreated, Event, Output, PieceOfText, System
 from harken.formats.std.document import Json, loads, parse_session
-from harken.formats.std.parts import inner, instant, text, values
+from harken.formats.std.parts import inner, instant, text
 
 from .agent_part import SubSession
 from .document_events import COMPLETED, DocumentReading, created
 from .in_order import Story, ToldRecord, in_order, with_heard
-from .message_events import message_records
-from .pieces import MadeUpNames, compact, id_of
+from .message_events import message_records, sort_messages
+from .pieces import MadeUpNames, agent_named, compact, id_of
 
-_OF_CHAIN = frozenset({"sub_session_id", "message_type"})
-"""Keys of the objects in an agent's chain; a document has neither, and a session id."""
+_OF_MESSAGE = frozenset({"message_type", "from_agent", "to_agent"})
+_OF_CHAIN = _OF_MESSAGE | {"sub_session_id", "triggered_by_call_id"}
+"""Keys of the objects in an agent's chain, which may lack some of them."""
+_OF_DOCUMENT = frozenset({"task_title", "user_prompt", "created_at", "collaboration"})
+"""What a document has beside its session id; a sub-session or a message may have such an id, too."""
 
 
 def events_of(data: bytes) -> list[Event]:
@@ -71,11 +74,20 @@ def readings(data: bytes) -> list[PartReading]:
     for value in values_in(data):
         if isinstance(value, UnreadPart):
             found.append(value)
-        elif isinstance(value, dict) and "session_id" not in value and value.keys() & _OF_CHAIN:
+        elif isinstance(value, dict) and _is_of_chain(value):
             chain.append(value)
         else:
             found.append(_document(value, names))
     return [*found, ChainReading(chain, names)] if chain else found
+
+
+def _is_of_chain(value: Json) -> bool:
+    is_document = "session_id" in value and value.keys() & _OF_DOCUMENT
+    return not is_document and not value.keys().isdisjoint(_OF_CHAIN)
+
+
+def _is_message(line: Json) -> bool:
+    return "sub_session_id" not in line and not line.keys().isdisjoint(_OF_MESSAGE)
 
 
 def _document(value: Any, names: MadeUpNames) -> DocumentReading | UnreadPart:
@@ -148,8 +160,11 @@ class ChainReading:
 
     def __init__(self, lines: list[Json], names: MadeUpNames) -> None:
         self._names = names
-        self._subs = [SubSession(line, names) for line in lines if "sub_session_id" in line]
-        self._messages = [line for line in lines if "sub_session_id" not in line]
+        subs = [line for line in lines if not _is_message(line)]
+        messages = sort_messages([line for line in lines if _is_message(line)], subs)
+        answers = messages.answers
+        self._subs = [SubSession(sub, names, answers.get(id_of(sub.get("sub_session_id")), "")) for sub in subs]
+        self._messages = messages.told
         self.main = self._subs[0].agent if self._subs else ""
 
     @property
@@ -180,8 +195,9 @@ PartReading = DocumentReading | ChainReading | UnreadPart
 
 
 def side_chains(data: bytes) -> dict[str, bytes]:
-    """The agents inside a document, other than its own: of each its sub-sessions, and those of the messages it sent or
-    heard that say something new, one JSON object to a line."""
+    """The agents inside a document, other than its own: of each its sub-sessions, the messages that repeat their tasks
+    and ends (an answer may stand there alone), and those it sent or heard that say something new, one JSON object to a
+    line."""
     try:
         found = readings(data)
         return {agent: lines for one in found if isinstance(one, DocumentReading) for agent, lines in _chains(one)}
@@ -191,8 +207,10 @@ def side_chains(data: bytes) -> dict[str, bytes]:
 
 def _chains(reading: DocumentReading) -> Iterator[tuple[str, bytes]]:
     told: dict[str, list[Json]] = {}
-    for message in values(reading.messages):
-        for agent in {id_of(inner(message, side).get("agent_id")) for side in ("from_agent", "to_agent")}:
+    workers = {id(sub.data): sub.agent for sub in reading.subs if not sub.is_told}
+    for message, sub in reading.repeats:
+        sides = {agent_named(message, side) for side in ("from_agent", "to_agent")}
+        for agent in sides if sub is None else {workers.get(id(sub), "")}:
             told.setdefault(agent, []).append(message)
     for agent, subs in reading.inside.items():
         lines = [*(sub.data for sub in subs), *told.get(agent, [])]
