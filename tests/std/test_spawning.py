@@ -92,6 +92,14 @@ def test_a_result_that_is_an_error_is_a_failure() -> None:
     assert (True, True, False) == (agent.failed, agent.finished, agent.launched)
 
 
+def test_an_agent_that_is_told_that_its_call_failed_does_not_go_on() -> None:
+    told = Prompt(message_id="s8", agent_id="sub", time=6, content="Stop.", source="injected", origin="agent")
+
+    agent = session_tree([MAIN, CALL, MADE, TASK, result("stopped", is_error=True), told]).agents["sub"]
+
+    assert (True, True, False) == (agent.finished, agent.failed, agent.launched)
+
+
 def test_what_another_agent_hears_is_no_notice() -> None:
     beside = AgentCreated(message_id="t0", agent_id="beside", cause="m1", role="child", time=3)
     heard = Prompt(message_id="t1", agent_id="beside", content="[Sub]: All quiet.", source="injected", substance="s2")

@@ -313,8 +313,11 @@ def _settle(agent: SpawnedAgent, seen: SeenEvents) -> None:
 
 
 def _goes_on(agent: SpawnedAgent, seen: SeenEvents) -> bool:
-    """Whether the agent worked on after its call had been answered."""
-    return agent.result is not None and seen.last.get(agent.agent_id, -1) > seen.place[id(agent.result)]
+    """Whether the agent worked on after its call had been answered. One whose call failed may still be told so."""
+    if agent.result is None:
+        return False
+    last = seen.last_act if agent.result.is_error else seen.last
+    return last.get(agent.agent_id, -1) > seen.place[id(agent.result)]
 
 
 def _is_at_rest(events: list[Event]) -> bool:
