@@ -343,6 +343,14 @@ DRIFT: dict[str, tuple[Json, Callable[[Json], Any], Any]] = {
         lambda d: (d["sub_sessions"][0]["task"]["priority"], d["sub_sessions"][0]["triggered_by_call_id"]),
         ("medium", "tool-002"),
     ),
+    "a sub-agent's Task call that is listed twice": (
+        put(
+            put(multi(), [multi()["tool_calls"][2]], "sub_sessions", 0, "tool_calls"),
+            "sub-001", "sub_sessions", 1, "parent_session_id",
+        ),
+        lambda d: d["tool_calls"][2]["x_harken_owner"],
+        "builder",
+    ),
     "speakers as texts": (
         put(multi(), "lead", "messages", 0, "from_agent"),
         lambda d: d["messages"][0]["from_agent"],

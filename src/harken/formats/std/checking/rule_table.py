@@ -47,7 +47,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("file-suffix", "warning", "yes", "The name of a multi-agent document ends in `-multi.json`, and no other does"),
     ("session-id-form", "note", "yes", "`session_id` is a date, a number and a few words: `2026-01-31-001-mend-it`"),
     # ids and links
-    ("duplicate-id", "error", "no", "An id (of a call, a sub-session, a message, an annotation …) is there once"),
+    ("duplicate-id", "error", "some", "An id (of a call, a sub-session, a message, an annotation …) is there once"),
     ("repeated-task", "warning", "no", "Every sub-session has a task of its own"),
     ("repeated-agent", "warning", "no", "A participant is listed once"),
     ("no-sub-session", "error", "some", "A multi-agent session that is over has a sub-session"),

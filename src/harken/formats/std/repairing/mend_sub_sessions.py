@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from harken.formats.std.checking.schema import shown
@@ -21,7 +22,10 @@ def _trigger_of(spot: Spot, sub: Json) -> Json:
     """The call that started a sub-session, by either link; empty where there is none."""
     by_id, by_sub = spot.doc.once("calls", lambda: _calls(spot.doc.data))
     own, trigger = text(sub, "sub_session_id"), text(sub, "triggered_by_call_id")
-    return by_id.get(trigger, ({}, 0))[0] if trigger else by_sub.get(own, {}) if own else {}
+    if trigger and trigger not in by_id:
+        nested = spot.doc.once("nested", lambda: _nested(spot.doc.data))
+        return nested.get(trigger, ({}, ""))[0]
+    return by_id[trigger][0] if trigger else by_sub.get(own, {}) if own else {}
 
 
 def _calls(data: Json) -> tuple[dict[str, tuple[Json, int]], dict[str, Json]]:
@@ -69,6 +73,8 @@ def trigger_name(spot: Spot) -> bool:
     """The call that a sub-session names as its start has another name than `Task`: its own name is kept beside."""
     by_id, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
     call, place = by_id.get(spot.value, ({}, 0))
+    if not call:
+        return _list_nested(spot) or _follow_call(spot)
     if not (name := text(call, "tool_name")) or name == TASK:
         return False
     call.setdefault("x_harken_name", name)
@@ -76,6 +82,59 @@ def trigger_name(spot: Spot) -> bool:
     said = f'`tool_name` was {shown(name)}, is "Task": the sub-session says that this call started it'
     spot.doc.tell(spot.rule, f"tool_calls[{place}].tool_name", f"{said}; the name is kept as `x_harken_name`")
     return True
+
+
+def _list_nested(spot: Spot) -> bool:
+    """A call of a sub-agent started it: it is listed among the main calls too, where the standard looks for it."""
+    calls = spot.doc.data.get("tool_calls")
+    nested = spot.doc.once("nested", lambda: _nested(spot.doc.data))
+    call, owner = nested.get(spot.value, ({}, ""))
+    if not owner or not isinstance(calls, list):
+        return False
+    calls.append({**call, "x_harken_owner": owner})
+    by_id, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
+    by_id[spot.value] = calls[-1], len(calls) - 1
+    said = f"{shown(spot.value)}, a call of {shown(owner)} that started a sub-session, is listed here too"
+    spot.doc.tell(spot.rule, f"tool_calls[{len(calls) - 1}]", f"{said}, marked `x_harken_owner`", derived=True)
+    return True
+
+
+def mark_nested(spot: Spot) -> bool:
+    """A call of a sub-agent that started another one is listed among the main calls too, and does not say so."""
+    by_id, _ = spot.doc.once("calls", lambda: _calls(spot.doc.data))
+    call, place = by_id.get(spot.value, ({}, 0))
+    _, owner = spot.doc.once("nested", lambda: _nested(spot.doc.data)).get(spot.value, ({}, ""))
+    if not owner or call is spot.holder or call != spot.holder:
+        return False
+    call["x_harken_owner"] = owner
+    said = f"{shown(spot.value)} is a call of {shown(owner)}, which is listed here too; it is marked `x_harken_owner`"
+    spot.doc.tell(spot.rule, f"tool_calls[{place}]", said, derived=True)
+    return True
+
+
+def _nested(data: Json) -> dict[str, tuple[Json, str]]:
+    """The id of a `Task` call in a sub-session to the call and the agent whose it is."""
+    return {
+        text(call, "call_id"): (call, text(inner(sub, "agent"), "agent_id"))
+        for sub in values(data.get("sub_sessions"))
+        for call in values(sub.get("tool_calls"))
+        if text(call, "tool_name") == TASK
+    }
+
+
+def _follow_call(spot: Spot) -> bool:
+    """The call that it names is nowhere: the only one that names this sub-session started it."""
+    own = text(spot.holder, "sub_session_id")
+    names = spot.doc.once("namings", lambda: Counter(_named_subs(spot.doc.data)))
+    _, by_sub = spot.doc.once("calls", lambda: _calls(spot.doc.data))
+    name = text(by_sub.get(own, {}), "call_id") if own and names[own] == 1 else ""
+    is_free = bool(name) and spot.doc.claim_id("trigger", name, lambda: _ids(spot, "sub_sessions", spot.key))
+    return is_free and spot.put(name, "the only call that names this sub-session", derived=True)
+
+
+def _named_subs(data: Json) -> list[str]:
+    lists = [data.get("tool_calls"), *(sub.get("tool_calls") for sub in values(data.get("sub_sessions")))]
+    return [text(inner(call, "subagent_info"), "sub_session_id") for calls in lists for call in values(calls)]
 
 
 def sub_agent(spot: Spot) -> bool:
@@ -237,6 +296,7 @@ MESSAGE: dict[str, Mender] = {
 }
 BY_RULE: dict[str, Mender] = {
     "trigger": trigger_name,
+    "duplicate-id": mark_nested,
     "parent-session": parent_session,
     "unknown-agent": listed_agent,
 }
