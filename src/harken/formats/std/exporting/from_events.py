@@ -25,6 +25,7 @@ from .conversation import entries
 from .endings import status_of
 from .export_losses import losses_of
 from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
+from .given_task import TasksOfAgent
 from .moments import Moments
 from .outputs import AgentOutputs
 from .reviews import is_reviewer
@@ -66,12 +67,13 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None = None) -> Exported:
-    """The document of a session. Without a `kind`, STD-001 where at most one agent was started and nothing reviewed."""
+    """The document of a session. Without a `kind`, STD-001 where at most one agent was started, by one call, and
+    nothing reviewed."""
     tree = session_tree(events)
     if kind != "std-001" and (listed := listed_only(tree)):
         working = session_tree(event for event in tree.events if event.agent_id not in listed)
         return _Export(working, facts, "std-008", listed.values()).made()
-    return _Export(tree, facts, kind or kind_for(tree)).made()
+    return _Export(tree, facts, kind).made()
 
 
 def listed_only(tree: SessionTree) -> dict[str, Json]:
@@ -99,19 +101,27 @@ def _listed(agent: SpawnedAgent) -> Json:
     return told | ({"name": clean(agent.name)} if agent.name != agent.agent_id else {})
 
 
-def kind_for(tree: SessionTree) -> Kind:
-    """The standard that a session is written in."""
+def kind_for(tree: SessionTree, tasks: dict[str, TasksOfAgent]) -> Kind:
+    """The standard that a session is written in: with several `Task` calls, be they all for one agent, STD-008."""
     has_review = any(is_reviewer(agent) for agent in tree.agents.values())
-    return "std-008" if len(tree.agents) > 1 or has_review else "std-001"
+    is_again = any(_is_called_again(agent, tasks[name]) for name, agent in tree.agents.items())
+    return "std-008" if len(tree.agents) > 1 or has_review or is_again else "std-001"
+
+
+def _is_called_again(agent: SpawnedAgent, given: TasksOfAgent) -> bool:
+    made = agent.call
+    return made is not None and any(
+        task.call is not None and task.call is not made and task.call.name == made.name for task in given.tasks
+    )
 
 
 class _Export:
-    def __init__(self, tree: SessionTree, facts: SessionFacts, kind: Kind, listed: Iterable[Json] = ()) -> None:
+    def __init__(self, tree: SessionTree, facts: SessionFacts, kind: Kind | None, listed: Iterable[Json] = ()) -> None:
         self.tree, self.facts, self.listed = tree, facts, listed
-        self.with_agents = kind == "std-008"
         self.times = [event.time for event in tree.events if event.time is not None]
         self.moments = Moments(tree.events, facts.time)
         self.told = messages_of(tree, self.moments)
+        self.with_agents = (kind or kind_for(tree, self.told.tasks)) == "std-008"
         self.outputs = AgentOutputs(tree, self.told.tasks)
         self.status = status_of(tree.main_events)
         self.calls = ExportedCalls(tree, self.moments, is_open=self.status == "in_progress")
