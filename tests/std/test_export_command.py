@@ -130,6 +130,19 @@ def test_secrets_are_masked_unless_they_are_to_be_kept(run: Run, repo: Repo, fol
     assert f"use {KEY} please" == json.loads(kept.out)["user_prompt"]
 
 
+def test_a_secret_that_the_title_cuts_off_is_masked_there_and_in_the_name(run: Run, repo: Repo) -> None:
+    token = f"eyJ{'a1' * 20}.eyJ{'b2' * 150}.{'c3' * 20}"
+    message = {"role": "user", "content": f"use  {token} now"}
+    line = {"type": "user", "uuid": "u1", "sessionId": "s1", "message": message}
+    Path("s1.jsonl").write_text(json.dumps(line) + "\n")
+    list(repo.import_sessions([Path("s1.jsonl")]))
+
+    masked, kept = run("std", "export", "s1"), run("std", "export", "s1", "--reveal")
+
+    assert ("use [masked: jwt] now", False) == (json.loads(masked.out)["task_title"], "eyj" in masked.out.lower())
+    assert json.loads(kept.out)["task_title"].startswith("use eyJa1a1")
+
+
 def test_a_sub_agent_that_cannot_be_read_is_told_and_stops_no_other(run: Run, repo: Repo, folder: Path) -> None:
     path = write_session(folder)
     list(repo.import_sessions([folder]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken.errors import BadRequest
-from harken.events import Event, Output
+from harken.events import Event, Output, Prompt
 from harken.store import Store
 
 from .arguments import SessionOrFile
@@ -70,12 +70,13 @@ class Documenting:
             raise BadRequest(f"{kind!r} is no kind of session document", hint=f"one of {', '.join(KINDS)}")
         source = export_source(self.store, ref)
         masks = Masks(own_rules, reveal=reveal, for_people=False)
-        events = list(_masked(source, masks, moved))
         row = source.row
+        title = _MaskedTitle(row.title if row else "", masks)
+        events = list(_masked(source, masks, moved, title))
         facts = SessionFacts(
             session=masks.text(source.name),
             runtime=row.runtime if row else "",
-            title=masks.text(row.title) if row else "",
+            title=title.text,
             name=name,
             taken=tuple(taken),
             time=source.time,
@@ -91,7 +92,33 @@ class Documenting:
         )
 
 
-def _masked(source: ExportSource, masks: Masks, moved: Callable[[int], None] | None) -> Iterator[Event]:
+class _MaskedTitle:
+    """A title without secrets. No rule knows one that the title's end cuts off: then the text that it begins stands."""
+
+    def __init__(self, title: str, masks: Masks) -> None:
+        self.text = masks.text(title)
+        self._start, self._masked_start = _uncut(title), _uncut(self.text)
+
+    def see(self, event: Event, masked: Event) -> None:
+        """One more event, as it is and as it is told."""
+        if event is masked or not isinstance(event, Prompt) or not isinstance(masked, Prompt) or not self._start:
+            return
+        is_its_text = _on_one_line(event.content).startswith(self._start)
+        if is_its_text and not _on_one_line(masked.content).startswith(self._masked_start):
+            self.text, self._start = masked.content, ""
+
+
+def _uncut(title: str) -> str:
+    return title.removesuffix("…").rstrip()
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _masked(
+    source: ExportSource, masks: Masks, moved: Callable[[int], None] | None, title: _MaskedTitle
+) -> Iterator[Event]:
     from harken.formats.std.exporting.handed_in import may_be_handed_in
 
     for count, event in enumerate(source.events(agents=True)):
@@ -99,4 +126,6 @@ def _masked(source: ExportSource, masks: Masks, moved: Callable[[int], None] | N
             moved(count)
         # What is no conversation is in no document, and only counted, but for what agents of a document handed in.
         is_needed = not isinstance(event, Output) or may_be_handed_in(event)
-        yield masks.event(event) if is_needed else event.replace(raw=b"")
+        told = masks.event(event) if is_needed else event.replace(raw=b"")
+        title.see(event, told)
+        yield told
