@@ -62,6 +62,34 @@ def test_a_session_of_one_agent_is_a_document_of_std_001() -> None:
     assert {"version": 1, "session": "s-1", "runtime": "claude-code", "derived": ["status"]} == data["x_harken"]
 
 
+def command(name: str, words: str = "") -> str:
+    """A command as Claude Code keeps it."""
+    return f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>" + (
+        f"\n<command-args>{words}</command-args>" if words else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompts", "asked"),
+    [
+        (
+            [("command", command("build", "a small\nclock")), ("meta", "Split it."), (None, "Thanks!")],
+            "/build a small\nclock",
+        ),
+        ([("command", command("think")), ("skill", "Think first."), (None, "Build a clock.")], "Build a clock."),
+        ([("command", command("model", "opus")), ("local_command_output", "ok"), (None, "Build it.")], "Build it."),
+        ([("command", command("init")), ("meta", "Look around.")], "/init"),
+    ],
+)
+def test_what_a_person_asked_by_a_command_is_what_was_asked(prompts: Any, asked: str) -> None:
+    told = Told()
+    for origin, words in prompts:
+        told.ask(words, **({"source": "injected", "origin": origin} if origin else {}))
+    told.say("Done.")
+
+    assert asked == exported(told).document.data["user_prompt"]
+
+
 def test_a_single_agent_is_told_with_its_call_and_what_is_left_out_is_said() -> None:
     told = Told()
     told.ask("Have it done.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 
 import msgspec
 
@@ -290,12 +291,33 @@ class _Export:
 # -- what a document says of its main agent ----------------------------------------------------------------------------
 
 
+_STAND_FOR = frozenset({"meta", "skill"})
+"""What follows a command that stands for a prompt; what follows one that the program carries out is its output."""
+
+
 def user_prompt(events: Iterable[Event]) -> str:
-    """The first thing that a person asked for; where none did, what another agent or the program did."""
+    """The first thing that a person asked for, in words or by a command with words; where none did, what another agent
+    or the program did, else a command that stands for a prompt."""
     prompts = [event for event in events if isinstance(event, Prompt) and event.content.strip()]
-    asked = [event for event in prompts if event.source != "injected"]
+    commands = {
+        id(event): _typed(event.content)
+        for event, after in pairwise(prompts)
+        if event.origin == "command" and after.origin in _STAND_FOR
+    }
+    asked = [event for event in prompts if event.source != "injected" or " " in commands.get(id(event), "")]
     asked += [event for event in prompts if event.origin in ("", "agent")]
-    return asked[0].content if asked else ""
+    asked += [event for event in prompts if commands.get(id(event))]
+    return commands.get(id(asked[0])) or asked[0].content if asked else ""
+
+
+def _typed(command: str) -> str:
+    """A command as a person types it: `/review the last commit`."""
+    return " ".join(filter(None, (_element(command, "command-name"), _element(command, "command-args"))))
+
+
+def _element(text: str, name: str) -> str:
+    words, end, _ = text.partition(f"<{name}>")[2].partition(f"</{name}>")
+    return words.strip() if end else ""
 
 
 def model_of(events: list[Event], created: AgentCreated | None) -> str:
