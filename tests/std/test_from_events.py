@@ -354,6 +354,28 @@ def test_pictures_are_kept_with_several_agents_and_lost_with_one() -> None:
     assert [{"media_type": "image/png", "data": "aaaa"}] == kept.document.data["x_harken_conversation"][-2]["images"]
 
 
+def test_the_picture_of_what_was_asked_is_lost_with_one_agent() -> None:
+    told = Told()
+    told.ask("What is this?", images=(Image(media_type="image/png", data="aaaa"),))
+    told.say("A clock.")
+
+    made = exported(told)
+
+    assert "What is this?" == made.document.data["user_prompt"]
+    assert {"pictures": 1, "what agents said": 1} == {loss.what: loss.count for loss in made.losses}
+
+
+def test_what_was_heard_is_lost_whole_where_nobody_asked_for_anything() -> None:
+    told = Told()
+    told.ask("Implement the following plan: …", source="injected", origin="plan")
+    told.say("Done.")
+
+    made = exported(told)
+
+    assert "user_prompt" not in made.document.data
+    assert {"what agents heard": 1, "what agents said": 1} == {loss.what: loss.count for loss in made.losses}
+
+
 def test_records_that_are_no_conversation_are_a_loss() -> None:
     told = pair()
     told.events.insert(3, Output(agent_id="main", raw=b"{}"))

@@ -43,13 +43,14 @@ _KINDS: tuple[tuple[type[Event] | tuple[type[Event], ...], str], ...] = (
 )
 
 
-def losses_of(tree: SessionTree, lost: Counter[str], *, with_agents: bool) -> list[Loss]:
-    """The losses; `lost` counts what a document with agents leaves out."""
-    found = lost if with_agents else _without_agents(tree)
+def losses_of(tree: SessionTree, lost: Counter[str], *, with_agents: bool, has_prompt: bool) -> list[Loss]:
+    """The losses; `lost` counts what a document with agents leaves out, and `has_prompt` says that there is a
+    `user_prompt`."""
+    found = lost if with_agents else _without_agents(tree, has_prompt=has_prompt)
     return [Loss(what=what, count=count, why=_REASONS.get(what, _WHY)) for what, count in found.items() if count]
 
 
-def _without_agents(tree: SessionTree) -> Counter[str]:
+def _without_agents(tree: SessionTree, *, has_prompt: bool) -> Counter[str]:
     """What a document of one agent leaves out: everything but that agent's calls and what it was asked first."""
     found: Counter[str] = Counter()
     calls = {event.id for event in tree.main_events if isinstance(event, ToolCall)}
@@ -60,13 +61,14 @@ def _without_agents(tree: SessionTree) -> Counter[str]:
         elif isinstance(event, ToolResult):
             found["results of sub-agents"] += not is_own
             found["results without a call"] += is_own and event.id not in calls
-            found["pictures"] += len(event.images) if is_own else 0
         elif isinstance(event, Output) and event.why:
             found["records that could not be read"] += 1
         else:
             what = next((name for kinds, name in _KINDS if isinstance(event, kinds)), "")
             found[what] += bool(what)
-    found["what agents heard"] -= bool(found["what agents heard"])  # `user_prompt` has the first
+        if isinstance(event, Prompt | ToolResult) and is_own:
+            found["pictures"] += len(event.images)
+    found["what agents heard"] -= has_prompt  # it is one of these
     found["sub-agents that no call of the main agent made"] = sum(
         agent.call is None or agent.call.agent_id not in (tree.main, "") for agent in tree.agents.values()
     )

@@ -152,7 +152,7 @@ class _Export:
         return Exported(
             document=Document(data=data, kind=kind_of(data)),
             derived=derived,
-            losses=losses_of(tree, self.lost, with_agents=self.with_agents),
+            losses=losses_of(tree, self.lost, with_agents=self.with_agents, has_prompt="user_prompt" in data),
             agents=len(tree.agents),
         )
 
