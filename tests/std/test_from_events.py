@@ -117,6 +117,19 @@ def test_a_single_agent_is_told_with_its_call_and_what_is_left_out_is_said() -> 
     } == {loss.what: loss.count for loss in found.losses}
 
 
+def test_a_type_that_nobody_told_is_said_to_be_filled_in_where_there_are_no_participants() -> None:
+    told = Told()
+    told.ask("Have it done.")
+    made = told.call("spawn_agent", '{"message": "Look."}')
+    told.agent("one", made)
+    told.answer(made, "one")
+
+    found = exported(told)
+
+    assert "agent" == found.document.data["tool_calls"][0]["subagent_info"]["subagent_type"]
+    assert ["status", "tool_calls[0].subagent_info.subagent_type"] == found.derived
+
+
 def test_several_agents_are_sub_sessions_linked_to_their_calls() -> None:
     found = exported(pair())
 

@@ -227,6 +227,8 @@ class _Export:
         info = subagent_info(made[0])
         if not made[0].is_recorded:
             self.derived.append(f"{list_path}[{place}].subagent_info.tool_uses")
+        if not made[0].agent_type and not self.with_agents:  # with agents, it is told of the participant
+            self.derived.append(f"{list_path}[{place}].subagent_info.subagent_type")
         info.pop("tools_breakdown" if self.with_agents else "sub_session_id", None)
         return written.data | {"subagent_info": info}
 
