@@ -339,6 +339,13 @@ class TestAnAgentOfWhichOnlyTheCallIsKept:
         assert "tool_calls[0].subagent_info.tool_uses" in made.derived
         assert "tokens_used" not in data["tool_calls"][0]["subagent_info"]
 
+    def test_used_nobody_knows_how_many_tokens_also_when_it_was_imported(self) -> None:
+        created = AgentCreated(message_id="sub:created", agent_id="sub", role="child", time=3, cause=CALL.message_id)
+
+        made = document_of([MAIN, CALL, created, result()], SessionFacts(title="One look"))
+
+        assert "tokens_used" not in made.document.data["tool_calls"][0]["subagent_info"]
+
     def test_makes_a_single_agent_document_with_what_is_known_of_it(self) -> None:
         made = document_of([MAIN, CALL, result()], SessionFacts(title="One look"))
 

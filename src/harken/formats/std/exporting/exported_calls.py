@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from harken.clock import format_instant
-from harken.events import ToolCall, ToolResult
+from harken.events import Metric, ToolCall, ToolResult
 from harken.events.base import clean, excerpt
 from harken.events.tally import Tally
 from harken.formats.std.arguments import exact_params
@@ -147,7 +147,7 @@ def subagent_info(agent: SpawnedAgent) -> Json:
 
 def tokens_used(agent: SpawnedAgent) -> int | None:
     """All tokens of an agent's requests, each counted once; None where nobody told."""
-    if not agent.events:
+    if not any(isinstance(event, Metric) for event in agent.events):
         return None
     tokens = Tally.of(agent.events).tokens
     known = [count for count in msgspec.structs.astuple(tokens) if count is not None]
