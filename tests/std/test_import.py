@@ -153,6 +153,65 @@ def test_a_document_that_gets_its_second_agent_stays_the_same_session(repo: Repo
     assert {MULTI, f"{MULTI}/builder", f"{MULTI}/checker"} == {row.session for row in repo.store.sessions()}
 
 
+def test_a_document_in_the_place_of_another_sessions_leaves_that_one_as_it_was(repo: Repo, folder: Path) -> None:
+    first, second = (multi() | {"session_id": name, "task_title": name} for name in ("first", "second"))
+    later = first | {"user_prompt": "Go on."}
+    outcomes = [take(repo, put(folder, one, "latest"))[0] for one in (first, second, second, first, later)]
+
+    expected = [
+        ("first", "new"),
+        ("second", "new"),
+        ("second", "unchanged"),
+        ("first", "unchanged"),
+        ("first", "grown"),
+    ]
+    assert expected == [(outcome.session, outcome.status) for outcome in outcomes]
+    rows = {row.session: row for row in repo.store.sessions() if not row.parent}
+    assert {"first": "first", "second": "second"} == {name: row.title for name, row in rows.items()}
+    assert {json.dumps(one, indent=2).encode() for one in (later, second)} == {
+        repo.store.get(repo.store.get_commit(row.tip).artifact) for row in rows.values()
+    }
+
+
+def test_a_document_that_was_put_aside_is_still_its_session_when_another_takes_its_place(
+    repo: Repo, folder: Path
+) -> None:
+    path = put(folder, single(), "latest")
+    take(repo, folder)
+    path.rename(folder / "aside.json")
+    put(folder, single() | {"session_id": "second"}, "latest")
+    take(repo, folder)
+
+    assert {SINGLE, "second"} == {row.session for row in repo.store.sessions()}
+
+
+def test_a_session_that_was_forgotten_does_not_keep_out_the_next_one_in_its_file(repo: Repo, folder: Path) -> None:
+    take(repo, put(folder, single(), "latest"))
+    repo.forget(SINGLE)
+    outcomes = take(repo, put(folder, single() | {"session_id": "second"}, "latest"))
+
+    assert [("second", "new")] == [(outcome.session, outcome.status) for outcome in outcomes]
+
+
+def test_a_document_that_was_cut_off_keeps_its_name(repo: Repo, folder: Path) -> None:
+    path = put(folder, single())
+    whole = path.read_bytes()
+    for data in (whole, whole[:700], whole):
+        path.write_bytes(data)
+        assert [SINGLE] == [outcome.session for outcome in take(repo, folder)]
+
+    assert [SINGLE] == [row.session for row in repo.store.sessions()]
+
+
+def test_a_document_that_comes_to_the_other_standard_stays_the_same_session(repo: Repo, folder: Path) -> None:
+    alone = {key: value for key, value in multi().items() if key not in ("collaboration", "sub_sessions", "messages")}
+    outcomes = [take(repo, put(folder, document, "x"))[0] for document in (alone, multi())]
+
+    assert [(MULTI, "new"), (MULTI, "grown")] == [(outcome.session, outcome.status) for outcome in outcomes]
+    expected = {(MULTI, "std-008"), (f"{MULTI}/builder", "std-008"), (f"{MULTI}/checker", "std-008")}
+    assert expected == {(row.session, row.runtime) for row in repo.store.sessions()}
+
+
 def test_watching_takes_in_a_document_that_is_rewritten(repo: Repo, folder: Path) -> None:
     path, stop = put(folder, single()), threading.Event()
     seen = []

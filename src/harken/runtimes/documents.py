@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from harken import clock, ids
-from harken.context.chains import FileStamp
+from harken.context.chains import FileStamp, SourceMemory, recall, remember
 from harken.formats.facts import Scan
+from harken.store import SessionRow, Writer
 
 from .base import Runtime
 from .files import OpenFile, Unfit, database_stamp, open_snapshot
+from .memory import top_of
 from .sources import Part, Refused, SourceStream
+
+if TYPE_CHECKING:
+    from .keeping import SourceImport
 
 DOCUMENT_LIMIT = 64 << 20
 """A document is read as a whole, so it must not be larger than this."""
@@ -52,6 +58,25 @@ def read_document(file: OpenFile, scan: Scan, now: clock.Clock = clock.now) -> P
         raise Unfit(f"{file.path}: a document of more than {DOCUMENT_LIMIT >> 20} MiB")
     stream.confirm(now())
     return whole_part(stream.content()[0][0][1], scan, file.stamp)
+
+
+def leave_replaced(
+    writer: Writer, item: SourceImport, own: SessionRow, rows: dict[str, SessionRow]
+) -> SessionRow | None:
+    """The row that a document has had so far; None where one of another session stands in its place now. What was kept
+    of the old one then stays, as a source that is not looked for any more, and the file counts as a new one."""
+    sources, before = recall(own), item.before
+    if item.path not in sources or before is None or before.unnamed or item.now.unnamed:
+        return own
+    if item.identity.session == (before.session or top_of(own)):
+        return own
+    left = ids.source_within(item.path, own.session)
+    sources[left] = sources.pop(item.path)
+    source = left if own.source == item.path else own.source
+    rows[own.session] = writer.save_session(msgspec.structs.replace(own, source=source, state=remember(sources)))
+    item.before = item.saved = None
+    item.now = SourceMemory(call_id=item.now.call_id, spawned_from=item.now.spawned_from)
+    return None
 
 
 def read_database(path: Path, runtime: Runtime) -> Iterator[Part | Refused]:

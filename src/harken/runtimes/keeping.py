@@ -36,31 +36,23 @@ class SourceImport:
     def __init__(
         self, path: str, runtime: Runtime, identity: Identity, known: SourceMemory | None, name: str = ""
     ) -> None:
-        self.path = path
-        self.runtime = runtime
-        self.identity = identity
-        self.name = name or identity.name
-        """The session's name in the store."""
-        self.before = known
-        """What was known of it before this import."""
-        self.saved = known
-        """What the row says of it, unless somebody else has written there since."""
-        self.row: SessionRow | None = None
-        """The session's row as it was saved with what it says now."""
+        self.path, self.runtime, self.identity = path, runtime, identity
+        self.name = name or identity.name  # the session's, in the store
+        self.before = known  # what was known of it before this import
+        self.saved = known  # what the row says of it, unless somebody else has written there since
+        self.row: SessionRow | None = None  # the session's, as it was saved with what it says now
         self.now = known or SourceMemory()
         self.made: set[str] = set()
         self.ends: set[str] = set()  # of the session's other sources
-        self.continues = known is not None
-        """Whether its chain goes on from where it was, rather than being made anew."""
+        self.continues = known is not None  # its chain goes on from where it was, rather than being made anew
         self.is_inside = False  # a part of another source: the lines of an agent inside a file
         self.rewritten = False
         self.has_failed = False  # a part of it could not be kept
         self.status = "new"
         self.commits = 0
         self.repeated = memory.Repeated()
+        # Tips of sessions of another name that begin alike: where no record names one, a copy has the same commits.
         self.twins: set[str] = set()
-        """Tips of sessions of another name that begin alike: where no record names a session, a copy has the same
-        commits."""
         self.alike: list[str] = []
         """Artifacts of the source this one copies, in order; the copy's deltas are kept as differences to them."""
 
@@ -72,8 +64,10 @@ class SourceImport:
 
     def identify(self, path: Path, facts: FileFacts) -> None:
         """Decide anew which session it is. Where no record names it, it is called after the file and where that lies:
-        other folders may have a file of the same name. What somebody keeps live has the name it was given."""
-        if self.now.live:
+        other folders may have a file of the same name. What somebody keeps live has the name it was given, and a
+        document that cannot be read any more the one it had."""
+        was_named = self.before is not None and not self.before.unnamed
+        if self.now.live or (was_named and not facts.session and self.runtime.source == "document"):
             return
         identity = self.runtime.read.identify(path, facts)
         stem = identity.session
@@ -173,12 +167,10 @@ class PartKeeper:
         settle_tails: Callable[[FileStamp], bool],
         verify: bool,
     ) -> None:
-        self._store = store
-        self._now = now
-        self._principal = principal
+        self._store, self._now = store, now
+        self._principal, self._verify = principal, verify
         self._settle_tails = settle_tails
         """Whether what follows the last cut is kept already; `watch` waits until a file has been quiet."""
-        self._verify = verify
         # With every file of a session the chains of its others are asked for; what is behind a commit never changes.
         self._commits_to = functools.lru_cache(CHAINS)(lambda tip: frozenset(step.id for step in store.walk(tip)))
 
@@ -238,15 +230,19 @@ class PartKeeper:
         runtimes have a session of one id, the one whose name comes first has the id and the others have their own
         behind it, whichever came first."""
         identity, runtime, parent, name = item.identity, item.runtime.name, item.identity.parent, item.identity.name
-        if parent and self._is_foreign(self._find(parent, rows), runtime):
+        if parent and self._is_foreign(self._find(parent, rows), runtime, item.path):
             parent = f"{parent}-{runtime}"
             name = f"{parent}/{identity.agent}" if identity.agent else name
-        if (other := self._find(name, rows)) is not None and self._is_foreign(other, runtime):
+        if (other := self._find(name, rows)) is not None and self._is_foreign(other, runtime, item.path):
             if runtime < other.runtime:
                 self._make_way(writer, other, rows)
             else:
                 name = f"{name}-{runtime}"
         own = self._find(item.name, rows) if item.saved is not None else None
+        if own is not None and item.runtime.source == "document" and not item.is_inside:
+            from .documents import leave_replaced  # most sources are files that grow
+
+            own = leave_replaced(writer, item, own, rows)
         if own is not None and item.path in chains.recall_stamps(own) and own.session != name:
             taken, was_agents = self._find(name, rows), bool(own.agent and not identity.agent)
             if was_agents and len(chains.recall_stamps(own)) > 1:  # the agent has other files, and stays
@@ -261,6 +257,8 @@ class PartKeeper:
         if name != identity.name:
             item.now = msgspec.structs.replace(item.now, session=identity.session)
         found = self._find(name, rows) or SessionRow(session=name, runtime=runtime)
+        if item.runtime.source == "document":
+            found = msgspec.structs.replace(found, runtime=runtime)
         if found.version and (found.parent or not parent):
             return found
         # New, or seen before its first line was whole: that line may say whose sub-agent it is.
@@ -270,9 +268,10 @@ class PartKeeper:
         return rows.get(name) or self._store.find_session(name)
 
     @staticmethod
-    def _is_foreign(row: SessionRow | None, runtime: str) -> bool:
+    def _is_foreign(row: SessionRow | None, runtime: str, path: str) -> bool:
         """Whether the row is that of another runtime's file. What a program keeps by itself is called as it likes."""
-        return row is not None and row.runtime != runtime and bool(chains.recall_stamps(row))
+        own = {path, ids.file_around(path)}  # what was a document of the other standard is still the same file
+        return row is not None and row.runtime != runtime and bool(chains.recall_stamps(row).keys() - own)
 
     def _make_way(self, writer: Writer, row: SessionRow, rows: dict[str, SessionRow]) -> None:
         name = f"{row.session}-{row.runtime}"

@@ -77,9 +77,11 @@ def row_of(store: Store, row: SessionRow, sources: Sources) -> SessionRow:
 
 
 def moved(source: str, first: str, sources: Sources) -> str:
-    """The source of the same session that is gone and began with the same record, if there is one."""
+    """The source of the same session that is gone and began with the same record, if there is one. A document in whose
+    place another one stood for a while is back."""
     for path, known in sources.items():
-        if path != source and known.first and known.first == first and not _is_there(path):
+        is_gone = not _is_there(path) or (ids.file_around(path) == source and not Path(path).exists())
+        if path != source and known.first and known.first == first and is_gone:
             return path
     return ""
 
