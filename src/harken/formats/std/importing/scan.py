@@ -110,6 +110,8 @@ def _is_document(keys: frozenset[str], head: bytes) -> bool:
     if "tool_calls" in keys or "phases" in keys:
         if "session_id" in keys:
             return len(keys & _USUAL) >= 2
+        if "task_title" in keys and len(keys & _USUAL) >= 3:  # only its id is missing
+            return True
         is_early = b'"phase"' in head and (b'"tool_calls"' in head or b'"context_references"' in head)
         return is_early and "phases" in keys and bool({"title", "task_title"} & keys)
     if "steps" in keys:
