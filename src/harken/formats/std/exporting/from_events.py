@@ -279,7 +279,11 @@ class _Export:
         return found
 
     def _started(self, agent: SpawnedAgent) -> int:
-        return self.moments.of(agent.events[0]) if agent.started is None else agent.started
+        if agent.started is not None:
+            return agent.started
+        first = agent.events[0] if agent.events else agent.call
+        assert first is not None  # of whom nothing is kept, the call is
+        return self.moments.of(first)
 
     def _task_words(self, agent: SpawnedAgent) -> str:
         """What an agent was to do; empty where nobody says."""
