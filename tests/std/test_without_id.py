@@ -11,7 +11,7 @@ import pytest
 
 from harken import Repo, runtimes
 from harken.formats.std.document import Kind
-from harken.formats.std.importing.scan import claim_of
+from harken.formats.std.importing.claiming import claim_of
 from harken.runtimes.importer import Importer
 from support.std_documents import multi, single
 

@@ -9,7 +9,7 @@ from harken.events import Event
 from harken.formats.base import Counts, Format, Written, count
 
 from .document import Kind, write
-from .importing.scan import claim_of
+from .importing.claiming import claim_of
 from .importing.to_events import events_of, main_events
 
 

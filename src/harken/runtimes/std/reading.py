@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harken.formats.facts import FileFacts
 from harken.formats.kit.claims import Claim
-from harken.formats.std.document import Kind
-from harken.formats.std.importing.scan import CLAIMED_BY, claim_of, scan
-from harken.formats.std.importing.to_events import side_chains
+from harken.formats.std.importing.claiming import CLAIMED_BY, claim_of
 from harken.formats.std.naming import RECORDED, SUFFIX
 from harken.runtimes.base import Identity, Runtime, SessionReader, user_home
+
+if TYPE_CHECKING:
+    from harken.formats.std.document import Kind
+
+# Every import asks whose a file is, and few have a document: what reads them is loaded for these alone.
+
+
+def _scan(data: bytes, state: bytes = b"", *, runtime: Kind) -> FileFacts:
+    from harken.formats.std.importing.scan import scan
+
+    return scan(data, state, runtime=runtime)
+
+
+def _side_chains(data: bytes) -> Mapping[str, bytes]:
+    from harken.formats.std.importing.to_events import side_chains
+
+    return side_chains(data)
 
 
 def _identify(path: Path, facts: FileFacts) -> Identity:
@@ -35,10 +52,10 @@ def document_runtime(kind: Kind) -> Runtime:
         claim=claim,
         keys=CLAIMED_BY,
         read=SessionReader(
-            scan=partial(scan, runtime=kind),
+            scan=partial(_scan, runtime=kind),
             identify=_identify,
             suffixes=(SUFFIX,),
             made_from=RECORDED,
-            side_chains=side_chains,
+            side_chains=_side_chains,
         ),
     )
