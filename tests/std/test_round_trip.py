@@ -19,6 +19,7 @@ from harken import Repo, formats, runtimes
 from harken.context import agents_below, session_events
 from harken.events import Event, Prompt, Response, Thinking, ToolCall, ToolResult
 from harken.events.tally import Tally
+from harken.formats.std.checking.rules import validate
 from harken.formats.std.document import dumps, write
 from harken.formats.std.exporting.from_events import SessionFacts, document_of
 from harken.formats.std.exporting.spawning import session_tree
@@ -26,7 +27,7 @@ from harken.formats.std.importing.to_events import events_of
 from harken.runtimes.files import walk
 from harken.runtimes.importer import Importer
 from support.recordings import CORPUS, session_folders
-from support.std_documents import multi
+from support.std_documents import PLANNER, Json, call, multi, sub_session, task_call
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in {"stage", "show"})
@@ -38,11 +39,11 @@ FOLDERS = [
 ]
 
 
-def arguments(call: ToolCall) -> Any:
+def arguments(asked: ToolCall) -> Any:
     try:
-        return json.loads(call.input or b"{}")
+        return json.loads(asked.input or b"{}")
     except ValueError:
-        return call.input.decode()
+        return asked.input.decode()
 
 
 def said(events: Sequence[Event]) -> dict[str, Any]:
@@ -146,3 +147,89 @@ def test_what_reviewers_and_developers_of_a_document_handed_in_is_written_again(
     assert {**expected, "review_id": "task-002"} == outputs[1]
     assert "approved" == again["summary"]["final_verdict"]
     assert ["approved"] == [m["payload"]["verdict"] for m in again["messages"] if "verdict" in m["payload"]]
+
+
+# -- documents that other programs wrote -------------------------------------------------------------------------------
+
+
+def exported_again(given: Json) -> Json:
+    """The document that is written of a document's events; it satisfies the standard."""
+    facts = SessionFacts(title=given["task_title"], name=given["session_id"])
+    made = document_of(events_of(dumps(given)), facts, "std-008").document
+    assert [] == [one for one in validate(made, f"{given['session_id']}.json") if one.level == "error"]
+    return made.data
+
+
+def agents_of(given: Json) -> list[Json]:
+    return [given["collaboration"]["orchestrator"], *given["collaboration"]["participants"]]
+
+
+def told_twice(given: Json) -> None:
+    """What a document tells is what the one tells that is written of it."""
+    again = exported_again(given)
+    assert agents_of(given) == sorted(agents_of(again), key=agents_of(given).index)
+    assert said(events_of(dumps(given))) == said(events_of(dumps(again)))
+
+
+def generic(task: str, words: str) -> Json:
+    return {"output_type": "generic", "task_id": task, "status": "completed", "summary": words}
+
+
+def with_own_sub_session() -> Json:
+    """The orchestrator has a sub-session, too."""
+    given = multi()
+    given["tool_calls"].append(task_call("tool-004", 200, "sub-003", "architect"))
+    work = call("l-001", 210)
+    given["sub_sessions"].append(
+        sub_session("sub-003", PLANNER, "tool-004", "task-003", 200, work, generic("task-003", "Planned."))
+    )
+    return given
+
+
+@pytest.mark.parametrize("left_out", ["", "output", "task"])
+def test_a_sub_session_of_the_orchestrator_is_no_other_agent(left_out: str) -> None:
+    given = with_own_sub_session()
+    given["sub_sessions"][2].pop(left_out, None)
+
+    told_twice(given)
+    assert ["tool-001", "tool-002", "tool-003", "tool-004", "l-001"] == [
+        one["call_id"] for one in exported_again(given)["tool_calls"]
+    ]
+
+
+def with_nested_call_listed_twice() -> Json:
+    """The builder starts a helper, by a call that stands among the main calls as well, without a mark."""
+    given, helper = multi(), {"agent_id": "helper", "agent_type": "helper"}
+    given["collaboration"]["participants"].append(helper)
+    nested = task_call("b-002", 45, "sub-003", "helper")
+    given["sub_sessions"][0]["tool_calls"].append(nested)
+    given["tool_calls"].insert(2, {**nested})
+    output = generic("task-003", "Helped.")
+    sub = sub_session("sub-003", helper, "b-002", "task-003", 46, call("h-001", 50), output)
+    given["sub_sessions"].append({**sub, "parent_session_id": "sub-001"})
+    return given
+
+
+def test_a_nested_call_that_is_listed_twice_is_one_call_of_its_agent() -> None:
+    given = with_nested_call_listed_twice()
+
+    told_twice(given)
+    again = exported_again(given)
+    assert [("tool-001", None), ("tool-002", None), ("b-002", "builder"), ("tool-003", None)] == [
+        (one["call_id"], one.get("x_harken_owner")) for one in again["tool_calls"]
+    ]
+    assert {"helper": "sub-001"} == {
+        sub["agent"]["agent_id"]: sub["parent_session_id"]
+        for sub in again["sub_sessions"]
+        if sub["parent_session_id"] != given["session_id"]
+    }
+
+
+def test_calls_that_happen_to_have_one_id_are_two() -> None:
+    given = with_nested_call_listed_twice()
+    given["tool_calls"][2] = call("b-002", 44)
+
+    calls = said(events_of(dumps(given)))["calls"]
+
+    assert ["Read"] == [name for one, name, *_ in calls["lead"] if one == "b-002" and name in ("Read", "Task")]
+    assert ["Task"] == [name for one, name, *_ in calls["builder"] if one == "b-002" and name in ("Read", "Task")]

@@ -50,7 +50,8 @@ def single() -> Json:
     }
 
 
-def _task(name: str, second: int, sub: str, kind: str) -> Json:
+def task_call(name: str, second: int, sub: str, kind: str) -> Json:
+    """A `Task` call of a minute that starts a sub-session."""
     return call(
         name,
         second,
@@ -63,7 +64,8 @@ def _task(name: str, second: int, sub: str, kind: str) -> Json:
     )
 
 
-def _sub(name: str, agent: Json, trigger: str, task: str, second: int, work: Json, output: Json) -> Json:
+def sub_session(name: str, agent: Json, trigger: str, task: str, second: int, work: Json, output: Json) -> Json:
+    """A sub-session of a minute with one call."""
     return {
         "sub_session_id": name,
         "parent_session_id": "2026-03-04-002-two-hands-multi",
@@ -108,11 +110,11 @@ def multi() -> Json:
         },
         "tool_calls": [
             call("tool-001", 5),
-            _task("tool-002", 30, "sub-001", "developer"),
-            _task("tool-003", 120, "sub-002", "reviewer"),
+            task_call("tool-002", 30, "sub-001", "developer"),
+            task_call("tool-003", 120, "sub-002", "reviewer"),
         ],
         "sub_sessions": [
-            _sub(
+            sub_session(
                 "sub-001", BUILDER, "tool-002", "task-001", 30,
                 call("b-001", 40, "Write", "action", input={"params": {"file_path": "src/clock.py"}}),
                 {
@@ -122,7 +124,7 @@ def multi() -> Json:
                     "summary": "The clock is right.",
                 },
             ),
-            _sub(
+            sub_session(
                 "sub-002", CHECKER, "tool-003", "review-001", 120,
                 call("c-001", 130),
                 {

@@ -41,6 +41,10 @@ class SeenEvents:
         self._named: dict[str, ToolCall] | None = None
         self._asking: dict[str, ToolCall] | None = None
         self._open: list[ToolCall] = []
+        self._said: set[tuple[str, str]] = set()
+        """Agents with the records in which they said something."""
+        self._giving: set[str] = set()
+        """The records that gave agents something to do."""
         self.guessed: set[str] = set()
         """Agents of which nothing says which call made them."""
         for place, event in enumerate(events):
@@ -55,6 +59,10 @@ class SeenEvents:
         if event.message_id:
             self.owners.setdefault(event.message_id, event.agent_id)
         match event:
+            case Response():
+                self._said.add((event.agent_id, event.message_id))
+            case Prompt(source="injected", origin="agent"):
+                self._giving.update(event.causes())
             case AgentCreated():
                 self.created.setdefault(event.agent_id, event)
             case ToolCall():
@@ -164,7 +172,14 @@ class SeenEvents:
         names = [*named, *(params[key] for key in _GOES_ON if isinstance(params.get(key), str))]
         links = (result.substance,) if result.substance else result.causes()
         is_of_another = any(self.owners.get(link, call.agent_id) != call.agent_id for link in links)
-        return is_of_another or not self.own.keys().isdisjoint(names)
+        return is_of_another or self._is_heeded(call, links) or not self.own.keys().isdisjoint(names)
+
+    def _is_heeded(self, call: ToolCall, links: tuple[str, ...]) -> bool:
+        """Whether an agent that is there was given something by the call, or the result brings the caller's own words:
+        the orchestrator of a document may do what its own call asks for."""
+        if call.message_id in self._giving and len(self.calls[call.message_id]) == 1:
+            return True
+        return any((call.agent_id, link) in self._said for link in links if link != call.message_id)
 
     def maker(self, agent_id: str, call: ToolCall | None, main: str) -> str:
         """The agent that made another."""

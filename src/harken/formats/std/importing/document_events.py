@@ -12,6 +12,7 @@ from harken.formats.std.parts import agents, begun, inner, instant, orchestrator
 from .agent_part import AgentPart, SubSession
 from .call_events import answered
 from .in_order import Story, ToldRecord, in_order, records_of, with_heard
+from .listed_twice import with_owners
 from .message_events import agents_named, heard_answer, is_end, message_records, sort_messages
 from .pieces import MadeUpNames, agent_named, compact, id_of, kind_word, text_of, unread
 
@@ -28,6 +29,7 @@ class DocumentReading:
     """A document on its way to events."""
 
     def __init__(self, data: Json, names: MadeUpNames) -> None:
+        data = with_owners(data)
         self.data, self._names = data, names
         self.main = id_of(orchestrator(data).get("agent_id")) or MAIN
         self.own = AgentPart(data, "", self.main, names)
@@ -122,7 +124,9 @@ class DocumentReading:
                     story += part.story(cause, self._linked)
             first = stories[0][0].name  # whoever is not known to be made by a call comes behind the main agent
             stories.append(_begun(made, with_heard(story, heard.get(agent, [])), first))
-        stories += [sub.story(None, self._linked) for sub in self.subs if sub.agent == self.main]
+        for place, sub in enumerate(self.subs):
+            if sub.agent == self.main:
+                stories.append(sub.story(self.makers[place][1], self._linked))
         return in_order(stories)
 
     def _main_story(self, created: AgentCreated, heard: Story) -> Story:
