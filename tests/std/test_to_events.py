@@ -412,7 +412,7 @@ def test_entries_of_a_conversation_that_do_not_fit_are_told_with_the_reason() ->
 
 
 def test_what_is_no_json_is_told_with_the_reason() -> None:
-    found = events_of(b'{"session_id": "s", "user_prompt": "say "hi"", "tool_calls": []}')
+    found = events_of(b'{"session_id": "s", "user_prompt": "say "hi", "tool_calls": []}')
 
     assert isinstance(found[0], Output)
     assert "no JSON" in found[0].why

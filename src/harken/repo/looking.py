@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,19 +137,24 @@ def open_file(path: Path) -> tuple[bytes, formats.Format]:
 
     with OpenFile(path) as file:
         data = file.read(0, UNPACKED_LIMIT)
-    return data, _told_by(data[: formats.HEAD], path)
+    return data, _told_by(data[: formats.HEAD], path, lambda: data)
 
 
 def format_of(path: Path) -> formats.Format:
     """The format of a session's file."""
-    from harken.runtimes.files import OpenFile
+    from harken.runtimes.files import UNPACKED_LIMIT, OpenFile
 
     with OpenFile(path) as file:
-        return _told_by(file.read(0, formats.HEAD), path)
+        return _told_by(file.read(0, formats.HEAD), path, lambda: file.read(0, UNPACKED_LIMIT))
 
 
-def _told_by(head: bytes, path: Path) -> formats.Format:
+def _told_by(head: bytes, path: Path, all_of_it: Callable[[], bytes]) -> formats.Format:
     found = formats.detect(head)
+    if found is None and len(head) == formats.HEAD and path.name.endswith(".json"):
+        from harken.formats.std.importing.claiming import claimed_kind  # its keys may stand behind the beginning
+
+        kind = claimed_kind(all_of_it(), str(path))
+        found = formats.get(kind) if kind else None
     if found is None:
         raise BadRequest(f"{path} is in no format that Harken reads", hint="name a session's file or its id")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,18 +11,33 @@ import msgspec
 from harken import clock, ids
 from harken.context.chains import FileStamp, SourceMemory, recall, remember
 from harken.formats.facts import Scan
+from harken.formats.kit.claims import Claim, best
 from harken.store import SessionRow, Writer
 
-from .base import Runtime
+from .base import Runtime, claim_of
 from .files import OpenFile, Unfit, database_stamp, open_snapshot
 from .memory import top_of
-from .sources import Part, Refused, SourceStream
+from .sources import Part, Refused, SourceStream, may_claim
 
 if TYPE_CHECKING:
     from .keeping import SourceImport
 
 DOCUMENT_LIMIT = 64 << 20
 """A document is read as a whole, so it must not be larger than this."""
+_BEGIN = 1024
+"""Bytes in which an object begins, whatever blanks are before it."""
+
+
+def claimed_by_all(file: OpenFile, head: bytes, runtimes: Sequence[Runtime]) -> tuple[Runtime, Claim] | None:
+    """Who claims a file by all that is in it: the keys of a document may stand behind what was looked at first. What
+    grows line by line is known by its beginning, and is not read."""
+    growing = tuple(end for runtime in runtimes if runtime.source == "file" for end in runtime.read.suffixes)
+    asked = [runtime for runtime in runtimes if runtime.source == "document"]
+    begins = head[:_BEGIN].strip(b"\xff\xfe\xef\xbb\xbf\0 \t\r\n").startswith(b"{")
+    if not asked or not begins or file.path.name.endswith(growing) or file.stamp.size > DOCUMENT_LIMIT:
+        return None
+    data = file.read(0, DOCUMENT_LIMIT)
+    return best((runtime, claim_of(runtime, data, file.path)) for runtime in asked if may_claim(runtime, data))
 
 
 def read_parts(file: OpenFile, runtime: Runtime, now: clock.Clock = clock.now) -> Iterator[Part | Refused]:

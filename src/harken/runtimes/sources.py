@@ -317,8 +317,12 @@ class NotClaimed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Nobody's file, and why."""
 
     why: str
-    hint: str = "`harken doctor` lists the runtimes whose sessions can be imported"
+    hint: str
     stamp: FileStamp
+
+
+_OF_RUNTIMES = "`harken doctor` lists the runtimes whose sessions can be imported"
+_OF_DOCUMENTS = "if it is a session document, `harken std validate` says what is wrong with it"
 
 
 class Restarted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -338,15 +342,21 @@ Reading = Iterator[Claimed | NotClaimed | Restarted | Refused | Part]
 
 def may_claim(runtime: Runtime, head: bytes) -> bool:
     """Whether a file that begins like this can be the runtime's; to look for a key costs less than to parse."""
-    # A key may be written with escapes, which nobody does and anybody may.
-    return not runtime.keys or b"\\u00" in head or any(f'"{key}"'.encode() in head for key in runtime.keys)
+    # A key may be written with escapes, or in UTF-16, which nobody does and anybody may.
+    return (
+        not runtime.keys
+        or b"\\u00" in head
+        or b"\0" in head[:4]
+        or any(f'"{key}"'.encode() in head for key in runtime.keys)
+    )
 
 
 def _not_claimed(file: OpenFile, head: bytes, asked: set[str]) -> NotClaimed:
     """Why none of those that were asked claims the file: it may be the session of another."""
     others = (other for other in map(get, names()) if other.name not in asked and may_claim(other, head))
     if (found := best((other, claim_of(other, head, file.path)) for other in others)) is None:
-        return NotClaimed(why="not a session of any runtime that can be imported", stamp=file.stamp)
+        hint = _OF_DOCUMENTS if file.path.name.endswith(".json") else _OF_RUNTIMES
+        return NotClaimed(why="not a session of any runtime that can be imported", hint=hint, stamp=file.stamp)
     why = f"a session of {found[0].label}, which was not asked for"
     return NotClaimed(why=why, hint=f"ask for {found[0].name}, or for no runtime by name", stamp=file.stamp)
 
@@ -358,6 +368,10 @@ def read_source(
     with OpenFile(path) as file:
         head = file.read(0, HEAD)
         found = best((runtime, claim_of(runtime, head, path)) for runtime in runtimes if may_claim(runtime, head))
+        if len(head) == HEAD and (found is None or found[0].source == "document"):
+            from .documents import claimed_by_all
+
+            found = claimed_by_all(file, head, runtimes) or found
         if found is None:
             yield _not_claimed(file, head, {runtime.name for runtime in runtimes})
             return

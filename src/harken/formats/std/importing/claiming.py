@@ -1,4 +1,4 @@
-"""Whether a file is a session document, and of which standard, by its beginning alone.
+"""Whether a file is a session document, and of which standard, by its beginning or by all of it.
 
 Every import asks this of every file with such keys, so it loads nothing that reads documents.
 """
@@ -9,7 +9,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from harken.formats.kit.claims import NO_CLAIM, Claim
+from harken.formats.std.encodings import as_utf_8
 
 if TYPE_CHECKING:
     from harken.formats.std.document import Kind
@@ -25,14 +28,20 @@ def claim_of(kind: Kind) -> Callable[[bytes, str], Claim]:
     """The claim of one of the two standards."""
 
     def claim(head: bytes, path: str = "") -> Claim:
-        if not any(f'"{key}"'.encode() in head for key in CLAIMED_BY):
-            return NO_CLAIM
-        keys = top_keys(head)
-        if not _is_document(keys, head) or kind != _kind(keys, path):
+        if kind != claimed_kind(head, path):
             return NO_CLAIM
         return Claim(score=90, reason="its keys are those of a session document")
 
     return claim
+
+
+def claimed_kind(head: bytes, path: str = "") -> Kind | None:
+    """Of which standard a file is that begins like this, or is this; None where it is no session document."""
+    head = as_utf_8(head)
+    if not any(f'"{key}"'.encode() in head for key in CLAIMED_BY):
+        return None
+    keys = top_keys(head)
+    return _kind(keys, path) if _is_document(keys, head) else None
 
 
 def _is_document(keys: frozenset[str], head: bytes) -> bool:
@@ -46,7 +55,10 @@ def _is_document(keys: frozenset[str], head: bytes) -> bool:
         return is_early and "phases" in keys and bool({"title", "task_title"} & keys)
     if "steps" in keys:
         return {"session_id", "created_at"} <= keys and b'"step_name"' in head
-    return {"session_id", "task_title"} <= keys and not _is_whole(head)  # its calls come behind what was looked at
+    if not {"session_id", "task_title"} <= keys:
+        return False
+    # Its calls come behind what was looked at, or all that was done is in sub-sessions.
+    return not _is_whole(head) or bool(keys & {"collaboration", "sub_sessions"})
 
 
 def _kind(keys: frozenset[str], path: str) -> Kind:
@@ -64,8 +76,14 @@ def _is_whole(head: bytes) -> bool:
 def top_keys(head: bytes) -> frozenset[str]:
     """The keys of the object that a file begins with, as far as they are in its beginning; none where that is no
     object."""
-    if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+    body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not body.startswith(b"{"):
         return frozenset()
+    if _is_whole(body):
+        try:
+            return frozenset(msgspec.json.decode(body, type=dict[str, msgspec.Raw]))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            pass  # no JSON, or the beginning of more: token by token then
     found = set()
     depth = 0
     for token in _TOKENS.finditer(head):

@@ -33,6 +33,10 @@ _OF_DOCUMENT = frozenset({"task_title", "user_prompt", "created_at", "collaborat
 """What a document has beside its session id; a sub-session or a message may have such an id, too."""
 
 
+_TOLD = 5
+"""How many of the flaws of a document that is no JSON are told."""
+
+
 def events_of(data: bytes) -> list[Event]:
     """Everything that the bytes tell: a document, several one behind the other, or the lines of an agent's chain."""
     return [event for _, event in _told(data)]
@@ -101,15 +105,21 @@ def _document(value: Any, names: MadeUpNames) -> DocumentReading | UnreadPart:
 
 
 def values_in(data: bytes) -> Iterator[Any]:
-    """The JSON values in the bytes, one behind the other; an `UnreadPart` in place of what is none."""
+    """The JSON values in the bytes, one behind the other; an `UnreadPart` in place of what is none. A document that a
+    repair makes JSON of is read as that, and what had to be done is told."""
     if not data.strip():
         return
     try:
-        value = loads(data)
+        yield loads(data)
     except BadRecord as problem:
-        yield from _one_by_one(bytes(data), str(problem))
-    else:
-        yield value
+        from harken.formats.std.repairing.broken_json import mend  # most documents are JSON
+
+        if (mended := mend(bytes(data))) is None:
+            yield from _one_by_one(bytes(data), str(problem))
+        else:
+            yield loads(mended.data)
+            done = "; ".join(change.message for change in mended.changes[:_TOLD])
+            yield UnreadPart(b"", f"the document is no JSON, and was read as if it were: {done}", "@json")
 
 
 def _one_by_one(data: bytes, why: str) -> Iterator[Any]:

@@ -9,6 +9,7 @@ import msgspec
 
 from harken.errors import BadRecord
 from harken.formats.std.document import loads
+from harken.formats.std.encodings import utf_16
 from harken.formats.std.findings import DocumentChange, DocumentFinding
 
 from .json_flaws import Flaw, flaws
@@ -112,7 +113,7 @@ def mend(data: bytes) -> Mended | None:
 
 def _decoded(data: bytes) -> tuple[str, list[str]] | Flaw:
     """The text, and what had to be done to get at it; or the flaw that is in the way."""
-    if encoding := _utf_16(data):
+    if encoding := utf_16(data):
         try:
             return data.decode(encoding).removeprefix("\ufeff"), ["utf-16"]
         except UnicodeDecodeError:
@@ -123,13 +124,6 @@ def _decoded(data: bytes) -> tuple[str, list[str]] | Flaw:
         before = data[: problem.start].decode("utf-8", "replace")
         return Flaw(cause="encoding", at=len(before), end=len(before))
     return text, ["bom"] if data.startswith(_BOM) else []
-
-
-def _utf_16(data: bytes) -> str:
-    """The kind of UTF-16 that the bytes are, by their mark or by the zero byte beside the first character."""
-    if data[:2] == b"\xff\xfe" or (len(data) >= 2 and data[0] and not data[1]):
-        return "utf-16-le"
-    return "utf-16-be" if data[:2] == b"\xfe\xff" or (len(data) >= 2 and not data[0] and data[1]) else ""
 
 
 def _first_flaw(data: bytes) -> tuple[str, Flaw]:
