@@ -412,9 +412,12 @@ class TestAnswers:
         agent = printed(run, "materialize", f"{MULTI}/builder", "--format", "anthropic-messages-v1")
         assert ["Read", "Task", "Task"] == _tools(main)
         assert ["Write"] == _tools(agent)
-        assert "Mind the pendulum." in agent
+        assert "[lead]: Mind the pendulum." in agent
+        said = [part for m in json.loads(main)["messages"] if m["role"] == "assistant" for part in m["content"]]
+        assert ["Mind the pendulum."] == [part["text"] for part in said if part["type"] == "text"]
+        _check_pairs(json.loads(main)["messages"])
         (counted,) = run("materialize", MULTI, "--format", "events-v1", "--json").json
-        assert (1, []) == (counted["message_count"], counted["losses"])
+        assert (2, []) == (counted["message_count"], counted["losses"])
 
     @pytest.mark.parametrize("runtime", ["claude-code", "codex"])
     def test_resume(self, run: Run, runtime: str, tmp_path: Path, kept: Repo) -> None:
@@ -428,6 +431,7 @@ class TestAnswers:
         assert 3 == len(_tools(again))
         _check_pairs(json.loads(again)["messages"])
         assert "Have the clock mended, and have it checked." in again
+        assert 1 == again.count("Mind the pendulum."), "what it told another agent"
 
     def test_fork_compact_and_fsck(self, run: Run, tmp_path: Path) -> None:
         summary = tmp_path / "summary.txt"

@@ -262,6 +262,32 @@ def test_other_messages_are_said_by_one_agent_and_heard_by_another() -> None:
     assert names.index("sub-001/b-001:result") < names.index("msg-009:heard") < names.index("sub-001/answer")
 
 
+def test_what_an_agent_sent_is_in_its_conversation_once_as_words_of_its_own() -> None:
+    document = multi()
+    document["messages"] += [
+        message("feedback", PLANNER, BUILDER, "Mind it."),
+        message("feedback", BUILDER, PLANNER, "Yes."),
+    ]
+    data = json.dumps(document).encode()
+
+    def words(events: list[Event]) -> list[str]:
+        return [event.content for event in events if isinstance(event, Response | PieceOfText)]
+
+    main, chain = main_events(data), main_events(side_chains(data)["builder"])
+
+    assert ["Mind it."] == words(main)
+    assert ["Yes."] == [said for said in words(chain) if said == "Yes."]
+    assert not any(isinstance(event, PieceOfText) for event in (*main, *chain))
+
+
+def test_text_that_a_call_made_for_others_is_told_by_the_call() -> None:
+    document = multi()
+    piece = {"type": "piece_of_text", "message_id": "m1", "piece_of_text": {"content": "Hear me."}}
+    document["x_harken_conversation"] = [{**piece, "cause": "tool-001"}, {**piece, "message_id": "m2"}]
+    said = [event for event in main_events(json.dumps(document).encode()) if isinstance(event, Response)]
+    assert ["m2"] == [event.message_id for event in said]
+
+
 def test_a_second_assignment_of_a_task_is_heard() -> None:
     document = multi()
     document["messages"].append(message("task_assignment", PLANNER, BUILDER, {"task": {"task_id": "task-001"}}))

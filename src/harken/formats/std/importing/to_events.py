@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harken.errors import BadRecord
-from harken.events import AgentCreated, Event, Output, PieceOfText, System
+from harken.events import AgentCreated, Event, Output, PieceOfText, Response, System
 from harken.formats.std.document import Json, loads, parse_session
 from harken.formats.std.parts import inner, instant, text
 
@@ -44,15 +44,28 @@ def events_of(data: bytes) -> list[Event]:
 
 def main_events(data: bytes) -> list[Event]:
     """What the agent said, heard and did that the document, or the chain, is of; notices and remarks left out."""
-    return [event for reading, event in _told(data) if event.agent_id == reading.main and _is_conversation(event)]
+    own = (event for reading, event in _told(data) if event.agent_id == reading.main)
+    return [_as_said(event) for event in own if _is_conversation(event)]
 
 
 def _is_conversation(event: Event) -> bool:
-    if isinstance(event, Output):
-        return bool(event.why)
-    return not isinstance(event, AgentCreated | PieceOfText) and not (
-        isinstance(event, System) and event.subtype == COMPLETED
-    )
+    match event:
+        case Output():
+            return bool(event.why)
+        case PieceOfText():
+            # What a call or a verdict brought about is told by that; a message that was sent has no other record.
+            return event.cause is None and bool(event.content.strip())
+        case System():
+            return event.subtype != COMPLETED
+    return not isinstance(event, AgentCreated)
+
+
+def _as_said(event: Event) -> Event:
+    """A message that the agent sent as words of its own: no other format has a place for it, and whoever goes on has to
+    know what it told the others. The words stay as they are, so that they are known again as the same message."""
+    if not isinstance(event, PieceOfText):
+        return event
+    return Response(message_id=event.message_id, agent_id=event.agent_id, time=event.time, content=event.content)
 
 
 def read_once(data: bytes) -> tuple[list[PartReading], list[Event]]:
