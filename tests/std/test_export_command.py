@@ -143,6 +143,20 @@ def test_a_secret_that_the_title_cuts_off_is_masked_there_and_in_the_name(run: R
     assert json.loads(kept.out)["task_title"].startswith("use eyJa1a1")
 
 
+@pytest.mark.parametrize("to", ["md", "html", "txt"])
+@pytest.mark.parametrize("source", ["s1", "./s1.jsonl"])
+def test_a_secret_that_the_title_cuts_off_is_masked_in_every_export(run: Run, repo: Repo, to: str, source: str) -> None:
+    token = f"eyJ{'a1' * 20}.eyJ{'b2' * 150}.{'c3' * 20}"
+    line = {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"role": "user", "content": f"use {token} now"}}
+    Path("s1.jsonl").write_text(json.dumps(line) + "\n")
+    list(repo.import_sessions([Path("s1.jsonl")]))
+
+    masked, kept = run("export", source, "--to", to), run("export", source, "--to", to, "--reveal")
+
+    assert (0, False, True) == (masked.code, "eyJ" in masked.out, "use eyJa1a1" in kept.out)
+    assert 2 <= masked.out.replace("\\", "").count("use [masked: jwt] now"), "the title and the prompt"
+
+
 def test_a_sub_agent_that_cannot_be_read_is_told_and_stops_no_other(run: Run, repo: Repo, folder: Path) -> None:
     path = write_session(folder)
     list(repo.import_sessions([folder]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken.errors import BadRequest
-from harken.events import Event, Output, Prompt
+from harken.events import Event, Output
 from harken.store import Store
 
 from .arguments import SessionOrFile
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harken.secrets import Rule
 
     from .exporting import ExportSource
-    from .masking import Masks
+    from .masking import MaskedTitle, Masks
 
 KINDS: tuple[Kind, ...] = ("std-001", "std-008")
 EVERY = 500
@@ -64,14 +64,14 @@ class Documenting:
         from harken.formats.std.exporting.from_events import SessionFacts, document_of
 
         from .exporting import export_source
-        from .masking import Masks
+        from .masking import MaskedTitle, Masks
 
         if kind and kind not in KINDS:
             raise BadRequest(f"{kind!r} is no kind of session document", hint=f"one of {', '.join(KINDS)}")
         source = export_source(self.store, ref)
         masks = Masks(own_rules, reveal=reveal, for_people=False)
         row = source.row
-        title = _MaskedTitle(row.title if row else "", masks)
+        title = MaskedTitle(source.title, masks)
         events = list(_masked(source, masks, moved, title))
         facts = SessionFacts(
             session=masks.text(source.name),
@@ -92,32 +92,8 @@ class Documenting:
         )
 
 
-class _MaskedTitle:
-    """A title without secrets. No rule knows one that the title's end cuts off: then the text that it begins stands."""
-
-    def __init__(self, title: str, masks: Masks) -> None:
-        self.text = masks.text(title)
-        self._start, self._masked_start = _uncut(title), _uncut(self.text)
-
-    def see(self, event: Event, masked: Event) -> None:
-        """One more event, as it is and as it is told."""
-        if event is masked or not isinstance(event, Prompt) or not isinstance(masked, Prompt) or not self._start:
-            return
-        is_its_text = _on_one_line(event.content).startswith(self._start)
-        if is_its_text and not _on_one_line(masked.content).startswith(self._masked_start):
-            self.text, self._start = masked.content, ""
-
-
-def _uncut(title: str) -> str:
-    return title.removesuffix("…").rstrip()
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _masked(
-    source: ExportSource, masks: Masks, moved: Callable[[int], None] | None, title: _MaskedTitle
+    source: ExportSource, masks: Masks, moved: Callable[[int], None] | None, title: MaskedTitle
 ) -> Iterator[Event]:
     from harken.formats.std.exporting.handed_in import may_be_handed_in
 

@@ -26,7 +26,7 @@ from harken.text import safe_json
 
 from .arguments import SessionOrFile
 from .held_events import HeldEvents
-from .masking import Masks
+from .masking import MaskedTitle, Masks
 
 if TYPE_CHECKING:
     from harken.formats import Loss
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 DOCUMENTS = ("md", "html", "txt")
 FORMS = (*DOCUMENTS, "jsonl")
 """What a session can be exported to."""
+LONGEST_TITLE = 200
 
 ExportMoved = Callable[[str, int, int], None]
 """Is told what is being done, how many events it was done with, and of how many; 0 where nobody knows that yet."""
@@ -83,6 +84,11 @@ class ExportSource(ABC):
 
     def __init__(self) -> None:
         self.losses: list[Loss] = []
+
+    @property
+    def title(self) -> str:
+        """What the session is called; empty where nobody says."""
+        return self.row.title if self.row else ""
 
     @property
     def unread(self) -> int:
@@ -145,8 +151,6 @@ class _FirstLook:
         self.agents = 0
         self.began: int | None = None
         self.ended: int | None = None
-        self.request = ""
-        """The first thing that was asked for."""
         self.first: str | None = None
         """The agent of the session itself."""
         self.nested = True
@@ -164,9 +168,14 @@ class _FirstLook:
             self.first = event.agent_id if is_own or not self.agents else self.first
             self.agents += 1
             self.nested = self.nested and event.message_id.endswith(CREATED)
-        elif isinstance(event, Prompt) and not self.request and event.source != "injected":
-            self.request = excerpt(event.content, 200)
         self.first = event.agent_id if self.first is None else self.first
+
+
+def _request(event: Event) -> str:
+    """What somebody asks for."""
+    if not isinstance(event, Prompt) or event.source == "injected":
+        return ""
+    return excerpt(event.content, LONGEST_TITLE)
 
 
 class Export:
@@ -180,6 +189,7 @@ class Export:
         self._seen = _FirstLook()
         self._first = ""
         """The agent of the session itself, as masked events call it."""
+        self._title: MaskedTitle | None = None
         self.left_out: Counter[str] = Counter()
         """What is in the session and in no document, by what it is."""
 
@@ -214,8 +224,18 @@ class Export:
                 moved(doing, self._seen.count, 0)
             if self._with_agents or event.agent_id == self._seen.first:
                 masked = self._masks.event(event)
+                self._entitle(event, masked)
                 self._first = masked.agent_id if event.agent_id == self._seen.first else self._first
                 yield masked
+
+    def _entitle(self, event: Event, masked: Event) -> None:
+        """The title of the session, else the first thing that was asked for, as far as this event tells it."""
+        if self._to not in DOCUMENTS:
+            return
+        if self._title is None and (title := self._source.title or _request(event)):
+            self._title = MaskedTitle(title, self._masks)
+        if self._title is not None:
+            self._title.see(event, masked)
 
     def _lines(self, moved: ExportMoved | None) -> Iterator[bytes]:
         from harken.events.wire import to_readable
@@ -257,9 +277,9 @@ class Export:
             "Began": moment(seen.began),
             "Ended": moment(seen.ended),
         }
-        title = (row.title if row else "") or seen.request or facts["Session"] or facts["Commit"]
-        told = tuple((name, masks.text(value)) for name, value in facts.items() if value)
-        return DocumentHead(title=masks.text(excerpt(title, 200)), facts=told)
+        told = {name: masks.text(value) for name, value in facts.items() if value}
+        title = (self._title or MaskedTitle(source.title, masks)).text or told.get("Session") or told.get("Commit", "")
+        return DocumentHead(title=excerpt(title, LONGEST_TITLE), facts=tuple(told.items()))
 
     def _writer(self) -> DocumentWriter:
         from harken.views import markdown, page, plain

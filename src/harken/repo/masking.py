@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harken.events import Event, Image
+from harken.events import Event, Image, Prompt
 from harken.text import plain
 
 if TYPE_CHECKING:
@@ -89,3 +89,27 @@ class Masks:
         if isinstance(value, dict):
             return {self.text(name): self._inside(one) for name, one in value.items()}
         return value
+
+
+class MaskedTitle:
+    """A title without secrets. No rule knows one that the title's end cuts off: then the text that it begins stands."""
+
+    def __init__(self, title: str, masks: Masks) -> None:
+        self.text = masks.text(title)
+        self._start, self._masked_start = _uncut(title), _uncut(self.text)
+
+    def see(self, event: Event, masked: Event) -> None:
+        """One more event, as it is and as it is told."""
+        if event is masked or not isinstance(event, Prompt) or not isinstance(masked, Prompt) or not self._start:
+            return
+        is_its_text = _on_one_line(event.content).startswith(self._start)
+        if is_its_text and not _on_one_line(masked.content).startswith(self._masked_start):
+            self.text, self._start = masked.content, ""
+
+
+def _uncut(title: str) -> str:
+    return title.removesuffix("…").rstrip()
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
