@@ -40,7 +40,7 @@ _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     ("empty-field", "error", "some", "An id, and the title of the session, is not empty"),
     ("payload-field", "warning", "no", "The payload of a message has the fields that programs agreed on"),
     ("old-phase", "warning", "no", "A phase of generation v2 has what it needs, and names calls that are there"),
-    ("finding-place", "error", "no", "A review's finding names a `file` or a `location`"),
+    ("finding-place", "error", "some", "A review's finding names a `file` or a `location`"),
     ("verification", "error", "no", "A review's verification says how tests and type check went"),
     # names
     ("file-name", "warning", "yes", "`session_id` is the name of the file without `.json`"),

@@ -14,6 +14,7 @@ from harken.formats.std.models import AgentSession
 from harken.formats.std.naming import is_multi_name, parse_name
 from harken.formats.std.parts import text, values
 from harken.formats.std.repairing.broken_json import explain
+from harken.formats.std.repairing.spellings import plain_key
 
 from .counts import count_findings
 from .links import link_findings
@@ -84,7 +85,7 @@ def check_bytes(data: bytes, name: str = "") -> CheckedDocument:
 def _is_session(data: Json) -> bool:
     """Whether an object is a session document. Steps and phases are in many a file: in those of older sessions they
     say which step it was, or what was called."""
-    if data.keys() & _TELLING:
+    if data.keys() & _TELLING or len({plain_key(key) for key in data} & _TELLING) > 1:
         return True
     if any("step_name" in step for step in values(data.get("steps"))):
         return True

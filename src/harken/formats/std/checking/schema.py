@@ -17,6 +17,7 @@ from msgspec import inspect
 
 from harken.formats.std.findings import DocumentFinding, at
 from harken.formats.std.models import AgentSession, MultiAgentSession, StdObject, SubAgentSession
+from harken.formats.std.repairing.spellings import plain_key
 
 from .rule_table import found
 
@@ -78,7 +79,8 @@ def _struct(
             yield from _value(value[name], field.type, at(path, name))
         elif field.required and name not in optional:
             rule = "missing-advised" if _is_advised(field) else "missing-field"
-            yield found(rule, at(path, name), f"`{name}` is missing")
+            other = next((key for key in value if key != name and plain_key(key) == name), "")
+            yield found(rule, at(path, name), f"`{name}` is missing" + (f"; there is {shown(other)}" if other else ""))
 
 
 def _value(value: object, info: inspect.Type, path: str) -> Iterator[DocumentFinding]:

@@ -10,7 +10,7 @@ from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.models import STATUSES
 from harken.formats.std.naming import date_in
-from harken.formats.std.parts import instant, objects, text, values
+from harken.formats.std.parts import inner, instant, number, objects, text, values
 
 from .mending import OLD, Mender, Mending, Spot
 from .spellings import is_stopped, known_duration, known_time, known_word
@@ -81,8 +81,39 @@ def model_id(spot: Spot) -> bool:
     return spot.take(("model", "model_name", "id", "name"), str)
 
 
-def empty_list(spot: Spot) -> bool:
-    return spot.value is None and spot.put([], "nothing is known of any", derived=True)
+_IDS = {
+    "tool_calls": "call_id",
+    "sub_sessions": "sub_session_id",
+    "messages": "message_id",
+    "phase_annotations": "annotation_id",
+}
+
+
+def listed(spot: Spot) -> bool:
+    """A list that is an object with the entries by their ids."""
+    said, name = spot.value, _IDS[spot.key]
+    if not isinstance(said, dict) or not all(isinstance(one, dict) for one in said.values()):
+        return False
+    keep = any(one.get(name, key) != key for key, one in said.items())
+    made = [one if name in one else {name: key, **one} for key, one in said.items()]
+    return spot.put(made, f"its entries, each with the name under which it stood as its `{name}`", keep=keep)
+
+
+def list_or_none(spot: Spot) -> bool:
+    if spot.value is not None:
+        return listed(spot)
+    return spot.put([], "nothing is known of any", derived=True)
+
+
+def calls(spot: Spot) -> bool:
+    """Calls that stand elsewhere; none where the document says nothing of any."""
+    if spot.value is not None:
+        return listed(spot)
+    if spot.take(("calls", "tools", "actions", "tool_uses"), (list, dict)):
+        return True
+    if text(spot.holder, "task_title") and not number(inner(spot.holder, "summary").get("tool_calls_count")):
+        return spot.put([], "nothing is known of any", derived=True)
+    return False
 
 
 def updated_at(doc: Mending) -> None:
@@ -199,8 +230,10 @@ SESSION: dict[str, Mender] = {
     "status": status,
     "agent": agent,
     "agent.model_id": model_id,
-    "sub_sessions": empty_list,
-    "messages": empty_list,
+    "tool_calls": calls,
+    "phase_annotations": listed,
+    "sub_sessions": list_or_none,
+    "messages": list_or_none,
     "summary": summary,
     "summary.total_duration_ms": summary_field,
     "summary.tool_calls_count": summary_field,

@@ -11,7 +11,8 @@ from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import inner, instant, objects, text, values
 
 from .mend_agents import agent, identifier, listed_agent, of_type
-from .mend_session import status
+from .mend_reviews import REVIEW, place
+from .mend_session import listed, status
 from .mending import Mender, Spot, path_steps
 from .spellings import known_word
 
@@ -220,9 +221,21 @@ def output_field(spot: Spot) -> bool:
         return bool(word) and spot.put(word, "the word that the standard has for it", derived=spot.value is None)
     if spot.key == "task_id" and spot.value is None and (name := text(inner(sub, "task"), "task_id")):
         return spot.put(name, "the task of its sub-session", derived=True)
+    if spot.key == "summary":
+        return _output_summary(spot)
     if spot.key == "output_type" and spot.value is None:
         return spot.put("generic", "it is neither a developer's nor a reviewer's", derived=True)
     return False
+
+
+def _output_summary(spot: Spot) -> bool:
+    """What an output lacks that its call shows."""
+    if spot.value is not None or spot.take(("result", "description", "message", "text", "content", "report"), str):
+        return isinstance(spot.value, str)
+    sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
+    output = inner(_trigger_of(spot, sub), "output")
+    words = text(inner(output, "result"), "display") or text(output, "result")
+    return bool(words) and spot.put(words, "what its call gave", derived=True)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -248,7 +261,43 @@ def sequence(spot: Spot) -> bool:
 
 
 def timestamp(spot: Spot) -> bool:
-    return spot.take(("time", "created_at", "sent_at", "date"), str)
+    """When its task began or ended, as far as that fits between the messages beside it; else not earlier than the one
+    before, or not later than the one behind. Where none of them has a time, nobody knows it."""
+    if spot.value is not None:
+        return False
+    if spot.take(("time", "created_at", "sent_at", "date", "datetime"), (str, int, float)):
+        return True
+    messages, place = spot.doc.data["messages"], int(path_steps(spot.path)[1])
+    before = messages[place - 1] if place and instant(messages[place - 1], "timestamp") is not None else {}
+    behind: Json = next((one for one in messages[place + 1 :][:_NEAR] if instant(one, "timestamp") is not None), {})
+    for holder, key, why in (
+        (*_moment_of_task(spot), "when its task began or ended"),
+        (before, "timestamp", "nobody knows; not earlier than the message before"),
+        (behind, "timestamp", "nobody knows; not later than the message behind"),
+    ):
+        when, first, last = instant(holder, key), instant(before, "timestamp"), instant(behind, "timestamp")
+        if when is not None and (first is None or first <= when) and (last is None or when <= last):
+            return spot.put(holder[key], why, derived=True)
+    return False
+
+
+_NEAR = 1000
+"""How many messages are looked through for the next that has a time."""
+_BEGINS = ("task_assignment", "review_request", "acknowledgment")
+_ENDS = ("task_completion", "review_result")
+
+
+def _moment_of_task(spot: Spot) -> tuple[Json, str]:
+    """The sub-session of the task that a message gives or ends, and which of its times is meant."""
+    kind, payload = text(spot.holder, "message_type"), inner(spot.holder, "payload")
+    key = "started_at" if kind in _BEGINS else "completed_at" if kind in _ENDS else ""
+    name = text(inner(payload, "task"), "task_id") or text(payload, "task_id") or text(spot.holder, "correlation_id")
+    subs = spot.doc.once("subs by task", lambda: _subs_by_task(spot.doc.data))
+    return (subs.get(name, {}) if key and name else {}), key
+
+
+def _subs_by_task(data: Json) -> dict[str, Json]:
+    return {text(inner(sub, "task"), "task_id"): sub for sub in values(data.get("sub_sessions"))}
 
 
 def message_type(spot: Spot) -> bool:
@@ -284,6 +333,9 @@ SUB: dict[str, Mender] = {
     "output.status": output_field,
     "output.task_id": output_field,
     "output.output_type": output_field,
+    "output.summary": output_field,
+    "tool_calls": listed,
+    **REVIEW,
 }
 MESSAGE: dict[str, Mender] = {
     "message_id": message_id,
@@ -299,5 +351,6 @@ BY_RULE: dict[str, Mender] = {
     "duplicate-id": mark_nested,
     "parent-session": parent_session,
     "unknown-agent": listed_agent,
+    "finding-place": place,
 }
 """Rule about links to what mends it."""

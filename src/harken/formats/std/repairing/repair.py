@@ -18,7 +18,7 @@ from harken.formats.std.document import Document, dumps, loads, parse_session
 from harken.formats.std.findings import DocumentChange, DocumentFinding
 from harken.formats.std.json_text import HiddenValue, Json, hidden_values
 
-from . import mend_agents, mend_annotations, mend_calls, mend_session, mend_sub_sessions
+from . import mend_agents, mend_annotations, mend_calls, mend_keys, mend_session, mend_sub_sessions
 from .broken_json import mend
 from .mend_shapes import by_type
 from .mending import Mender, Mending, Spot, pattern_of, spot_at
@@ -150,6 +150,8 @@ def _unshared(document: Document) -> dict[str, object]:
 
 def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[DocumentFinding]:
     """Mend round by round what was found; what is found in the end."""
+    if mend_keys.rename_keys(doc):
+        findings = validate(_read_again(doc, name), name)
     for _ in range(_MOST_ROUNDS):
         before = len(doc.changes)
         _round(doc, findings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 from harken import clock
 
@@ -63,6 +64,15 @@ def plain_word(value: object) -> str:
     text = value.strip() if isinstance(value, str) and len(value) < 100 else ""
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
     return re.sub(r"[\s\-_]+", "_", text).strip("_.!。").removesuffix("阶段")
+
+
+_WORD_ENDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s\-]+")
+
+
+@lru_cache(4096)
+def plain_key(key: str) -> str:
+    """A key as the standard spells its own: small letters, `_` between the words."""
+    return _WORD_ENDS.sub("_", key.strip()).lower() if len(key) < 60 else key
 
 
 def known_word(value: object, allowed: tuple[str, ...]) -> str | None:

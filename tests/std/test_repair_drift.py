@@ -1,0 +1,204 @@
+"""Repair of what is written in a hurry: other spellings of keys, lists as objects, reviews in words, lost times."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from harken.formats.std.checking.rules import validate_bytes
+from harken.formats.std.document import dumps, loads
+from harken.formats.std.repairing.repair import Repaired, repair
+from support.std_documents import multi, single
+
+Json = dict[str, Any]
+
+
+def repaired(document: Json) -> tuple[Json, Repaired]:
+    """The document after a repair, which a second one must leave as it is."""
+    answer = repair(dumps(document), f"{document.get('session_id', 'x')}.json")
+    assert answer.data == repair(answer.data, f"{document.get('session_id', 'x')}.json").data
+    return loads(answer.data), answer
+
+
+def said(answer: Repaired, path: str) -> list[tuple[str, bool]]:
+    return [(change.message, change.derived) for change in answer.changes if change.path == path]
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def camel(value: Any) -> Any:
+    """A value with all of its keys as programs in JavaScript have them, but for what is a tool's own."""
+    if isinstance(value, list):
+        return [camel(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {}
+    for key, below in value.items():
+        first, *rest = key.split("_")
+        own = key in ("params", "result")
+        made[first + "".join(word.title() for word in rest)] = below if own else camel(below)
+    return made
+
+
+@pytest.mark.parametrize("make", [single, multi])
+def test_keys_in_camel_case_are_those_of_the_standard_again(make: Any) -> None:
+    assert make() == without_time(repaired(camel(make()))[0])
+
+
+def without_time(document: Json) -> Json:
+    return {key: value for key, value in document.items() if key != "updated_at"}
+
+
+def test_keys_of_a_tool_and_unknown_ones_stay_as_they_are() -> None:
+    document = camel(single())
+    document["toolCalls"][0]["input"]["params"] = {"sessionId": 1, "filePath": "a"}
+    document["toolCalls"][0]["myOwn"] = {"callId": 5}
+
+    call = repaired(document)[0]["tool_calls"][0]
+
+    assert ({"sessionId": 1, "filePath": "a"}, {"callId": 5}) == (call["input"]["params"], call["myOwn"])
+
+
+def test_a_key_in_both_spellings_stays_in_both_and_a_valid_document_keeps_its_keys() -> None:
+    document = single() | {"sessionId": "other", "status": "done"}
+
+    mended, _ = repaired(document)
+
+    assert ("other", single()["session_id"], "success") == (
+        mended["sessionId"],
+        mended["session_id"],
+        mended["status"],
+    )
+    assert [] == repaired(single() | {"updatedAt": "x"})[1].changes
+
+
+def test_every_key_that_is_renamed_is_told_and_the_check_names_it() -> None:
+    document = camel(single())
+
+    assert "`sessionId` is `session_id` now" in said(repaired(document)[1], "")[0][0]
+    findings = validate_bytes(dumps(document), "x.json").findings
+    assert '`session_id` is missing; there is "sessionId"' in [one.message for one in findings if one.repairable]
+
+
+# -- lists that are objects --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("tool_calls", "call_id"), ("sub_sessions", "sub_session_id"), ("messages", "message_id")]
+)
+def test_a_list_as_an_object_by_id_is_the_list(name: str, key: str) -> None:
+    document = multi()
+    document[name] = {one.pop(key): one for one in document[name]}
+
+    mended, answer = repaired(document)
+
+    assert {one[key]: one for one in multi()[name]} == {one[key]: one for one in mended[name]}
+    assert answer.is_valid and said(answer, name)
+
+
+def test_entries_that_have_ids_of_their_own_keep_them_and_the_names_are_kept_beside() -> None:
+    document = multi()
+    document["messages"] = {f"{place}": one for place, one in enumerate(document["messages"])}
+
+    mended, _ = repaired(document)
+
+    assert multi()["messages"] == mended["messages"]
+    assert document["messages"] == mended["x_harken_old_messages"]
+
+
+def test_an_object_that_is_one_message_is_the_only_entry() -> None:
+    document = multi()
+    document["messages"] = document["messages"][0]
+
+    assert multi()["messages"][:1] == repaired(document)[0]["messages"]
+
+
+# -- times of messages -------------------------------------------------------------------------------------------------
+
+
+def test_a_message_without_a_time_has_that_of_its_task_where_it_fits() -> None:
+    document = multi()
+    first = document["messages"][0]
+    task = first["payload"]["task"]["task_id"]
+    began = next(sub["started_at"] for sub in document["sub_sessions"] if sub["task"]["task_id"] == task)
+    del first["timestamp"]
+
+    mended, answer = repaired(document)
+
+    assert answer.is_valid
+    assert began == mended["messages"][0]["timestamp"]
+    assert [True] == [derived for _, derived in said(answer, "messages[0].timestamp")]
+
+
+def test_a_message_without_a_time_is_not_earlier_than_the_one_before() -> None:
+    document = multi()
+    del document["messages"][1]["timestamp"]
+    document["messages"][1]["payload"] = {}
+
+    mended, answer = repaired(document)
+
+    assert document["messages"][0]["timestamp"] == mended["messages"][1]["timestamp"]
+    assert "not earlier than the message before" in said(answer, "messages[1].timestamp")[0][0]
+
+
+def test_times_that_nobody_knows_stay_missing() -> None:
+    document = multi()
+    for message in document["messages"]:
+        del message["timestamp"]
+        message["payload"], message["correlation_id"] = {}, None
+
+    mended, answer = repaired(document)
+
+    assert not any("timestamp" in message for message in mended["messages"])
+    assert not answer.is_valid
+
+
+# -- reviews -----------------------------------------------------------------------------------------------------------
+
+
+def reviewed(**output: Any) -> tuple[Json, Repaired]:
+    document = multi()
+    sub = next(sub for sub in document["sub_sessions"] if sub["agent"]["agent_type"] == "reviewer")
+    sub["output"] = {key: value for key, value in {**sub["output"], **output}.items() if value != "-"}
+    mended, answer = repaired(document)
+    return next(s["output"] for s in mended["sub_sessions"] if s["agent"]["agent_type"] == "reviewer"), answer
+
+
+def test_findings_in_words_are_findings() -> None:
+    output, answer = reviewed(
+        verdict="changes_requested",
+        findings=["[Critical] SQL injection in src/db.py:42", "src/clock.py is named badly: style", "It is wrong"],
+    )
+
+    told = [
+        [one.get(key) for key in ("finding_id", "severity", "category", "file", "line")] for one in output["findings"]
+    ]
+    assert [
+        ["finding-001", "critical", "security", "src/db.py", 42],
+        ["finding-002", "major", "style", "src/clock.py", None],
+        ["finding-003", "major", "logic", "src/clock.py", None],
+    ] == told
+    assert answer.is_valid
+    assert {True, False} == {one.derived for one in answer.changes if ".findings[0]" in one.path}
+
+
+def test_a_finding_whose_place_nobody_knows_stays_without_one() -> None:
+    output, answer = reviewed(findings=["see https://example.org/a.html and src/a.py or src/b.py"])
+
+    assert "file" not in output["findings"][0]
+    assert ["finding-place"] == [one.rule for one in answer.findings if one.level == "error"]
+
+
+def test_a_review_without_a_verification_is_any_agents_output() -> None:
+    output, answer = reviewed(verification="-")
+
+    assert ("generic", "approved") == (output["output_type"], output["verdict"])
+    assert answer.is_valid
+
+
+def test_a_repair_leaves_a_valid_review_alone() -> None:
+    document = copy.deepcopy(multi())
+    assert dumps(document) == repair(dumps(document), f"{document['session_id']}.json").data
