@@ -209,6 +209,8 @@ def test_a_file_that_is_no_json_is_shown_as_it_would_be_mended(run: Run) -> None
         (".", b"", 2, "is a folder"),
         ("-", b'{"session_id": ', 5, "line 1, column"),
         ("-", b"[1]", 5, "a session document is a JSON object"),
+        ("-", b'{"name": "x", "version": "1.0"}', 5, "this is no session document"),
+        ("-", b'{"name": "x", "version": "1.0",}', 5, "this is no session document"),
     ],
 )
 def test_what_is_no_document_is_told_in_a_sentence(run: Run, file: str, stdin: bytes, code: int, said: str) -> None:

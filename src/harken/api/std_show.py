@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from harken.errors import BadRecord, BadRequest, NotFound
+from harken.formats.std.checking.rules import is_session
 from harken.formats.std.document import Document, read
 from harken.formats.std.drawing import DocumentDrawing, drawing
 from harken.formats.std.repairing.broken_json import explain, mend
@@ -183,7 +184,15 @@ def _bytes(path: str) -> bytes:
 
 
 def _document(data: bytes) -> tuple[Document, bool]:
-    """The document, and whether its text had to be mended first."""
+    """The document, and whether its text had to be mended first. Any other JSON is refused: an empty session would be
+    drawn for it."""
+    document, mended = _read_or_mended(data)
+    if not is_session(document.data):
+        raise BadRecord("this is no session document: it has none of their fields", hint="is this the right file?")
+    return document, mended
+
+
+def _read_or_mended(data: bytes) -> tuple[Document, bool]:
     try:
         return read(data), False
     except BadRecord:

@@ -74,7 +74,7 @@ def check_bytes(data: bytes, name: str = "") -> CheckedDocument:
         value = loads(data)
     except BadRecord as problem:
         return _no_document(_invalid_json(data, problem))
-    if not isinstance(value, dict) or not _is_session(value):
+    if not isinstance(value, dict) or not is_session(value):
         what = "its object has none of their fields" if isinstance(value, dict) else f"it is {shown(value)}"
         return _no_document(found("not-a-session", "", f"the file is no session document: {what}"))
     document = parse_session(value, name)
@@ -82,7 +82,7 @@ def check_bytes(data: bytes, name: str = "") -> CheckedDocument:
     return CheckedDocument(kind=document.kind, generation=document.generation, findings=findings, document=document)
 
 
-def _is_session(data: Json) -> bool:
+def is_session(data: Json) -> bool:
     """Whether an object is a session document. Steps and phases are in many a file: in those of older sessions they
     say which step it was, or what was called."""
     if data.keys() & _TELLING or len({plain_key(key) for key in data} & _TELLING) > 1:
