@@ -13,6 +13,7 @@ import pytest
 import harken
 from harken import Repo, runtimes
 from harken.capture import MultiAgentRecorder
+from harken.formats.std.repairing.repair import repair
 from harken.runtimes.files import sought, walk
 from harken.runtimes.importer import Importer
 from harken.runtimes.memory import ImportResult
@@ -60,6 +61,25 @@ def test_a_document_is_a_session_named_by_its_id_with_a_chain_for_each_agent(rep
     assert ("Mend the clock", "std-001") == (rows[SINGLE].title, rows[SINGLE].runtime)
     assert (MULTI, "builder") == (rows[f"{MULTI}/builder"].parent, rows[f"{MULTI}/builder"].agent)
     assert [] == [o for o in take(repo, folder) if o.commits]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {
+            "session_id": "mock-1",
+            "created_at": "2026-03-04T10:00:00Z",
+            "steps": [{"step_id": "s1", "step_name": "code_generation", "status": "success", "input": {}}],
+        },
+        {"title": "early", "phases": [{"phase": "explore", "tool_calls": [{"tool": "Read", "target": "clock.py"}]}]},
+    ],
+)
+def test_an_old_document_is_imported_before_and_after_its_repair(repo: Repo, folder: Path, document: Json) -> None:
+    old = json.dumps(document).encode()
+    (folder / "old.json").write_bytes(old)
+    (folder / "mended.json").write_bytes(repair(old, "old", session_id="2026-03-04-001-mended").data)
+
+    assert ["new", "new"] == [outcome.status for outcome in take(repo, folder)]
 
 
 def test_the_session_of_an_agent_is_called_by_its_name_or_its_first_task(repo: Repo, folder: Path) -> None:

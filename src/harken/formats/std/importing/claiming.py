@@ -45,20 +45,22 @@ def claimed_kind(head: bytes, path: str = "") -> Kind | None:
 
 
 def _is_document(keys: frozenset[str], head: bytes) -> bool:
-    """Whether an object with these keys is a session document of any generation."""
+    """Whether an object with these keys is a session document of any generation. One of the older that was repaired
+    has calls, too, and still not the fields that its generation did not have."""
+    if "steps" in keys and {"session_id", "created_at"} <= keys and b'"step_name"' in head:
+        return True
+    if "phases" in keys and {"title", "task_title"} & keys and _has_early_phases(head):
+        return True
     if "tool_calls" in keys or "phases" in keys:
-        if "session_id" in keys:
-            return len(keys & _USUAL) >= 2
-        if "task_title" in keys and len(keys & _USUAL) >= 3:  # only its id is missing
-            return True
-        is_early = b'"phase"' in head and (b'"tool_calls"' in head or b'"context_references"' in head)
-        return is_early and "phases" in keys and bool({"title", "task_title"} & keys)
-    if "steps" in keys:
-        return {"session_id", "created_at"} <= keys and b'"step_name"' in head
+        return len(keys & _USUAL) >= (2 if "session_id" in keys else 3) and bool({"session_id", "task_title"} & keys)
     if not {"session_id", "task_title"} <= keys:
         return False
     # Its calls come behind what was looked at, or all that was done is in sub-sessions.
     return not _is_whole(head) or bool(keys & {"collaboration", "sub_sessions"})
+
+
+def _has_early_phases(head: bytes) -> bool:
+    return b'"phase"' in head and (b'"tool_calls"' in head or b'"context_references"' in head)
 
 
 def _kind(keys: frozenset[str], path: str) -> Kind:
