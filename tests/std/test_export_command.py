@@ -118,6 +118,20 @@ def test_a_file_of_a_session_will_do_without_a_store(run: Run, where: Path) -> N
     assert "cafe.jsonl" not in json.loads(done.out)["task_title"]
 
 
+@pytest.mark.parametrize("kind", ["std-001", "std-008"])
+def test_a_file_has_the_title_and_the_runtime_that_an_import_would_give_it(run: Run, kind: str) -> None:
+    lines: list[dict[str, Any]] = [
+        {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"role": "user", "content": "It is late."}},
+        {"type": "custom-title", "customTitle": "Mend the clock", "sessionId": "s1"},
+    ]
+    Path("s1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    data = json.loads(run("std", "export", "s1.jsonl", "--as", kind).out)
+
+    assert ("Mend the clock", "claude-code") == (data["task_title"], data["x_harken"]["runtime"])
+    assert "task_title" not in data["x_harken"]["derived"]
+
+
 def test_secrets_are_masked_unless_they_are_to_be_kept(run: Run, repo: Repo, folder: Path) -> None:
     path = write_session(folder)
     list(repo.import_sessions([folder]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harken.errors import BadRequest
-from harken.events import Event, Output
+from harken.events import Event, Output, Prompt
 from harken.store import Store
 
 from .arguments import SessionOrFile
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harken.secrets import Rule
 
     from .exporting import ExportSource
-    from .masking import MaskedTitle, Masks
+    from .masking import Masks
 
 KINDS: tuple[Kind, ...] = ("std-001", "std-008")
 EVERY = 500
@@ -70,9 +70,11 @@ class Documenting:
             raise BadRequest(f"{kind!r} is no kind of session document", hint=f"one of {', '.join(KINDS)}")
         source = export_source(self.store, ref)
         masks = Masks(own_rules, reveal=reveal, for_people=False)
-        row = source.row
-        title = MaskedTitle(source.title, masks)
-        events = list(_masked(source, masks, moved, title))
+        changed: list[tuple[Event, Event]] = []
+        events = list(_masked(source, masks, moved, changed))
+        row, title = source.row, MaskedTitle(source.title, masks)  # of a file they are known now
+        for event, told in changed:
+            title.see(event, told)
         facts = SessionFacts(
             session=masks.text(source.name),
             runtime=row.runtime if row else "",
@@ -93,8 +95,9 @@ class Documenting:
 
 
 def _masked(
-    source: ExportSource, masks: Masks, moved: Callable[[int], None] | None, title: MaskedTitle
+    source: ExportSource, masks: Masks, moved: Callable[[int], None] | None, changed: list[tuple[Event, Event]]
 ) -> Iterator[Event]:
+    """The events without secrets; prompts that had some are put into `changed`, as they were and as they are told."""
     from harken.formats.std.exporting.handed_in import may_be_handed_in
 
     for count, event in enumerate(source.events(agents=True)):
@@ -103,5 +106,6 @@ def _masked(
         # What is no conversation is in no document, and only counted, but for what agents of a document handed in.
         is_needed = not isinstance(event, Output) or may_be_handed_in(event)
         told = masks.event(event) if is_needed else event.replace(raw=b"")
-        title.see(event, told)
+        if told is not event and isinstance(event, Prompt):
+            changed.append((event, told))
         yield told
