@@ -23,7 +23,7 @@ class StdExportRequest(RulesRequest, frozen=True, kw_only=True):
     file: str = ""
     """The path of a session's file, in place of a REF."""
     kind: str = ""
-    """`std-001` or `std-008`; empty: STD-001 where at most one agent was started and nothing reviewed."""
+    """`std-001` or `std-008`; empty: STD-001 where at most one agent was started, by one call, and nothing reviewed."""
     reveal: bool = False
     """Whether secrets stay as they are; else they are masked."""
     name: str = ""

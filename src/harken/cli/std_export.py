@@ -35,7 +35,7 @@ FEW = 12
     "--as",
     "kind",
     type=click.Choice(("std-001", "std-008")),
-    help="Which standard (default: std-001 for at most one sub-agent and no review)",
+    help="Which standard (default: std-001 for at most one sub-agent, called once, and no review)",
 )
 @click.option("--force", is_flag=True, help="Replace a FILE that is there already")
 @click.option("--reveal", is_flag=True, help="Keep secrets; without this they are masked")
