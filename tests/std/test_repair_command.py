@@ -108,6 +108,28 @@ def test_a_name_in_a_folder_that_was_taken_meanwhile_is_not_written_over(
     assert "theirs" == Path("out/2026-03-04-001-mend-the-clock.json").read_text()
 
 
+def test_in_a_folder_a_valid_document_with_a_good_name_keeps_both(run: Run) -> None:
+    titled = single() | {"session_id": "2026-03-04-005-修好时钟", "task_title": "修好时钟"}
+    files = [write(f"{one['session_id']}.json", one) for one in (titled, multi())]
+    before = {name: Path(name).read_bytes() for name in files}
+    Path("out").mkdir()
+
+    assert 0 == run("std", "repair", *files, "-o", "out").code
+
+    assert before == {path.name: path.read_bytes() for path in Path("out").iterdir()}
+
+
+def test_in_a_folder_a_good_name_that_is_taken_is_not_kept(run: Run) -> None:
+    write(NAME, single())
+    Path("out").mkdir()
+    Path("out", NAME).write_text("mine")
+
+    assert 0 == run("std", "repair", NAME, "-o", "out").code
+
+    assert {NAME, "2026-03-04-002-mend-the-clock.json"} == {path.name for path in Path("out").iterdir()}
+    assert "mine" == Path("out", NAME).read_text()
+
+
 def test_in_a_folder_each_gets_the_next_free_name_and_its_id_follows(run: Run) -> None:
     Path("in").mkdir()
     Path("out").mkdir()

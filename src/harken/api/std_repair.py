@@ -26,7 +26,7 @@ class StdRepairRequest(ApiRequest, frozen=True, kw_only=True):
     """What the file will be called; empty: as it is called now."""
     taken: tuple[str, ...] | None = None
     """Names in a folder: each document gets a new one beside them, by its date, a number and its title, and its
-    `session_id` follows."""
+    `session_id` follows. One that is valid and well named keeps its own, where that is free."""
 
 
 class DocumentChangeAnswer(ApiAnswer, frozen=True, kw_only=True):
@@ -86,10 +86,14 @@ class _Names:
         self._given = request.name
         self._taken = None if request.taken is None else set(request.taken)
 
-    def of(self, document: Document, name: str) -> tuple[str, str]:
-        """The name of the file, and the id that the session gets; no id where it keeps its own."""
+    def of(self, document: Document, name: str, *, keep: bool) -> tuple[str, str]:
+        """The name of the file, and the id that the session gets; no id where it keeps its own. Where it may `keep` its
+        name, it does so unless that is taken."""
         if self._taken is None:
             return self._given or name, ""
+        if keep and name not in self._taken:
+            self._taken.add(name)
+            return name, ""
         data = document.data
         date = date_in(data.get("created_at")) or _date_of(data.get("session_id")) or _date_of(name)
         date = date or clock.format_seconds(clock.now())[:10]
@@ -104,6 +108,15 @@ class _Names:
         return made.text, made.session_id
 
 
+def _is_well_named(repaired: Repaired, name: str) -> bool:
+    """Whether a document was valid, and there is nothing to say of its name."""
+    is_complained_of = any(finding.level == "error" or finding.rule in _OF_NAMES for finding in repaired.findings)
+    return bool(name) and not repaired.changes and not is_complained_of
+
+
+_OF_NAMES = ("file-name", "file-suffix", "session-id-form")
+
+
 def _date_of(name: object) -> str | None:
     found = parse_name(name) if isinstance(name, str) else None
     return found.date if found else None
@@ -112,7 +125,7 @@ def _date_of(name: object) -> str | None:
 def _answer(file: str, data: bytes, name: str, names: _Names) -> StdRepairAnswer:
     repaired, called = repair(data, name), ""
     if repaired.document is not None:
-        called, session_id = names.of(repaired.document, name)
+        called, session_id = names.of(repaired.document, name, keep=_is_well_named(repaired, name))
         repaired = repair(data, name, session_id=session_id) if session_id else repaired
         repaired = _named(repaired, called) if called != name else repaired
     return StdRepairAnswer(
