@@ -213,6 +213,34 @@ def test_a_session_that_was_forgotten_does_not_keep_out_the_next_one_in_its_file
     assert [("second", "new")] == [(outcome.session, outcome.status) for outcome in outcomes]
 
 
+def test_an_agent_that_is_renamed_in_its_document_is_the_same_agent(repo: Repo, folder: Path, run: Run) -> None:
+    path = put(folder, multi())
+    importer = Importer(repo.store, [runtimes.get(name) for name in runtimes.names()])
+    list(importer.run([path]))
+    before = repo.store.find_session(f"{MULTI}/builder")
+
+    for old, new in (("builder", "maker"), ("maker", "smith")):
+        path.write_text(path.read_text().replace(f'"{old}"', f'"{new}"'))
+        list(importer.run([path]))
+
+    assert {MULTI, f"{MULTI}/smith", f"{MULTI}/checker"} == {row.session for row in repo.store.sessions()}
+    after = repo.store.find_session(f"{MULTI}/smith")
+    assert before is not None and after is not None
+    assert ("smith", MULTI, before.messages) == (after.agent, after.parent, after.messages)
+    told = run("agents", MULTI, "--json").json
+    assert {MULTI, f"{MULTI}/smith", f"{MULTI}/checker"} == {one["session"] for one in told}
+
+
+def test_agents_that_take_each_others_names_keep_their_rows(repo: Repo, folder: Path) -> None:
+    path = put(folder, multi())
+    take(repo, path)
+    swapped = path.read_text().replace('"builder"', '"x"').replace('"checker"', '"builder"').replace('"x"', '"checker"')
+    path.write_text(swapped)
+    take(repo, path)
+
+    assert {MULTI, f"{MULTI}/builder", f"{MULTI}/checker"} == {row.session for row in repo.store.sessions()}
+
+
 def test_a_document_that_was_cut_off_keeps_its_name(repo: Repo, folder: Path) -> None:
     path = put(folder, single())
     whole = path.read_bytes()

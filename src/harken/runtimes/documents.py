@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,6 +92,31 @@ def leave_replaced(
     item.before = item.saved = None
     item.now = SourceMemory(call_id=item.now.call_id, spawned_from=item.now.spawned_from)
     return None
+
+
+def follow_renamed(
+    writer: Writer,
+    item: SourceImport,
+    calls: dict[str, str],
+    rows: dict[str, SessionRow],
+    find: Callable[[str, dict[str, SessionRow]], SessionRow | None],
+) -> None:
+    """Where a document that was rewritten calls an agent by another name than before, the agent's row goes along: it is
+    the same agent that the same call made. `calls` are those that made its agents now."""
+    before = item.before.calls if item.before is not None and item.runtime.source == "document" else {}
+    gone = {call: agent for agent, call in before.items() if agent not in calls}
+    for agent, call in calls.items():
+        old, name = f"{item.name}/{gone.get(call)}", f"{item.name}/{agent}"
+        if call not in gone or agent in before or (row := find(old, rows)) is None:
+            continue
+        sources = recall(row)
+        known = sources.pop(ids.source_within(item.path, gone[call]), None)
+        if known is None or sources or find(name, rows) is not None:
+            continue  # the agent has other files, and stays; or the name is another's
+        rows.pop(old, None)
+        source = ids.source_within(item.path, agent)
+        state, renamed = remember({source: known}), writer.rename_session(old, name)
+        rows[name] = writer.save_session(msgspec.structs.replace(renamed, agent=agent, source=source, state=state))
 
 
 def read_database(path: Path, runtime: Runtime) -> Iterator[Part | Refused]:

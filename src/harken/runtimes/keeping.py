@@ -373,9 +373,10 @@ class PartKeeper:
         """The agents inside the file: each gets a chain of its own, made of the same lines."""
         if part.size > SIDE_CHAINS_LIMIT:
             return
-        from .documents import whole_part  # few files have agents inside
+        from .documents import follow_renamed, whole_part  # few files have agents inside
 
         reader = item.runtime.read
+        follow_renamed(writer, item, part.facts.calls, rows, self._find)
         for agent, lines in reader.side_chains(self._content(item, part)).items():
             above = item.identity.name
             identity = Identity(session=above, agent=agent, parent=above)
