@@ -1,0 +1,85 @@
+"""What a document leaves out of a session, told one by one."""
+
+from __future__ import annotations
+
+from harken.events import (
+    AgentTerminated,
+    Image,
+    Output,
+    TranscriptEdit,
+)
+from support.std_exported import exported
+from support.std_sessions import Told, lone, pair
+
+
+def test_several_agents_can_be_written_as_one_and_that_is_a_loss() -> None:
+    found = exported(pair(), "std-001")
+
+    data = found.document.data
+    assert ["Task", "Task"] == [call["tool_name"] for call in data["tool_calls"]]
+    assert not {"collaboration", "sub_sessions", "messages", "x_harken_conversation"} & data.keys()
+    losses = {loss.what: loss.count for loss in found.losses}
+    assert (2, 4, 1) == (
+        losses["calls of sub-agents"],
+        losses["what agents said"],
+        losses["sub-agents that no call of the main agent made"],
+    )
+
+
+def test_pictures_are_kept_with_several_agents_and_lost_with_one() -> None:
+    told = lone()
+    told.result(told.call("Read"), "a picture", images=(Image(media_type="image/png", data="aaaa"),))
+    told.say("Nice.")
+
+    assert "pictures" in {loss.what for loss in exported(told).losses}
+    kept = exported(told, "std-008")
+    assert [] == kept.losses
+    assert [{"media_type": "image/png", "data": "aaaa"}] == kept.document.data["x_harken_conversation"][-2]["images"]
+
+
+def test_the_picture_of_what_was_asked_is_lost_with_one_agent() -> None:
+    told = Told()
+    told.ask("What is this?", images=(Image(media_type="image/png", data="aaaa"),))
+    told.say("A clock.")
+
+    made = exported(told)
+
+    assert "What is this?" == made.document.data["user_prompt"]
+    assert {"pictures": 1, "what agents said": 1} == {loss.what: loss.count for loss in made.losses}
+
+
+def test_what_was_heard_is_lost_whole_where_nobody_asked_for_anything() -> None:
+    told = Told()
+    told.ask("Implement the following plan: …", source="injected", origin="plan")
+    told.say("Done.")
+
+    made = exported(told)
+
+    assert "user_prompt" not in made.document.data
+    assert {"what agents heard": 1, "what agents said": 1} == {loss.what: loss.count for loss in made.losses}
+
+
+def test_records_that_are_no_conversation_are_a_loss() -> None:
+    told = pair()
+    told.events.insert(3, Output(agent_id="main", raw=b"{}"))
+    told.events.insert(3, Output(agent_id="one", raw=b"?", why="torn"))
+
+    assert {"records that are no conversation": 1, "records that could not be read": 1} == {
+        loss.what: loss.count for loss in exported(told).losses
+    }
+
+
+def test_std_001_says_of_every_kind_of_record_that_it_is_left_out() -> None:
+    told = lone()
+    told.add(TranscriptEdit(agent_id="main", n=1))
+    told.add(AgentTerminated(agent_id="main"))
+    told.add(Output(raw=b"{", why="no JSON"))
+
+    lost = {loss.what: loss.count for loss in exported(told, "std-001").losses}
+
+    assert {
+        "what agents said": 1,
+        "changes to a transcript": 1,
+        "ends of agents": 1,
+        "records that could not be read": 1,
+    } == lost
