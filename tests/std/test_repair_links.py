@@ -66,3 +66,14 @@ def test_two_calls_of_one_id_that_differ_stay() -> None:
     done = repair(json.dumps(document).encode(), NAME)
 
     assert "x_harken_owner" not in json.loads(done.data)["tool_calls"][2]
+
+
+def test_links_and_agents_that_are_empty_are_mended_as_if_they_were_missing() -> None:
+    document, whole = multi(), multi()
+    sub, message = document["sub_sessions"][0], document["messages"][0]
+    sub.update(triggered_by_call_id="", parent_session_id="")
+    sub["agent"]["agent_id"] = message["from_agent"]["agent_id"] = message["to_agent"]["agent_id"] = ""
+
+    done = json.loads(mended(document).data)
+
+    assert (whole["sub_sessions"], whole["messages"]) == (done["sub_sessions"], done["messages"])

@@ -90,29 +90,61 @@ def _added_parts(data: Json) -> Iterator[DocumentFinding]:
             yield from check(item, model, at(name, place))
 
 
-_IDS = {
-    "tool_calls": "call_id",
-    "phase_annotations": "annotation_id",
-    "sub_sessions": "sub_session_id",
-    "messages": "message_id",
-}
-
-
 def _empty_fields(data: Json) -> Iterator[DocumentFinding]:
     """Ids and the title that are there and say nothing."""
-    lists: list[tuple[str, Any, str]] = [(name, data.get(name), key) for name, key in _IDS.items()]
-    subs = objects(data.get("sub_sessions"))
-    lists += [(f"sub_sessions[{place}].tool_calls", sub.get("tool_calls"), "call_id") for place, sub in subs]
-    empty = [name for name in ("session_id", "task_title") if data.get(name) == ""]
-    for name, items, key in lists:
-        empty += [f"{name}[{place}].{key}" for place, item in objects(items) if item.get(key) == ""]
+    for path, holder, keys in _with_ids(data):
+        for key in keys:
+            if holder.get(key) == "":
+                yield found("empty-field", at(path, key), f"`{key}` is empty")
+
+
+_SUB_IDS = ("sub_session_id", "parent_session_id", "triggered_by_call_id")
+_OUTPUT_IDS = ("review_id", "task_id")
+
+_WithIds = Iterator[tuple[str, Json, tuple[str, ...]]]
+"""A path, what is there, and those of its fields that are ids."""
+
+
+def _with_ids(data: Json) -> _WithIds:
+    """Whatever has an id that must be there, or names something else by one."""
+    yield "", data, ("session_id", "task_title")
+    yield from _each(data, "", "tool_calls", "call_id")
+    for place, note in objects(data.get("phase_annotations")):
+        path = at("phase_annotations", place)
+        yield path, note, ("annotation_id",)
+        yield f"{path}.tool_call_range", inner(note, "tool_call_range"), ("start_call_id", "end_call_id")
     collaboration = inner(data, "collaboration")
-    if inner(collaboration, "orchestrator").get("agent_id") == "":
-        empty.append("collaboration.orchestrator.agent_id")
-    named = objects(collaboration.get("participants"))
-    empty += [f"collaboration.participants[{place}].agent_id" for place, agent in named if agent.get("agent_id") == ""]
-    for path in empty:
-        yield found("empty-field", path, f"`{path.rpartition('.')[2]}` is empty")
+    yield "collaboration.orchestrator", inner(collaboration, "orchestrator"), ("agent_id",)
+    yield from _each(collaboration, "collaboration", "participants", "agent_id")
+    for place, sub in objects(data.get("sub_sessions")):
+        yield from _ids_of_sub(sub, at("sub_sessions", place))
+    for place, message in objects(data.get("messages")):
+        yield at("messages", place), message, ("message_id",)
+        for key in ("from_agent", "to_agent"):
+            yield f"messages[{place}].{key}", inner(message, key), ("agent_id",)
+    summary = inner(data, "summary")
+    by_role = inner(summary, "agents")
+    yield from _each(summary, "summary", "agents", "agent_id")
+    yield from _each(by_role, "summary.agents", "developers", "agent_id")
+    for role in ("architect", "reviewer"):
+        yield f"summary.agents.{role}", inner(by_role, role), ("agent_id",)
+
+
+def _ids_of_sub(sub: Json, path: str) -> _WithIds:
+    output = inner(sub, "output")
+    yield path, sub, _SUB_IDS
+    yield f"{path}.agent", inner(sub, "agent"), ("agent_id",)
+    yield f"{path}.task", inner(sub, "task"), ("task_id",)
+    yield from _each(sub, path, "tool_calls", "call_id")
+    yield f"{path}.output", output, _OUTPUT_IDS
+    yield from _each(output, f"{path}.output", "findings", "finding_id")
+    yield from _each(output, f"{path}.output", "required_changes", "change_id")
+
+
+def _each(holder: Json, path: str, name: str, key: str) -> _WithIds:
+    for place, item in objects(holder.get(name)):
+        if item.get(key) == "":  # the path is made for these alone: there may be many calls
+            yield at(at(path, name), place), item, (key,)
 
 
 # -- what a sub-agent hands in -----------------------------------------------------------------------------------------
