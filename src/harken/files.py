@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from .errors import NotFound
+
 SPOOL, UNREAD = "spool", "unread"
 """Kinds of files that belong to a store (`runtimes/spool.py`)."""
 
@@ -55,6 +57,26 @@ def find_beside(path: Path, kind: str) -> list[Path]:
     """The files of a kind that belong to a file, in the order of their names; none where that is no file."""
     begins = name_beside(path, kind, "").name
     return sorted(found for found in path.parent.iterdir() if found.name.startswith(begins)) if path.is_file() else []
+
+
+def folder_named(path: str) -> Path | None:
+    """The folder that was named to write into; None where a file was. A path that ends in a slash means a folder: where
+    there is none it is refused, since nobody means a file by it."""
+    try:
+        found = Path(path).is_dir()
+    except OSError:  # a name that is too long, a folder that nobody may look into
+        found = False
+    if path.endswith("/") and not found:
+        raise NotFound(f"there is no folder {path}", hint="make it first, or name a file")
+    return Path(path) if found else None
+
+
+def names_in(folder: Path) -> tuple[str, ...]:
+    """The names in a folder, among which a new one is to be free."""
+    try:
+        return tuple(one.name for one in folder.iterdir())
+    except OSError as problem:
+        raise NotFound(f"cannot look into {folder}: {problem.strerror}", hint="name another folder") from None
 
 
 def write_hint(problem: OSError) -> str:

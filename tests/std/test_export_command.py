@@ -14,6 +14,7 @@ from harken.repo import Repo
 from harken.text import plain
 from support.recordings import FOLDER
 from support.secret_session import KEY, write_session
+from support.std_documents import multi
 from support.viewed import cafe, write_log
 
 Run = Any
@@ -130,6 +131,18 @@ def test_a_file_has_the_title_and_the_runtime_that_an_import_would_give_it(run: 
 
     assert ("Mend the clock", "claude-code") == (data["task_title"], data["x_harken"]["runtime"])
     assert "task_title" not in data["x_harken"]["derived"]
+
+
+@pytest.mark.parametrize("command", ["std export", "export", "materialize", "std repair"])
+def test_a_folder_that_is_not_there_is_not_written_as_a_file(run: Run, repo: Repo, folder: Path, command: str) -> None:
+    path = write_session(folder)
+    list(repo.import_sessions([folder]))
+    Path("document.json").write_text(json.dumps(multi()))
+
+    done = run(*command.split(), "document.json" if "repair" in command else path.stem, "-o", "none/")
+
+    assert (3, "", False) == (done.code, done.out, Path("none").exists())
+    assert "error: there is no folder none/\nhint: make it first, or name a file\n" == done.err
 
 
 def test_secrets_are_masked_unless_they_are_to_be_kept(run: Run, repo: Repo, folder: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harken.capture import MultiAgentRecorder
-from harken.errors import BadRequest, Closed, Conflict, Locked
+from harken.capture import AgentIdentifier, MultiAgentRecorder
+from harken.errors import BadRequest, Closed, Conflict, HarkenError, Locked, NotFound
 from harken.log import Session
 from support.std_checks import errors_of
 from support.std_recording import Json, begin, written
@@ -59,6 +60,40 @@ def test_misuse_is_told_and_leaves_nothing_behind(
         recorder.call("Read")
 
     assert [] == errors_of(written(path))
+
+
+@pytest.mark.parametrize(
+    "place", ["x" * 300, f"{'x' * 245}.json", "x/" * 3000 + "x.json", "a\0b.json", "\ud800.json", "", 5, None, b"x"]
+)
+def test_a_path_that_no_file_can_have_is_told(tmp_path: Path, place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for method in (begin, MultiAgentRecorder.resume, MultiAgentRecorder.recover):
+        with pytest.raises(HarkenError) as told:
+            method(place)
+        assert told.value.hint
+    assert [] == os.listdir(tmp_path)
+
+
+def test_the_root_of_all_folders_holds_no_recording() -> None:
+    with pytest.raises(NotFound):
+        MultiAgentRecorder.recover("/")
+
+
+@pytest.mark.parametrize("participants", [5, None, "developer-01", AgentIdentifier(agent_id="a", agent_type="b")])
+def test_participants_are_several_agents(path: Path, participants: Any) -> None:
+    with pytest.raises(BadRequest, match="participants must be several agents") as told:
+        MultiAgentRecorder(path, task_title="T", user_prompt="", orchestrator="lead", participants=participants)
+    assert told.value.hint
+    assert [] == os.listdir(path.parent)
+
+
+def test_a_folder_that_is_not_there_is_not_taken_for_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for name in ("none/", "file/"):
+        with pytest.raises(NotFound, match="there is no folder") as told:
+            begin(f"{tmp_path}/{name}")
+        assert told.value.hint
+    assert ["file"] == os.listdir(tmp_path)
 
 
 def test_what_ended_cannot_end_again(path: Path) -> None:

@@ -242,3 +242,10 @@ def test_several_documents_are_refused_with_the_place_that_is_no_folder(run: Run
     assert 2 == done.code
     assert "several documents need a folder, and mended is none" in done.err
     assert not Path("mended").exists()
+
+
+def test_a_file_in_the_place_of_a_folder_is_told(run: Run) -> None:
+    told, named = (run("std", "repair", write(NAME, single()), "-o", name) for name in ("mended", "mended.json"))
+
+    assert (0, True) == (told.code, "mended is a file: there was no folder of that name\n" in told.err)
+    assert (0, False) == (named.code, "folder" in named.err)

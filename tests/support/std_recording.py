@@ -25,7 +25,7 @@ class Ticking:
         return self.instant
 
 
-def begin(path: Path, **more: Any) -> MultiAgentRecorder:
+def begin(path: Path | str, **more: Any) -> MultiAgentRecorder:
     about: Json = {
         "task_title": "Mend the clock",
         "user_prompt": "The clock is late.",

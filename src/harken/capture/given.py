@@ -4,6 +4,7 @@ be mended in a log."""
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -29,6 +30,9 @@ GivenAgent = AgentIdentifier | str | tuple[str, str]
 GivenTime = datetime | str | None
 """When: a datetime (without a zone it is UTC), a text of RFC 3339, or None for now."""
 
+GivenPath = str | os.PathLike[str]
+"""Where: the path of a document, or a folder."""
+
 MAX_DEPTH = 100
 """How deep lists and objects may stand inside each other; a document is read by programs of all kinds."""
 _LARGEST = 1 << 64
@@ -47,6 +51,22 @@ def words(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise BadRequest(f"{what} must be a text, not {type(value).__name__}", hint=f"pass {what} as a str")
     return str(value)
+
+
+def path(value: object) -> str:
+    """A path that a file can have, as text: a slash at its end says that a folder is meant."""
+    named = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+    if not isinstance(named, str) or not named:
+        said = "empty" if isinstance(named, str) else type(value).__name__
+        raise BadRequest(f"path must be the path of a file, not {said}", hint="pass a str or a pathlib.Path")
+    try:
+        is_name = b"\0" not in os.fsencode(named)
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name:
+        hint = "NUL and lone surrogates can be in no file's name: leave them out"
+        raise BadRequest(f"{named!r:.80} can be the path of no file", hint=hint)
+    return named
 
 
 def one_of(value: object, known: tuple[str, ...], what: str) -> str:
@@ -115,8 +135,9 @@ def agent(value: object, *, otherwise: str = "") -> Json:
 
 def others(values: Iterable[GivenAgent], leader: Json) -> list[Json]:
     """The participants, each once."""
-    if isinstance(values, str):
-        raise BadRequest("participants must be several agents, not a text", hint="pass a list")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        said = "a text" if isinstance(values, str) else type(values).__name__
+        raise BadRequest(f"participants must be several agents, not {said}", hint="pass a list")
     found = [agent(value) for value in values]
     names = [leader["agent_id"], *(one["agent_id"] for one in found)]
     if len(set(names)) < len(names):

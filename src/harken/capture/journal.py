@@ -41,7 +41,7 @@ _ROOM = 4 * 1024 * 1024
 
 def log_path(document: Path) -> Path:
     """Where the log of a document lies."""
-    return document.with_name(session_id_of(document) + RECORDED)
+    return document.parent / (session_id_of(document) + RECORDED)
 
 
 class Journal:

@@ -18,7 +18,7 @@ from harken.formats.std.models import PATTERNS
 
 from . import given, making
 from .acts import Act, CallEnded, MessageSent, RecordingBegun, SubBegun, acts_of
-from .given import GivenAgent, GivenTime
+from .given import GivenAgent, GivenPath, GivenTime
 from .journal import Journal, carry, log_path, session_id_of
 from .recording import RecordedSession
 from .writing import DocumentFile, path_of
@@ -38,7 +38,7 @@ class MultiAgentRecorder:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: GivenPath,
         *,
         task_title: str,
         user_prompt: str,
@@ -51,7 +51,7 @@ class MultiAgentRecorder:
         """Begin a recording; in a folder, the document gets the next free name there. `model` is the orchestrator's
         language model. `Conflict` where there is a document or a recording at `path` already, `Locked` while another
         recorder writes it."""
-        self._prepare(path_of(Path(path), given.text(task_title, "task_title"), clock()), clock)
+        self._prepare(path_of(path, given.text(task_title, "task_title"), clock()), clock)
         leader = given.agent(orchestrator, otherwise="architect")
         begun = RecordingBegun(
             time=clock(),
@@ -74,7 +74,7 @@ class MultiAgentRecorder:
             raise
 
     @classmethod
-    def resume(cls, path: str | os.PathLike[str], *, clock: clocks.Clock = clocks.now) -> Self:
+    def resume(cls, path: GivenPath, *, clock: clocks.Clock = clocks.now) -> Self:
         """Go on with a recording that was not closed, or was closed as `in_progress`. What was open is still open:
         `open_calls` and `open_subs` name it."""
         recorder = cls.__new__(cls)
@@ -94,7 +94,7 @@ class MultiAgentRecorder:
         return recorder
 
     @classmethod
-    def recover(cls, path: str | os.PathLike[str]) -> Document:
+    def recover(cls, path: GivenPath) -> Document:
         """Write the document of a recording again from its log, and give it back: after a crash, or whenever the
         document was lost. One that was not closed is `in_progress`; `resume` goes on with it."""
         recorder = cls.__new__(cls)
@@ -105,8 +105,8 @@ class MultiAgentRecorder:
         finally:
             recorder._journal.close()
 
-    def _prepare(self, path: str | os.PathLike[str], clock: clocks.Clock) -> None:
-        self.path = Path(path).absolute()
+    def _prepare(self, path: GivenPath, clock: clocks.Clock) -> None:
+        self.path = Path(given.path(path)).absolute()
         self._clock = clock
         self._lock = threading.RLock()
         self._recording = RecordedSession()
@@ -126,7 +126,7 @@ class MultiAgentRecorder:
 
     def _load(self) -> None:
         log = log_path(self.path)
-        if not log.exists():
+        if not os.access(log, os.F_OK):  # a path that is too long is not there either
             raise NotFound(f"there is no recording {log}", hint="give the path of the document, as to the recorder")
         self._journal = Journal(log)
         try:

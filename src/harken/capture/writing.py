@@ -6,9 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from harken.clock import format_instant, monotonic
-from harken.files import write_whole
+from harken.files import folder_named, names_in, write_whole
 from harken.formats.std.document import Json, dumps
 from harken.formats.std.naming import file_name, next_free
+
+from . import given
 
 AFTER_ACTS = 100
 AFTER_SECONDS = 5.0
@@ -43,10 +45,12 @@ class DocumentFile:
         self._cost = self._at - begin
 
 
-def path_of(path: Path, title: str, present: int) -> Path:
+def path_of(path: given.GivenPath, title: str, present: int) -> Path:
     """The path of the document; in a folder, the next free name there as the standard has it."""
-    if not path.is_dir():
-        return path
+    named = given.path(path)
+    folder = folder_named(named)
+    if folder is None:
+        return Path(named)
     date = format_instant(present)[:10]
-    number = next_free((found.name for found in path.iterdir()), date)
-    return path / file_name(title, date=date, number=number, multi=True).text
+    number = next_free(names_in(folder), date)
+    return folder / file_name(title, date=date, number=number, multi=True).text

@@ -11,7 +11,7 @@ from . import completing, ui
 from .commits import size_line
 from .opening import pass_repo_or_session
 from .options import REF, json_option
-from .targets import check_target, write_target
+from .targets import check_target, target_folder, write_target
 
 if TYPE_CHECKING:
     from harken.api.writing import MaterializeAnswer
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     shell_complete=completing.stops,
     help="How far back to go: `compaction` (as it stands), `root` (everything) or an ancestor",
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to FILE instead of stdout")
 @click.option("--force", is_flag=True, help="Replace a FILE that is there already")
 @json_option
 @pass_repo_or_session
 def materialize_command(
-    repo: Repo, ref: str, format: str | None, stop: str, output: Path | None, force: bool, as_json: bool
+    repo: Repo, ref: str, format: str | None, stop: str, output: str | None, force: bool, as_json: bool
 ) -> None:
     """Write out the conversation that a commit stands for
 
@@ -51,15 +51,17 @@ def materialize_command(
     """
     from harken.api.writing import MaterializeRequest, materialize
 
-    if output is not None:
-        check_target(output, repo.store.location, force=force)
+    path = None if output is None else Path(output)
+    if path is not None:
+        target_folder(str(output))  # a folder that is not there; click refuses one that is
+        check_target(path, repo.store.location, force=force)
     made = materialize(repo, MaterializeRequest(ref=ref, format=format, stop=stop))
-    if output is not None:
-        write_target(output, made.body, force=force)
+    if path is not None:
+        write_target(path, made.body, force=force)
     if as_json:
         ui.json_line(made)
         return
-    if output is None:
+    if path is None:
         if ui.is_terminal() and not _is_text(made.body):
             raise click.UsageError(f"{made.format} is not text; write it to a file with -o FILE")
         ui.raw(made.body)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harken.files import names_in
+
 from . import completing, ui
 from .options import CORRUPT, SESSION, is_file, json_option, pass_repo_unless_file
 from .secret_rules import note_masked, own_rules
-from .targets import check_target, names_in, target_folder, write_target
+from .targets import check_target, note_file, target_folder, write_target
 
 if TYPE_CHECKING:
     from harken.api.std_export import StdExportAnswer
@@ -97,8 +99,7 @@ def _stem(path: Path) -> str:
 def _remark(answer: StdExportAnswer, path: Path | None) -> None:
     if path is not None:
         ui.note(f"wrote {path}: {answer.kind}, {ui.count(answer.agents, 'sub-agent')}, {answer.status}")
-        if not path.suffix and path.is_file():
-            ui.note(f"{path} is a file: there was no folder of that name")
+        note_file(path)
     note_masked(answer.masked)
     if answer.derived:
         named = ", ".join(answer.derived[:FEW])

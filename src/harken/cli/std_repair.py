@@ -12,11 +12,12 @@ import click
 import msgspec
 
 from harken.errors import BadRequest
+from harken.files import names_in
 
 from . import completing, ui
 from .options import PATH, is_there, json_option
 from .std_validate import group_of
-from .targets import check_target, names_in, target_folder, write_target
+from .targets import check_target, note_file, target_folder, write_target
 
 if TYPE_CHECKING:
     from harken.api.std_repair import StdRepairAnswer
@@ -114,6 +115,7 @@ class _Target:
         path = self.folder / answer.name if self.folder is not None else self.path
         self._check(path, answer.file)
         write_target(path, answer.body, force=self._force)
+        note_file(path)
         return msgspec.structs.replace(answer, output=str(path))
 
     def _check(self, path: Path, file: str = "-") -> None:

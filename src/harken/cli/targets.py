@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from harken.errors import BadRequest, Conflict, HarkenError, NotFound
-from harken.files import write_hint, write_whole
+from harken.errors import BadRequest, Conflict, HarkenError
+from harken.files import folder_named, write_hint, write_whole
+
+from . import ui
 
 
 def check_target(path: Path, store: str, *, force: bool) -> None:
@@ -24,18 +26,13 @@ def target_folder(output: str) -> Path | None:
     """The folder that was named to write into; None where a file was."""
     if not output:
         raise BadRequest("-o names no file", hint="name a file, a folder, or `-` for stdout")
-    path = Path(output)
-    if output.endswith("/") and not path.is_dir():
-        raise NotFound(f"there is no folder {output}", hint="make it first, or name a file")
-    return path if path.is_dir() else None
+    return folder_named(output)
 
 
-def names_in(folder: Path) -> tuple[str, ...]:
-    """The names in a folder, among which a new one is to be free."""
-    try:
-        return tuple(one.name for one in folder.iterdir())
-    except OSError as problem:
-        raise NotFound(f"cannot look into {folder}: {problem.strerror}", hint="name another folder") from None
+def note_file(path: Path) -> None:
+    """Say that a file was written, where a folder may have been meant."""
+    if not path.suffix and path.is_file():
+        ui.note(f"{path} is a file: there was no folder of that name")
 
 
 def write_target(path: Path, data: bytes | Iterable[bytes], *, force: bool) -> None:
