@@ -45,6 +45,8 @@ def test_a_call_without_a_result_in_a_session_that_went_on_has_failed() -> None:
     [
         (Prompt(agent_id="main", content="[…]", source="injected", origin="interruption"), "failed"),
         (Prompt(agent_id="main", content="[…]", source="injected", origin="local_command_output"), "success"),
+        (Prompt(agent_id="main", content="/build", source="injected", origin="command"), "in_progress"),
+        (Prompt(agent_id="main", content="make", source="injected", origin="bash_input"), "in_progress"),
         (Error(agent_id="main", message="no"), "failed"),
         (Metric(agent_id="main", status="error_max_turns"), "failed"),
         (Metric(agent_id="main", status="success"), "success"),
@@ -56,6 +58,17 @@ def test_a_call_without_a_result_in_a_session_that_went_on_has_failed() -> None:
 def test_how_a_session_ends(last: Any, status: str) -> None:
     told = lone()
     told.add(last)
+
+    assert status == exported(told).document.data["status"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"), [("local_command_output", "success"), ("meta", "in_progress"), ("bash_output", "in_progress")]
+)
+def test_a_command_is_done_where_its_output_follows(answer: str, status: str) -> None:
+    told = lone()
+    told.add(Prompt(agent_id="main", content="/model opus", source="injected", origin="command"))
+    told.add(Prompt(agent_id="main", content="more", source="injected", origin=answer))
 
     assert status == exported(told).document.data["status"]
 

@@ -80,7 +80,8 @@ def sub_session(name: str, agent: Json, trigger: str, task: str, second: int, wo
     }
 
 
-def _message(number: int, second: int, sender: Json, hearer: Json, kind: str, payload: Json) -> Json:
+def message(number: int, second: int, sender: Json, hearer: Json, kind: str, payload: Json) -> Json:
+    """What one agent tells another, `second` seconds after ten o'clock."""
     return {
         "message_id": f"msg-{number:03}",
         "timestamp": f"2026-03-04T10:{second // 60:02}:{second % 60:02}Z",
@@ -138,10 +139,10 @@ def multi() -> Json:
             ),
         ],
         "messages": [
-            _message(1, 30, PLANNER, BUILDER, "task_assignment", {"task": {"task_id": "task-001"}}),
-            _message(2, 90, BUILDER, PLANNER, "task_completion", {"task_id": "task-001", "status": "completed"}),
-            _message(3, 120, PLANNER, CHECKER, "review_request", {"review_id": "review-001", "task_id": "task-001"}),
-            _message(
+            message(1, 30, PLANNER, BUILDER, "task_assignment", {"task": {"task_id": "task-001"}}),
+            message(2, 90, BUILDER, PLANNER, "task_completion", {"task_id": "task-001", "status": "completed"}),
+            message(3, 120, PLANNER, CHECKER, "review_request", {"review_id": "review-001", "task_id": "task-001"}),
+            message(
                 4, 180, CHECKER, PLANNER, "review_result",
                 {"review_id": "review-001", "task_id": "task-001", "verdict": "approved"},
             ),

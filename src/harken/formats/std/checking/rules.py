@@ -113,6 +113,11 @@ def validate(document: Document, name: str = "") -> list[DocumentFinding]:
     return _sorted(_once(findings))
 
 
+def is_valid(document: Document) -> bool:
+    """Whether nothing in a document is an error."""
+    return not any(finding.level == "error" for finding in validate(document))
+
+
 def _sorted(findings: Iterable[DocumentFinding]) -> list[DocumentFinding]:
     return sorted(findings, key=lambda finding: _LEVELS[finding.level])
 

@@ -10,6 +10,7 @@ from harken.errors import BadRecord
 from harken.events import Event, Output, Recovery, ToolCall, ToolResult
 from harken.events.wire import to_readable, to_wire
 from harken.formats.std.document import Json
+from harken.formats.std.skeleton import is_skeleton
 
 from .exported_calls import ExportedCalls
 
@@ -23,6 +24,8 @@ def entries(events: Iterable[Event], calls: ExportedCalls, lost: Counter[str]) -
     What is not told is counted in `lost`."""
     found = []
     for event in events:
+        if is_skeleton(event):
+            continue
         if isinstance(event, Output | Recovery):
             lost[UNREAD_RECORDS if getattr(event, "why", "") else OTHER_RECORDS] += 1
             continue

@@ -26,6 +26,11 @@ _INTERRUPTIONS = frozenset({"interruption", "stopped", "turn_aborted"})
 _BROKEN_OFF = ("[Request interrupted by user", "<turn_aborted>")
 """How their words begin, where a sub-agent's file does not tell them from what the agent was given."""
 
+_CLOSING = frozenset({"completed", "recording_closed"})
+"""Notices by which a document that was imported, or a recording, says itself how it ended."""
+_OUTPUTS = {"command": "local_command_output", "bash_input": "bash_output"}
+"""What a person may type beside prompts, and what answers it; a command that stands for a prompt the model answers."""
+
 
 def is_interruption(event: Event) -> bool:
     """Whether an agent is told that its turn was broken off."""
@@ -35,21 +40,35 @@ def is_interruption(event: Event) -> bool:
     return event.origin in _INTERRUPTIONS or (is_in_place and event.content.startswith(_BROKEN_OFF))
 
 
+def completed_at(events: Sequence[Event]) -> int | None:
+    """When a document that was imported, or a recording, says that it ended, where nothing comes behind that; the times
+    in it may be later."""
+    for event in reversed(events):
+        if isinstance(event, System) and event.subtype in _CLOSING:
+            return event.time
+        if isinstance(event, Prompt | Response | ToolCall | ToolResult):
+            break
+    return None
+
+
 def status_of(events: Sequence[Event]) -> Status:
     """How a conversation stands, by the last thing in it: an answer is an end, an error or an interruption a failure,
     and anything that waits for an answer means that it goes on."""
+    behind: set[str] = set()
     for event in reversed(events):
         match event:
             case Metric() if event.ends_run:
                 return "success" if event.status == "success" else "failed"
-            case System(subtype="completed" | "recording_closed", message="success" | "failed" as told):
-                return told  # a document that was imported, or a recording, says so itself
+            case System(subtype=subtype, message="success" | "failed" as told) if subtype in _CLOSING:
+                return told
             case Error():
                 return "failed"
             case Prompt() if is_interruption(event):
                 return "failed"
+            case Prompt(source="injected", origin=("command" | "bash_input") as given) if _OUTPUTS[given] not in behind:
+                return "in_progress"
             case Prompt(source="injected") if event.origin not in _ASKING:
-                continue
+                behind.add(event.origin)
             case Response():
                 return "success"
             case Prompt() | ToolCall() | ToolResult():

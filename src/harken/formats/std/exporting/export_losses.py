@@ -21,6 +21,7 @@ from harken.events import (
     TranscriptEdit,
 )
 from harken.formats.base import Loss
+from harken.formats.std.skeleton import is_skeleton
 
 from .spawning import SessionTree
 
@@ -63,7 +64,7 @@ def _without_agents(tree: SessionTree, *, has_prompt: bool) -> Counter[str]:
             found["results without a call"] += is_own and event.id not in calls
         elif isinstance(event, Output) and event.why:
             found["records that could not be read"] += 1
-        else:
+        elif not is_skeleton(event):
             what = next((name for kinds, name in _KINDS if isinstance(event, kinds)), "")
             found[what] += bool(what)
         if isinstance(event, Prompt | ToolResult) and is_own:

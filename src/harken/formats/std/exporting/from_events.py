@@ -15,6 +15,7 @@ from harken.events.base import clean, excerpt
 from harken.events.tally import SYNTHETIC
 from harken.formats.base import Loss
 from harken.formats.std.arguments import params_of
+from harken.formats.std.checking.rules import is_valid
 from harken.formats.std.checking.schema import check
 from harken.formats.std.document import Document, Json, Kind, kind_of
 from harken.formats.std.models import AgentIdentifier
@@ -22,8 +23,9 @@ from harken.formats.std.naming import date_in, file_name, next_free
 from harken.formats.std.repairing.mending import OLD
 from harken.formats.std.summary import computed_summary, unknown_durations
 
+from .as_said import AsSaid
 from .conversation import entries
-from .endings import status_of
+from .endings import completed_at, status_of
 from .export_losses import losses_of
 from .exported_calls import ExportedCall, ExportedCalls, made_by_nobody, subagent_info
 from .given_task import TasksOfAgent
@@ -71,8 +73,17 @@ def document_of(events: Iterable[Event], facts: SessionFacts, kind: Kind | None 
     """The document of a session. Without a `kind`, STD-001 where at most one agent was started, by one call, and
     nothing reviewed."""
     tree = session_tree(events)
+    made = _document(tree, facts, kind)
+    if tree.said and not is_valid(made.document):  # what a document said may be wrong; its events are told all the same
+        return _document(session_tree(tree.events, as_said=False), facts, kind)
+    return made
+
+
+def _document(tree: SessionTree, facts: SessionFacts, kind: Kind | None) -> Exported:
     if kind != "std-001" and (listed := listed_only(tree)):
-        working = session_tree(event for event in tree.events if event.agent_id not in listed)
+        working = session_tree(
+            (event for event in tree.events if event.agent_id not in listed), as_said=bool(tree.said)
+        )
         return _Export(working, facts, "std-008", listed.values()).made()
     return _Export(tree, facts, kind).made()
 
@@ -124,7 +135,8 @@ class _Export:
         self.told = messages_of(tree, self.moments)
         self.with_agents = (kind or kind_for(tree, self.told.tasks)) == "std-008"
         self.outputs = AgentOutputs(tree, self.told.tasks)
-        self.status = status_of(tree.main_events)
+        self.said = AsSaid(tree.said)
+        self.status = self.said.status(status_of(tree.main_events))
         self.calls = ExportedCalls(tree, self.moments, is_open=self.status == "in_progress")
         self.derived: list[str] = ["status"]
         self.lost: Counter[str] = Counter()
@@ -142,7 +154,7 @@ class _Export:
         self.derived += unknown_durations(data)
         if self.with_agents:
             data["x_harken_conversation"] = entries(tree.main_events, self.calls, self.lost)
-        derived = summed_up(self.derived)
+        derived = summed_up(self.said.derived(self.derived))
         data["x_harken"] = {
             "version": VERSION,
             "session": clean(self.facts.session),
@@ -164,19 +176,22 @@ class _Export:
         if not title:
             title = excerpt(clean(asked), LONGEST_TITLE) or clean(facts.session) or "session"
             self.derived.append("task_title")
-        created = format_instant(min(self.times, default=facts.time))
+        begun = min(self.times, default=facts.time)
+        created = format_instant(begun)
         head: Json = {"session_id": clean(facts.name) or self._name(title, created), "task_title": title}
         if asked:
             head["user_prompt"] = clean(asked)
         head["created_at"] = created
         if self.status != "in_progress":
-            head["completed_at"] = format_instant(max(self.times, default=facts.time))
+            ended = completed_at(self.tree.main_events)
+            ended = max(self.times, default=facts.time) if ended is None or ended < begun else ended
+            head["completed_at"] = format_instant(ended)
         if not self.times:
             self.derived += [key for key in ("created_at", "completed_at") if key in head]
         head["status"] = self.status
         if model := model_of(self.tree.main_events, self.tree.main_created):
             head["agent"] = {"model_id": clean(model)}
-        return head
+        return self.said.head(head)
 
     def _name(self, title: str, created: str) -> str:
         date, multi = date_in(created) or "", self.with_agents and bool(self.tree.agents)
@@ -190,12 +205,14 @@ class _Export:
         for place, agent in enumerate(tree.agents.values()):
             if not agent.agent_type:
                 self.derived.append(f"collaboration.participants[{place}].agent_type")
-        return {
-            "mode": "multi_agent" if tree.agents else "single",
-            "pattern": self.told.pattern,
-            "orchestrator": tree.identifier(tree.main),
-            "participants": [*(tree.identifier(agent) for agent in tree.agents), *self.listed],
-        }
+        return self.said.collaboration(
+            {
+                "mode": "multi_agent" if tree.agents else "single",
+                "pattern": self.told.pattern,
+                "orchestrator": tree.identifier(tree.main),
+                "participants": [*(tree.identifier(agent) for agent in tree.agents), *self.listed],
+            }
+        )
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -273,6 +290,7 @@ class _Export:
         found["tool_calls"] = [self._call(call, f"{path}.tool_calls", at) for at, call in enumerate(calls)]
         if status != "in_progress":
             found["output"] = self.outputs.of(agent)
+        found = self.said.sub_session(found, agent, path)
         if agent.name != agent.agent_id:
             found["x_harken_name"] = clean(agent.name)
         found["x_harken_conversation"] = entries(agent.events, self.calls, self.lost)
@@ -291,7 +309,7 @@ class _Export:
 
     def _messages(self) -> list[Json]:
         self.derived += self.told.derived
-        return self.told.messages
+        return self.said.messages(self.told.messages)
 
 
 # -- what a document says of its main agent ----------------------------------------------------------------------------

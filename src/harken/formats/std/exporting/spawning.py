@@ -15,6 +15,10 @@ import msgspec
 
 from harken.events import AgentCreated, Event, Metric, Output, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats.std.arguments import params_of
+from harken.formats.std.checking.links import listed_types
+from harken.formats.std.document import Json
+from harken.formats.std.parts import inner, text
+from harken.formats.std.skeleton import skeleton_among, subs_by_agent
 
 from .making import SeenEvents
 
@@ -34,7 +38,7 @@ _TYPES = ("subagent_type", "agent_type", "agent_role", "role")
 class SpawnedAgent(msgspec.Struct, kw_only=True):
     """An agent that did not begin the session."""
 
-    number: int
+    number: int = 0
     """From 1, in the order of their making."""
     agent_id: str
     name: str
@@ -66,6 +70,12 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     """Whether it has come to an end: its answer came, or the last thing that it did was to say something."""
     launched: bool = False
     """Whether its call did not wait for it."""
+    told: list[Json] = []
+    """Its sub-sessions as the document has them that the session was imported from."""
+    told_id: str = ""
+    """What that calls the first of them, where nothing else is called so."""
+    told_tasks: list[str] = []
+    """What that calls the tasks of each, under the same condition."""
 
     @property
     def identifier(self) -> dict[str, str]:
@@ -75,12 +85,12 @@ class SpawnedAgent(msgspec.Struct, kw_only=True):
     @property
     def sub_session_id(self) -> str:
         """What its sub-session is called in a document."""
-        return f"sub-{self.number:03}"
+        return self.told_id or f"sub-{self.number:03}"
 
     @property
     def task_id(self) -> str:
         """What the task that it was made for is called in a document."""
-        return f"task-{self.number:03}"
+        return self.told_tasks[0] if self.told_tasks else f"task-{self.number:03}"
 
     @property
     def notice(self) -> Prompt | ToolResult | None:
@@ -119,6 +129,8 @@ class SessionTree(msgspec.Struct, kw_only=True):
     """Message id to the agent whose record it is."""
     making: dict[int, list[SpawnedAgent]] = {}
     """The identity of a call's event to those that it made: ids of calls may be missing, or be there twice."""
+    said: Json = {}
+    """What the document said that the session was imported from, beside what the events tell."""
 
     def own(self, agent: str) -> list[Event]:
         """What one agent said, heard and did; nothing for one that is not there."""
@@ -150,8 +162,9 @@ class SessionTree(msgspec.Struct, kw_only=True):
         return self.making.get(id(call), [])
 
 
-def session_tree(events: Iterable[Event]) -> SessionTree:
-    """The agents of a session, from its events in order: those of `context.iter_session`, of a log, or of a file."""
+def session_tree(events: Iterable[Event], *, as_said: bool = True) -> SessionTree:
+    """The agents of a session, from its events in order: those of `context.iter_session`, of a log, or of a file. With
+    `as_said`, one that was imported from a document has the names which that gave."""
     held = list(events)
     seen = SeenEvents(held)
     main = seen.main()
@@ -163,16 +176,21 @@ def session_tree(events: Iterable[Event]) -> SessionTree:
         main_created=seen.created.get(main),
         owners=seen.owners,
     )
-    for number, agent_id in enumerate(seen.others(main), 1):
-        _add(tree, _agent(number, agent_id, seen, main))
-    # An agent without a call may be the one that such a call made.
-    is_whole = all(agent.call or agent.is_hook for agent in tree.agents.values())
+    for agent_id in seen.others(main):
+        _add(tree, _agent(agent_id, seen, main))
+    said = skeleton_among(tree.main_events)
+    # An agent without a call may be the one that such a call made; and a document lists all agents that there are.
+    is_whole = not said and all(agent.call or agent.is_hook for agent in tree.agents.values())
     for agent_id, call in seen.unrecorded(tree.making) if is_whole else ():
-        _add(tree, _unrecorded(len(tree.agents) + 1, agent_id, call, seen, main))
+        _add(tree, _unrecorded(agent_id, call, seen, main))
+    _number(tree)
     _cut_circles(tree)
     _add_notices(tree)
     for agent in tree.agents.values():
         _settle(agent, seen)
+    if as_said and said:
+        tree.said = said
+        _name_as_told(tree)
     return tree
 
 
@@ -182,10 +200,27 @@ def _add(tree: SessionTree, agent: SpawnedAgent) -> None:
         tree.making.setdefault(id(agent.call), []).append(agent)
 
 
-def _unrecorded(number: int, agent_id: str, call: ToolCall, seen: SeenEvents, main: str) -> SpawnedAgent:
+def _number(tree: SessionTree) -> None:
+    """The order in which agents were made: that in which they are told of. One of which nothing but its call is kept
+    stands before the first whose call came later."""
+    place = {id(event): at for at, event in enumerate(tree.events)}
+    made = {name: place[id(agent.call or agent.events[0])] for name, agent in tree.agents.items()}
+    waiting = sorted(
+        (name for name, agent in tree.agents.items() if not agent.events), key=made.__getitem__, reverse=True
+    )
+    ordered: list[str] = []
+    for name in (name for name, agent in tree.agents.items() if agent.events):
+        while waiting and made[waiting[-1]] < made[name]:
+            ordered.append(waiting.pop())
+        ordered.append(name)
+    tree.agents = {name: tree.agents[name] for name in (*ordered, *reversed(waiting))}
+    for number, agent in enumerate(tree.agents.values(), 1):
+        agent.number = number
+
+
+def _unrecorded(agent_id: str, call: ToolCall, seen: SeenEvents, main: str) -> SpawnedAgent:
     """An agent of which only the call that made it and the answer are kept."""
     agent = SpawnedAgent(
-        number=number,
         agent_id=agent_id,
         name=agent_id,
         parent=seen.maker(agent_id, call, main),
@@ -198,10 +233,9 @@ def _unrecorded(number: int, agent_id: str, call: ToolCall, seen: SeenEvents, ma
     return agent
 
 
-def _agent(number: int, agent_id: str, seen: SeenEvents, main: str) -> SpawnedAgent:
+def _agent(agent_id: str, seen: SeenEvents, main: str) -> SpawnedAgent:
     created, call = seen.created.get(agent_id), seen.making(agent_id)
     agent = SpawnedAgent(
-        number=number,
         agent_id=agent_id,
         name=(created.name if created else "") or agent_id,
         parent=seen.maker(agent_id, call, main),
@@ -251,6 +285,29 @@ def _task(agent: SpawnedAgent, seen: SeenEvents) -> Prompt | None:
         if given is None and (event.source != "injected" or event.origin in ("", "agent")):
             given = event
     return given
+
+
+def _name_as_told(tree: SessionTree) -> None:
+    """Agents, sub-sessions and tasks are called as in the document that the session was imported from, unless two would
+    have one name."""
+    subs, types = subs_by_agent(tree.said), listed_types(tree.said)
+    agents = list(tree.agents.values())
+    for agent in agents:
+        agent.told = subs.get(agent.agent_id, [])
+        agent.agent_type = types.get(agent.agent_id) or agent.agent_type
+    ids = [text(agent.told[0], "sub_session_id") if agent.told else "" for agent in agents]
+    if _is_clear([name or agent.sub_session_id for name, agent in zip(ids, agents, strict=True)]):
+        for name, agent in zip(ids, agents, strict=True):
+            agent.told_id = name
+    tasks = [[text(inner(sub, "task"), "task_id") for sub in agent.told] for agent in agents]
+    names = [name for own, agent in zip(tasks, agents, strict=True) for name in own or [agent.task_id]]
+    if all(names) and _is_clear(names):
+        for own, agent in zip(tasks, agents, strict=True):
+            agent.told_tasks = own
+
+
+def _is_clear(names: list[str]) -> bool:
+    return len(names) == len(set(names))
 
 
 def _cut_circles(tree: SessionTree) -> None:

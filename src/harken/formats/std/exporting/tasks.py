@@ -163,8 +163,9 @@ class _Given:
         if not self._tasks:
             self._tasks.append(self._made_for())
         self._tasks.sort(key=lambda task: task.place)  # what was taken up late was given before
+        named = agent.told_tasks if len(agent.told_tasks) == len(self._tasks) else [agent.task_id]
         for number, task in enumerate(self._tasks, 1):
-            task.task_id = agent.task_id if number == 1 else f"{agent.task_id}-{number}"
+            task.task_id = named[number - 1] if number <= len(named) else f"{agent.task_id}-{number}"
             task.is_review = is_reviewer(agent) and not agent.is_hook
         return TasksOfAgent(tasks=self._tasks, heard=self._heard)
 

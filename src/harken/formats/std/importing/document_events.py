@@ -8,6 +8,7 @@ from typing import Any
 from harken.events import AgentCreated, Event, Output, Prompt, Response, System, ToolResult
 from harken.formats.std.document import Json
 from harken.formats.std.parts import agents, begun, inner, instant, orchestrator, participants, values
+from harken.formats.std.skeleton import skeleton_of
 
 from .agent_part import AgentPart, SubSession
 from .call_events import answered
@@ -136,7 +137,7 @@ class DocumentReading:
             told = self._asked()
             ended = self._ending()
         story = with_heard([*records_of(told), *self.own.work(self._linked)], heard)
-        return _begun(created, [*story, *self._bad, *records_of([*self._annotations(), *ended])])
+        return _begun(created, [*story, *self._bad, *records_of([*self._annotations(), *self._skeleton(), *ended])])
 
     def _asked(self) -> list[Event]:
         """What was to be done. Where nobody wrote down what the user said, the title of the task tells, without which
@@ -175,6 +176,12 @@ class DocumentReading:
             )
             for value in (given if isinstance(given, list) else [])
         ]
+
+    def _skeleton(self) -> list[Event]:
+        """What a document of several agents says beside all this, for whoever writes it again."""
+        if not (kept := skeleton_of(self.data)):
+            return []
+        return [Output(message_id=self._names.give("document"), agent_id=self.main, raw=compact(kept))]
 
     def _linked(self, result: ToolResult) -> ToldRecord:
         """A result, linked to the answers of the agents that its call made, unless it came before they had any."""

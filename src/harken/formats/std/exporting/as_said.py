@@ -1,0 +1,84 @@
+"""A session that was imported from a document is written in the words of that document, as far as an import kept them:
+times, statuses, tasks, outputs and messages are what it said, not what its events would be described as."""
+
+from __future__ import annotations
+
+from harken.formats.std.document import Json
+from harken.formats.std.models import PATTERNS, Status
+from harken.formats.std.parts import inner, instant, text, values
+
+from .spawning import SpawnedAgent
+
+
+class AsSaid:
+    """What a document said, laid over what is written of its events; nothing where there was none. That the outcome
+    satisfies the standard is for others to see: everything in it may be of any type."""
+
+    def __init__(self, said: Json) -> None:
+        self._said = said
+        self.replaced: set[str] = set()
+        """The paths of what is no longer derived from events."""
+
+    def status(self, otherwise: Status) -> Status:
+        """How the session stands."""
+        return _status(self._said) or otherwise
+
+    def head(self, head: Json) -> Json:
+        """The times of the session."""
+        return self._timed(head, {"created_at": self._said, "completed_at": self._said}, "")
+
+    def collaboration(self, made: Json) -> Json:
+        """Who took part, with all that is said of each, and how they worked together."""
+        said = inner(self._said, "collaboration")
+        known = {text(one, "agent_id"): one for one in (inner(said, "orchestrator"), *values(said.get("participants")))}
+        if said.get("pattern") in PATTERNS:
+            made = made | {"pattern": self._instead(made["pattern"], said["pattern"], "collaboration.pattern")}
+        agents = [known.get(one["agent_id"], {}) | one for one in made["participants"]]
+        main = made["orchestrator"]
+        return made | {"orchestrator": known.get(main["agent_id"], {}) | main, "participants": agents}
+
+    def sub_session(self, made: Json, agent: SpawnedAgent, path: str) -> Json:
+        """What an agent was to do, from when to when, and what came of it. The document may have several sub-sessions
+        of the agent: it is all one here."""
+        if not agent.told:
+            return made
+        first, last = agent.told[0], agent.told[-1]
+        made = self._timed(made, {"started_at": first, "completed_at": last}, f"{path}.")
+        task = {key: value for key, value in inner(first, "task").items() if key != "task_id"}
+        task = {key: self._instead(made["task"].get(key), value, f"{path}.task.{key}") for key, value in task.items()}
+        made["task"] = made["task"] | task
+        made["status"] = _status(last) or made["status"]
+        if made["status"] == "in_progress":
+            made = {key: value for key, value in made.items() if key not in ("completed_at", "output")}
+        if len(agent.told) > 1:
+            return made
+        if "output" in first and agent.told_tasks:
+            made["output"] = first["output"]
+        return {key: value for key, value in first.items() if not key.startswith("x_harken")} | made
+
+    def messages(self, made: list[Json]) -> list[Json]:
+        """What agents told each other; a document without messages leaves that to its calls."""
+        said = self._said.get("messages")
+        if not isinstance(said, list) or not said or said == made:
+            return made
+        self.replaced.add("messages")
+        return said
+
+    def derived(self, paths: list[str]) -> list[str]:
+        """The paths of what is still derived."""
+        is_said = "messages" in self.replaced
+        return [one for one in paths if one not in self.replaced and not (is_said and one.startswith("messages["))]
+
+    def _timed(self, made: Json, sources: dict[str, Json], path: str) -> Json:
+        said = {key: value for key, value in sources.items() if key in made and instant(value, key) is not None}
+        return made | {key: self._instead(made[key], value[key], path + key) for key, value in said.items()}
+
+    def _instead(self, made: object, said: object, path: str) -> object:
+        if made != said:
+            self.replaced.add(path)
+        return said
+
+
+def _status(said: Json) -> Status | None:
+    known: dict[str, Status] = {"success": "success", "failed": "failed", "in_progress": "in_progress"}
+    return known.get(text(said, "status"))

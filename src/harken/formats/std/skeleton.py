@@ -1,0 +1,50 @@
+"""What a document says beside its calls and conversations: an import keeps it as one record, so that an export says it
+again in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harken.events import Event, Output
+
+from .arguments import params_of
+from .document import Json
+from .parts import inner, text, values
+
+_KEY = "x_harken_document"
+_START = b'{"type":"session_document","x_harken_document":'
+"""How the record begins; nobody else's does."""
+_KEPT = ("created_at", "completed_at", "status", "collaboration", "messages")
+_TOLD = frozenset({"tool_calls", "x_harken_conversation"})
+"""What the events of a sub-session tell."""
+
+
+def skeleton_of(data: Json) -> Json:
+    """The record that is kept of a document; nothing of one that tells of one agent alone, whose events say it all."""
+    if not any(map(data.get, ("collaboration", "sub_sessions", "messages"))):
+        return {}
+    kept = {key: data[key] for key in _KEPT if key in data}
+    subs = values(data.get("sub_sessions"))
+    kept["sub_sessions"] = [{key: value for key, value in sub.items() if key not in _TOLD} for sub in subs]
+    return {"type": "session_document", _KEY: kept}
+
+
+def is_skeleton(event: Event) -> bool:
+    """Whether an event is such a record."""
+    return isinstance(event, Output) and not event.why and event.raw.startswith(_START)
+
+
+def skeleton_among(events: Iterable[Event]) -> Json:
+    """What the document of a session said beside its events; empty where the session is of none, or of several."""
+    found = [event.raw for event in events if isinstance(event, Output) and is_skeleton(event)]
+    return inner(params_of(found[0]), _KEY) if len(found) == 1 else {}
+
+
+def subs_by_agent(skeleton: Json) -> dict[str, list[Json]]:
+    """The sub-sessions of each agent, as the document has them."""
+    found: dict[str, list[Json]] = {}
+    for sub in values(skeleton.get("sub_sessions")):
+        agent = sub.get("agent")
+        if name := agent if isinstance(agent, str) else text(agent, "agent_id") or text(sub, "sub_session_id"):
+            found.setdefault(name, []).append(sub)
+    return found
