@@ -144,6 +144,28 @@ def test_no_line_is_wider_than_the_window(run: Run, monkeypatch: pytest.MonkeyPa
     assert [] == [line for line in shown(run, data).splitlines() if columns(line) > wide]
 
 
+@pytest.mark.parametrize("wide", [60, 80, 120])
+def test_only_words_are_cut_at_the_end_of_a_row(run: Run, monkeypatch: pytest.MonkeyPatch, wide: int) -> None:
+    told = json.dumps(multi()).replace('"lead"', '"architect-of-it-all"').replace('"builder"', '"developer-of-clocks"')
+    data = json.loads(told.replace("task-001", "task-2026-03-04-mend"))
+    data["tool_calls"] += [
+        call(f"more-{place}", 200 + place, "Bash", category)
+        for place, category in enumerate(["action", "verification", "reasoning", "test", "other"])
+    ]
+    data["tool_calls"][0]["output"]["status"] = "failed"
+    data["messages"][3]["payload"]["summary"] = "word " * 100
+    monkeypatch.setenv("COLUMNS", str(wide))
+
+    lines = shown(run, data).splitlines()
+
+    assert [] == [line for line in lines if "…" in line and "word" not in line]
+    assert any(line.endswith("8 calls (1 failed)") for line in lines)
+    assert any(line.endswith("verification 1") for line in lines)
+    assert any(line.endswith("1 call  review") for line in lines)
+    assert any(line.endswith("task_assignment task-2026-03-04-mend") for line in lines)
+    assert [] == [line for line in lines if columns(line) > wide or line != line.rstrip()]
+
+
 def test_nothing_in_a_document_reaches_the_terminal_as_it_is(run: Run) -> None:
     def poisoned(value: Any) -> Any:
         if isinstance(value, dict):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _NAME, _KIND = 24, 14
 """The most columns that an id, or a type, takes in a list."""
+_ROOM = 20
+"""With fewer columns than this left in a row, its words stand below it."""
 _WORDS = 300
 """How much is shown of a text."""
 _STYLES = {"success": "good", "approved": "good", "failed": "bad", "rejected": "bad", "changes_requested": "bad"}
@@ -64,10 +66,10 @@ def _draw(answer: StdShowAnswer) -> None:
         _title("Phases")
     for phase in answer.phases:
         calls = phase.first_call if phase.first_call == phase.last_call else f"{phase.first_call} – {phase.last_call}"
-        ui.row(
+        _row(
             f"  {ui.padded(_short(phase.phase_type) or '?', _KIND)}",
-            ui.Styled(calls, "name"),
-            _short(phase.description),
+            ui.Styled(_short(calls), "name"),
+            words=_short(phase.description),
         )
 
 
@@ -102,7 +104,7 @@ def _agents(agents: list[DrawnAgentAnswer]) -> None:
     kind = _widest([one.agent_type for one in agents], _KIND)
     for one in agents:
         state = one.status or ("" if one.role != "unlisted" else "unlisted")
-        ui.row(
+        _row(
             ui.Styled(f"  {ui.padded(_short(one.agent_id), wide)}", "name"),
             ui.padded(_short(one.agent_type), kind),
             ui.Styled(ui.padded(_short(state), 11), _STYLES.get(state, "")),
@@ -110,8 +112,9 @@ def _agents(agents: list[DrawnAgentAnswer]) -> None:
             _calls(one.calls, one.failed) or "no calls",
         )
         if one.categories:
-            told = ", ".join(f"{name} {number}" for name, number in one.categories.items())
-            ui.row(ui.Styled(f"    {told}", "dim"))
+            told = [f"{_short(name)} {number}" for name, number in one.categories.items()]
+            told = ["   ", *(f"{cell}," for cell in told[:-1]), told[-1]]
+            _row(*(ui.Styled(cell, "dim") for cell in told), gap=" ")
 
 
 def _tasks(tasks: list[DrawnTaskAnswer]) -> None:
@@ -121,7 +124,7 @@ def _tasks(tasks: list[DrawnTaskAnswer]) -> None:
     name = _widest([one.agent_id for one in tasks], _NAME)
     for one in tasks:
         state = one.verdict or one.status or "?"
-        ui.row(
+        _row(
             ui.Styled(f"  {ui.padded(_short(one.task_id or one.call_id), wide)}", "mark"),
             ui.Styled(ui.padded(_short(one.agent_id), name), "name"),
             ui.Styled(ui.padded(_short(state), 11), _STYLES.get(state, "")),
@@ -143,12 +146,32 @@ def _messages(messages: list[DrawnMessageAnswer]) -> None:
         about = " ".join(filter(None, (one.message_type or "?", one.task_id, one.verdict)))
         told = one.said if one.said not in (one.verdict, one.task_id) else ""
         count = "" if one.sequence_number is None else str(one.sequence_number)
-        ui.row(
+        _row(
             f"  {ui.padded(count, number, right=True)}",
             ui.Styled(ui.padded(_way(one), wide), "name"),
             ui.Styled(_short(about), "mark"),
-            _short(told),
+            words=_short(told),
         )
+
+
+def _row(*cells: ui.Words, words: str = "", gap: str = "  ") -> None:
+    """A row of which only the words at its end are cut: the cells that the window has no room for stand below it."""
+    wide = ui.width()
+    lines: list[list[ui.Styled]] = [[]]
+    used = 0
+    for cell, most in (*((cell, wide) for cell in cells), (words, _ROOM)):
+        text, style = cell if isinstance(cell, ui.Styled) else (cell, "")
+        needed = min(most, ui.columns(text.rstrip()))
+        if needed and wide and lines[-1] and used + len(gap) + needed > wide:
+            lines.append([])
+            text, used = f"    {text.lstrip()}", 0
+        if text:
+            used += ui.columns(text) + (len(gap) if lines[-1] else 0)
+            lines[-1].append(ui.Styled(text, style))
+    for line in lines:
+        while line and not line[-1].text.strip():
+            line.pop()
+        ui.rows([[*line[:-1], *(ui.Styled(last.text.rstrip(), last.style) for last in line[-1:])]], gap=gap)
 
 
 def _way(message: DrawnMessageAnswer) -> str:
