@@ -56,6 +56,7 @@ def test_an_agent_that_changed_nothing_hands_in_its_words() -> None:
         "task_id": "task-001",
         "status": "completed",
         "summary": "It ticks.",
+        "data": {},
     } == output(worked(("Read", {"file_path": "clock.py"})))
 
 

@@ -118,6 +118,16 @@ def test_outputs_may_be_values_of_the_standard(path: Path) -> None:
     assert "implementation_notes" not in written(path)["sub_sessions"][0]["output"]
 
 
+def test_an_output_of_no_special_kind_has_all_fields_of_its_type(path: Path) -> None:
+    with begin(path) as recorder:
+        for output in ("Done", {"summary": "Done"}):
+            recorder.finish_sub(recorder.start_sub(("finder", "specialist"), "Find it"), output)
+
+    told = {"output_type": "generic", "status": "completed", "summary": "Done", "data": {}}
+    subs = written(path)["sub_sessions"]
+    assert [{**told, "task_id": sub["task"]["task_id"]} for sub in subs] == [sub["output"] for sub in subs]
+
+
 def test_who_did_all_alone_is_a_single_session(path: Path) -> None:
     with begin(path) as recorder:
         recorder.call("Read")

@@ -187,14 +187,14 @@ def sub_output(value: Any, agent_type: str, task_id: str, status: str) -> Json |
         return None
     ended = "completed" if status == "success" else "failed"
     if isinstance(value, str):
-        return {"output_type": "generic", "task_id": task_id, "status": ended, "summary": str(value)}
+        return {"output_type": "generic", "task_id": task_id, "status": ended, "summary": str(value), "data": {}}
     found = json_object(value, "output", "a text, a dict or an output of the standard")
     model = output_model(found, agent_type)
-    missing = {"task_id": task_id}
+    missing: Json = {"task_id": task_id}
     if model is not ReviewerOutput:
         missing["status"] = ended
     if model is GenericAgentOutput:
-        missing = {"output_type": "generic", **missing}
+        missing = {"output_type": "generic", **missing, "data": {}}
     found = {**{key: given for key, given in missing.items() if key not in found}, **found}
     sub = {"agent": {"agent_type": agent_type}, "task": {"task_id": task_id}, "output": found}
     _refuse([*output_findings(sub, "output"), *task_findings({"sub_sessions": [sub]})], model.__name__)

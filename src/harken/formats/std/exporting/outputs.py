@@ -56,7 +56,7 @@ class AgentOutputs:
         if files:
             status, summary = common["status"], common["summary"]
             return {"task_id": agent.task_id, "status": status, "changes": as_changes(files), "summary": summary}
-        return {"output_type": "generic", "task_id": agent.task_id, **common}
+        return {"output_type": "generic", "task_id": agent.task_id, **common, "data": {}}
 
     def _again(self, agent: SpawnedAgent, told: Json) -> Json:
         """The same output, about the tasks as they are called here."""
