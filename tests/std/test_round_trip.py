@@ -358,3 +358,21 @@ def test_secrets_in_messages_of_a_document_are_masked(repo: Repo, tmp_path: Path
     assert secret == revealed["messages"][1]["payload"]["notes"]
     assert secret not in json.dumps(masked)
     assert "task_completion" == masked["messages"][1]["message_type"]
+
+
+@pytest.mark.parametrize("second", [50, 100])
+def test_two_sub_sessions_of_one_agent_are_two_tasks_also_where_they_overlap(second: int) -> None:
+    given = multi() | {"messages": []}
+    given["tool_calls"].insert(2, task_call("tool-010", second, "sub-010", "developer"))
+    work = call("b-010", second + 10)
+    given["sub_sessions"].append(
+        sub_session("sub-010", BUILDER, "tool-010", "task-010", second, work, generic("task-010", "That too."))
+    )
+
+    told_twice(given)
+    again = exported_again(given)
+    expected = {"task_assignment": ["task-001", "task-010"], "task_completion": ["task-001", "task-010"]}
+    assert expected == {
+        kind: [one["correlation_id"] for one in again["messages"] if one["message_type"] == kind] for kind in expected
+    }
+    assert again["messages"] == exported_again(again)["messages"]

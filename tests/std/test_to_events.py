@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harken.events import AgentCreated, Event, Output, PieceOfText, Prompt, Response, System, ToolCall, ToolResult
 from harken.formats.std.importing.in_order import ToldRecord, in_order
 from harken.formats.std.importing.to_events import events_of, main_events, side_chains
-from support.std_documents import BUILDER, CHECKER, PLANNER, call, multi, single
+from support.std_documents import BUILDER, CHECKER, PLANNER, call, multi, single, sub_session, task_call
 
 Json = dict[str, Any]
 
@@ -238,6 +238,48 @@ def test_calls_of_the_same_ids_in_several_sub_sessions_are_several_records() -> 
     names = [name for _, kind, name in told(read(document)) if kind == "tool_call"]
 
     assert len(set(names)) == len(names) == 5
+
+
+def with_second_sub_session(second: int) -> Json:
+    """The builder has one from 10:00:30 to 10:01:30, and another of a minute that begins at the given second."""
+    document = multi()
+    document["tool_calls"].insert(2, task_call("tool-010", second, "sub-010", "developer"))
+    output = {"output_type": "generic", "task_id": "task-010", "status": "completed", "summary": "That too."}
+    more = sub_session("sub-010", BUILDER, "tool-010", "task-010", second, call("b-010", second + 10), output)
+    document["sub_sessions"].insert(1, more)
+    return document
+
+
+_FIRST = ["sub-001/task", "sub-001/b-001", "sub-001/b-001:result", "sub-001/answer", "sub-001/output"]
+_SECOND = ["sub-010/task", "sub-010/b-010", "sub-010/b-010:result", "sub-010/answer", "sub-010/output"]
+
+
+@pytest.mark.parametrize(
+    ("second", "order"),
+    [
+        (50, [*_FIRST[:3], *_SECOND[:3], *_FIRST[3:], *_SECOND[3:]]),
+        (90, [*_FIRST, *_SECOND]),
+        (100, [*_FIRST, *_SECOND]),
+    ],
+)
+def test_sub_sessions_of_one_agent_are_told_by_time(second: int, order: list[str]) -> None:
+    document = with_second_sub_session(second)
+    chain = side_chains(json.dumps(document).encode())["builder"]
+
+    both = [
+        [name for who, _, name in told(events) if who == "builder"] for events in (read(document), events_of(chain))
+    ]
+
+    assert [["builder:created", *order]] * 2 == both
+
+
+def test_a_sub_session_without_times_is_told_behind_the_one_before_it() -> None:
+    document = with_second_sub_session(50)
+    for holder in (document["sub_sessions"][1], document["sub_sessions"][1]["tool_calls"][0]):
+        for key in ("started_at", "completed_at", "ended_at"):
+            holder.pop(key, None)
+
+    assert ["builder:created", *_FIRST, *_SECOND] == [name for who, _, name in told(read(document)) if who == "builder"]
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

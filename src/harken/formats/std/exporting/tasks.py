@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from harken.events import Event, Prompt, Response, System, ToolCall
 from harken.formats.std.arguments import params_of
+from harken.formats.std.parts import text
 
 from .call_targets import CallTargets
 from .endings import is_interruption
@@ -33,11 +34,26 @@ def tasks_of(links: SessionLinks, targets: CallTargets) -> dict[str, TasksOfAgen
     for agent in links.tree.agents.values():
         given = _Given(agent, links, targets)
         if not agent.is_hook:
-            for event in agent.events:
+            for event in _one_by_one(agent):
                 given.take(event)
         found[agent.agent_id] = given.end()
     add_answers(found, links)
     return found
+
+
+def _one_by_one(agent: SpawnedAgent) -> list[Event]:
+    """An agent's events; where the document that they are from has several sub-sessions of it, which may overlap, one
+    after the other. Records are named after their sub-session; what has another name belongs to what was told last."""
+    names = {text(sub, "sub_session_id") for sub in agent.told}
+    if len(names) < 2:
+        return agent.events
+    groups: dict[str, list[Event]] = {}
+    now = ""
+    for event in agent.events:
+        scope, is_inside, _ = event.message_id.partition("/")
+        now = scope if is_inside and scope in names else now
+        groups.setdefault(now, []).append(event)
+    return [event for group in groups.values() for event in group]
 
 
 class _Given:

@@ -12,7 +12,7 @@ from harken.formats.std.skeleton import skeleton_of
 
 from .agent_part import AgentPart, SubSession
 from .call_events import answered
-from .in_order import Story, ToldRecord, in_order, records_of, with_heard
+from .in_order import Story, ToldRecord, in_order, records_of, side_by_side, with_heard
 from .listed_twice import with_owners
 from .message_events import agents_named, heard_answer, is_end, message_records, sort_messages
 from .pieces import MadeUpNames, agent_named, compact, id_of, kind_word, text_of, unread
@@ -118,11 +118,8 @@ class DocumentReading:
         stories = [self._main_story(created.pop(self.main), heard.pop(self.main, []))]
         places = {id(sub): place for place, sub in enumerate(self.subs)}
         for agent, made in created.items():
-            story: Story = []
-            for part in parts.get(agent, []):
-                if isinstance(part, SubSession):
-                    cause = self.makers[places[id(part)]][1]
-                    story += part.story(cause, self._linked)
+            subs = [part for part in parts.get(agent, []) if isinstance(part, SubSession)]
+            story = side_by_side([sub.story(self.makers[places[id(sub)]][1], self._linked) for sub in subs])
             first = stories[0][0].name  # whoever is not known to be made by a call comes behind the main agent
             stories.append(_begun(made, with_heard(story, heard.get(agent, [])), first))
         for place, sub in enumerate(self.subs):

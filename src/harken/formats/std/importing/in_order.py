@@ -51,6 +51,20 @@ def with_heard(story: Story, heard: Story) -> Story:
     return [*told, *waiting[::-1]]
 
 
+def side_by_side(stories: Sequence[Story]) -> Story:
+    """Several stories of one agent as one: by time where they overlap, else one after the other. Each keeps its own
+    order, and one that tells no time comes behind the one before it."""
+    told: list[tuple[int, ToldRecord]] = []
+    latest = 0
+    for story in stories:
+        now = next((record.time for record in story if record.time is not None), latest)
+        for record in story:
+            now = max(now, record.time or now)
+            told.append((now, record))
+        latest = max(latest, now)
+    return [record for _, record in sorted(told, key=lambda one: one[0])]
+
+
 def in_order(stories: Sequence[Story]) -> Iterator[Event]:
     """All events. Within a story its own order stands; a record waits for what it names, as far as somebody tells that.
     Where two wait for each other, the earlier goes on."""

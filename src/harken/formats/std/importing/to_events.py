@@ -22,7 +22,7 @@ from harken.formats.std.parts import inner, instant, text
 
 from .agent_part import SubSession
 from .document_events import COMPLETED, DocumentReading, created
-from .in_order import Story, ToldRecord, in_order, with_heard
+from .in_order import ToldRecord, in_order, side_by_side, with_heard
 from .message_events import message_records, sort_messages
 from .pieces import MadeUpNames, agent_named, compact, id_of
 
@@ -198,10 +198,14 @@ class ChainReading:
 
     def events(self) -> Iterator[Event]:
         """What the agent itself said, heard and did."""
-        story: Story = []
-        for sub in self._subs:
-            cause = id_of(sub.data.get("triggered_by_call_id")) or None
-            story += sub.story(cause, lambda result: ToldRecord(events=(result,)))
+        story = side_by_side(
+            [
+                sub.story(
+                    id_of(sub.data.get("triggered_by_call_id")) or None, lambda result: ToldRecord(events=(result,))
+                )
+                for sub in self._subs
+            ]
+        )
         told = [record for message in self._messages for record in message_records(message, self._names, self.main)]
         if not any(sub.is_told for sub in self._subs):
             story = with_heard(story, [one for one in told if not self.main or one.events[0].agent_id == self.main])
