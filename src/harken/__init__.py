@@ -7,7 +7,7 @@ The packages, in the order data meets them. A package may import those after its
     secrets                                                        what looks like a key: rules, spans, masked text
     formats    <- events                                           one file per format: bytes to events and back
     log        <- events formats                                   the session log, appended and never edited
-    capture    <- events formats log                               a session document, recorded while agents work
+    capture    <- events secrets formats log                       what SDKs send and hear, and session documents
     agents     <- events secrets log                               the native runtime: agents, tools, hooks, models
     store                                                          bytes by hash, commits, names; knows no event
     context    <- events formats store                             checkpoint, materialize, fork, compact, translate

@@ -1,9 +1,57 @@
-"""What is recorded while it happens: a session document, and the log from which it can be made again at any time."""
+"""What is recorded while it happens: transcripts of what SDKs send and hear, and session documents."""
 
 from __future__ import annotations
 
-from harken.formats.std.models import AgentIdentifier
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from .recorder import MultiAgentRecorder
+if TYPE_CHECKING:
+    from harken.formats.std.models import AgentIdentifier as AgentIdentifier
+    from harken.formats.transcript.entry import TranscriptEntry as TranscriptEntry
+    from harken.formats.transcript.entry import TranscriptRole as TranscriptRole
+    from harken.formats.transcript.entry import format_transcript as format_transcript
+    from harken.log import Session as Session
+    from harken.log.bus import EventBus as EventBus
+    from harken.log.dispatching import append_all as append_all
+    from harken.log.dispatching import replace_latest as replace_latest
+    from harken.log.slices import JsonlSliceFactory as JsonlSliceFactory
+    from harken.log.slices import MemorySliceFactory as MemorySliceFactory
+    from harken.log.slices import SliceFactoryConfig as SliceFactoryConfig
+    from harken.log.slices import SlicePolicy as SlicePolicy
 
-__all__ = ["AgentIdentifier", "MultiAgentRecorder"]
+    from .recorder import MultiAgentRecorder as MultiAgentRecorder
+    from .telemetry import PromptExecuted as PromptExecuted
+    from .telemetry import PromptRendered as PromptRendered
+    from .telemetry import ToolInvoked as ToolInvoked
+
+# Promised names and the module each lives in: looked up when first asked for, so that no part loads another's SDK.
+_HOME = {
+    "AgentIdentifier": "harken.formats.std.models",
+    "EventBus": "harken.log.bus",
+    "JsonlSliceFactory": "harken.log.slices",
+    "MemorySliceFactory": "harken.log.slices",
+    "MultiAgentRecorder": "harken.capture.recorder",
+    "PromptExecuted": "harken.capture.telemetry",
+    "PromptRendered": "harken.capture.telemetry",
+    "Session": "harken.log",
+    "SliceFactoryConfig": "harken.log.slices",
+    "SlicePolicy": "harken.log.slices",
+    "ToolInvoked": "harken.capture.telemetry",
+    "TranscriptEntry": "harken.formats.transcript.entry",
+    "TranscriptRole": "harken.formats.transcript.entry",
+    "append_all": "harken.log.dispatching",
+    "format_transcript": "harken.formats.transcript.entry",
+    "replace_latest": "harken.log.dispatching",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -27,7 +27,11 @@ from .reading import EMBEDDED, ENTRY, INSTRUCTIONS, PLAIN, ROLES, TEXTS
 
 GivenCause = str | Sequence[str] | None
 
-ENVELOPE = frozenset({"message_id", "event_type", "agent_id", "timestamp", "substance", "cause", "index", "api_id"})
+ENTRIES = "entries"
+"""The key under which stands what the transcript entries of a line say beyond its events, one object for each event."""
+ENVELOPE = frozenset(
+    {"message_id", "event_type", "agent_id", "timestamp", "substance", "cause", "index", "api_id", ENTRIES}
+)
 """Keys of a line that are about the record, not part of the message."""
 
 _STAGES = {"thinking": 0, "response": 1, "tool_call": 2}

@@ -1,0 +1,293 @@
+"""A request and its reply, put into a session: the one way in for every SDK.
+
+An adapter makes events of what its SDK sends and hears, and calls three things: `Capture.request` before the call,
+`Exchange.reply` or `Exchange.failed` after it. Nothing here raises into the program that is captured.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import msgspec
+import orjson
+
+from harken import ids
+from harken.clock import now as present
+from harken.clock import to_datetime
+from harken.events import Error, Event, Metric, Response, System, ToolCall, ToolResult
+from harken.events.edits import is_entry
+from harken.events.session import TranscriptEdit
+from harken.formats.transcript.events import plain, plain_json
+from harken.log import Session
+from harken.log.choosing import chosen
+
+from .conversations import REQUEST, CapturedConversation, Conversations, Print, RequestPlace, print_of
+from .mask import Mask, masked, masking
+from .telemetry import PromptExecuted, PromptRendered, ToolInvoked
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Reader = Callable[[Any], Iterable[Event]]
+"""From one message as JSON has it to its events."""
+_log = logging.getLogger("harken.capture")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapturedRequest:
+    """What is about to be sent."""
+
+    messages: Sequence[Any]
+    """As the host gave them; SDK objects are made JSON of."""
+    read: Reader
+    instructions: Sequence[str] = ()
+    """What the API takes apart from the messages."""
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What else the request says: parameters, tools. Kept with the notice of the request."""
+    follows: str = ""
+    """The reply, conversation or thread of the provider that this goes on with; the messages are then all new."""
+
+
+def never_raising(function: Callable[P, T]) -> Callable[P, T | None]:
+    """Whatever goes wrong while capturing is told once, and is not the host's concern."""
+
+    @wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T | None:
+        try:
+            return function(*args, **kwargs)
+        except Exception as problem:  # noqa: BLE001
+            owner = args[0]
+            warn_once(getattr(owner, "capture", owner), problem)
+            return None
+
+    return guarded
+
+
+def warn_once(capture: Any, problem: BaseException) -> None:
+    """Say that something could not be captured; once for each captured client."""
+    if not getattr(capture, "warned", False):
+        capture.warned = True
+        _log.warning("capture failed, and the session lacks something: %s: %s", type(problem).__name__, problem)
+
+
+class Capture:
+    """What one client sends and hears, put into one session."""
+
+    def __init__(self, session: Session, adapter: str, *, mask: Mask = None) -> None:
+        self.session = session
+        self.adapter = adapter
+        self.warned = False
+        self.mask = masking(mask)
+        self._prints: dict[str, tuple[Print, ...]] = {}
+        """By the digest of a message: what is compared of it. A history is sent again and again."""
+        self._settings: dict[str, bytes] = {}
+        self._untold: list[object] = []
+        """What the bus hears of once it is in the log."""
+        self.calls: dict[str, ToolCall] = {}
+        """Calls whose result was not sent yet."""
+        Conversations.of(session)
+
+    @property
+    def session_id(self) -> str:
+        """What the events on the bus call the session."""
+        return getattr(self.session, "session_id", "") or self.session.path.stem
+
+    @never_raising
+    def request(self, request: CapturedRequest) -> Exchange:
+        """Log what is new in a request, and that it is about to be sent."""
+        raw = [plain_json(message) for message in request.messages]
+        prints = [self._prints_of(text, request.read) for text in raw]
+        session = self.session
+        with session.lock:
+            place = self._place(request, [one for own in prints for one in own])
+            with session.batch():
+                exchange = self._log_request(request, raw, prints, place)
+        self._tell_all()
+        return exchange
+
+    def _prints_of(self, text: bytes, read: Reader) -> tuple[Print, ...]:
+        digest = ids.artifact_id(text)
+        if (known := self._prints.get(digest)) is None:
+            events = read(orjson.loads(text))
+            found = (print_of(event) for event in masked(events, self.mask) if not isinstance(event, System))
+            known = self._prints[digest] = tuple(one for one in found if one is not None)
+            if len(self._prints) > 100_000:
+                self._prints.clear()
+        return known
+
+    def _place(self, request: CapturedRequest, prints: Sequence[Print]) -> RequestPlace | None:
+        known = Conversations.of(self.session)
+        if (name := chosen(self.session)) is not None:
+            return known.named(name, prints, request.model)
+        if request.follows and (found := known.by_reply.get(request.follows)) is not None:
+            return RequestPlace(found, 0, altered=False)
+        return None if request.follows else known.find(prints)
+
+    def _log_request(
+        self,
+        request: CapturedRequest,
+        raw: Sequence[bytes],
+        prints: Sequence[tuple[Print, ...]],
+        place: RequestPlace | None,
+    ) -> Exchange:
+        conversation = place.conversation if place else Conversations.of(self.session).begin("", request.model)
+        shared = place.shared if place else 0
+        if place is not None and place.altered:
+            shared, keep = conversation.cut(shared)
+            self.session.append([TranscriptEdit(agent_id=conversation.agent_id, action="truncate", n=keep)])
+        self._log_instructions(request, raw, conversation)
+        new: list[int] = []
+        for number, own in enumerate(prints):
+            if shared <= 0 and own:
+                new.append(number)
+            shared -= len(own)
+        for number in new:
+            self._log_message(conversation, list(request.read(orjson.loads(raw[number]))))
+        cause = self._log_notice(request, conversation)
+        messages = tuple(orjson.loads(raw[number]) for number in new)
+        self._untold.append(PromptRendered(self.adapter, self.session_id, messages, to_datetime(present())))
+        return Exchange(capture=self, conversation=conversation, cause=cause, model=request.model)
+
+    def _log_instructions(
+        self, request: CapturedRequest, raw: Sequence[bytes], conversation: CapturedConversation
+    ) -> None:
+        """Instructions that this conversation was not given before."""
+        given = [System(subtype="instructions", message=text) for text in request.instructions]
+        found = [
+            event
+            for text in raw
+            if b'"system"' in text or b'"developer"' in text
+            for event in request.read(orjson.loads(text))
+        ]
+        given += [event for event in found if isinstance(event, System) and event.subtype == "instructions"]
+        for event in masked(given, self.mask):
+            if print_of(event) not in conversation.instructions:
+                self.log(conversation, [event], [{}])
+
+    def _log_message(self, conversation: CapturedConversation, events: list[Event]) -> None:
+        events = [event for event in masked(events, self.mask) if not isinstance(event, System) or not is_entry(event)]
+        for event in events:
+            if isinstance(event, ToolCall):
+                self.calls[event.id] = event
+        self.log(conversation, events, [{} for _ in events])
+        for event in events:
+            if isinstance(event, ToolResult) and (call := self.calls.pop(event.id, None)) is not None:
+                params = plain(_loaded(call.input))
+                params = params if isinstance(params, dict) else None
+                when = to_datetime(present())
+                self.tell(ToolInvoked(self.adapter, self.session_id, call.name, call.id, params, event.output, when))
+
+    def _log_notice(self, request: CapturedRequest, conversation: CapturedConversation) -> str:
+        """That the request goes out. Settings that are as they were the last time are not said again."""
+        said: dict[str, Any] = {"adapter": self.adapter, "model": request.model}
+        for key, value in request.settings.items():
+            text = plain_json(value)
+            if self._settings.get(key) != text:
+                self._settings[key] = text
+                said[key] = orjson.loads(text)
+        notice = System(agent_id=conversation.agent_id, subtype=REQUEST, metadata=plain_json(said))
+        (message_id,) = self.session.append([notice])
+        return message_id
+
+    def log(self, conversation: CapturedConversation, events: Sequence[Event], beside: Sequence[dict[str, Any]]) -> str:
+        """Log one message: its events as one record, which is what an edit counts."""
+        placed = [
+            event.replace(agent_id=conversation.agent_id, index=number, message_id="", time=None)
+            for number, event in enumerate(events)
+        ]
+        if not placed:
+            return ""
+        message_id = self.session.append(placed, beside=beside)[0]
+        if any(map(is_entry, placed)):
+            conversation.say([placed])
+        return message_id
+
+    def _tell_all(self) -> None:
+        told, self._untold = self._untold, []
+        for event in told:
+            self.tell(event)
+
+    def tell(self, event: object) -> None:
+        """Put something on the bus and into its slice."""
+        self.session.dispatch(event)
+
+
+class Exchange:
+    """A request that was sent, and waits for its reply."""
+
+    def __init__(self, *, capture: Capture, conversation: CapturedConversation, cause: str, model: str) -> None:
+        self.capture = capture
+        self.conversation = conversation
+        self.cause = cause
+        self.model = model
+        self.done = False
+
+    @never_raising
+    def reply(
+        self,
+        events: Sequence[Event],
+        *,
+        usage: Metric | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        each: Sequence[Mapping[str, Any]] = (),
+        thread: str = "",
+    ) -> None:
+        """Log what the model answered.
+
+        `metadata` is of the whole reply and stands with its first entry (`partial` where the stream broke, `attempts`
+        where it was tried again); `each` is of the entries one by one. `thread` is the provider's own name for the
+        conversation."""
+        if self.done:
+            return
+        self.done = True
+        capture = self.capture
+        events = list(masked(events, capture.mask)) or [Response(model=self.model)]
+        beside = [
+            _beside(each[at] if at < len(each) else {}, (metadata or {}) if not at else {}) for at in range(len(events))
+        ]
+        events = [event.replace(cause=self.cause) for event in events]
+        with capture.session.lock, capture.session.batch():
+            message_id = capture.log(self.conversation, events, beside)
+            if usage is not None:
+                own = usage.replace(agent_id=self.conversation.agent_id, cause=message_id, time=None, message_id="")
+                capture.session.append([own])
+        known = Conversations.of(capture.session)
+        for name in {thread, *(event.api_id for event in events)} - {""}:
+            known.by_reply[name] = self.conversation
+        for event in events:
+            if isinstance(event, ToolCall):
+                capture.calls[event.id] = event
+        if not any(isinstance(event, ToolCall) and not event.server_tool for event in events):
+            said = "\n".join(event.content for event in events if isinstance(event, Response))
+            tokens = msgspec.structs.asdict(usage.tokens) if usage is not None else {}
+            counts = {key: count for key, count in tokens.items() if count is not None}
+            when = to_datetime(present())
+            capture.tell(PromptExecuted(capture.adapter, capture.session_id, said, counts, when))
+
+    @never_raising
+    def failed(self, problem: BaseException, metadata: Mapping[str, Any] | None = None) -> None:
+        """Log that no reply came: the provider refused, the connection broke, the host gave up."""
+        if self.done:
+            return
+        self.done = True
+        words = f"{type(problem).__name__}: {problem}".removesuffix(": ")
+        (error,) = masked([Error(message=words, cause=self.cause)], self.capture.mask)
+        beside = _beside({}, {"type": type(problem).__name__, **(metadata or {})})
+        with self.capture.session.lock:
+            self.capture.log(self.conversation, [error], [beside])
+
+
+def _beside(*said: Mapping[str, Any]) -> dict[str, Any]:
+    about = {key: value for one in said for key, value in one.items() if value is not None}
+    return {"metadata": plain(about)} if about else {}
+
+
+def _loaded(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

@@ -1,0 +1,46 @@
+"""Secrets are masked before they are logged, where the caller asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from harken import secrets
+from harken.errors import BadRequest
+from harken.events import Event
+
+Mask = bool | Callable[[str], str] | None
+"""`True` for what Harken knows as secrets, or a function from a text to the text without what is secret in it."""
+_TEXTS = ("content", "message", "output", "signature")
+
+
+def masking(mask: Mask) -> Callable[[str], str] | None:
+    """The function that masks a text; None where nothing is to be masked."""
+    if mask is True:
+        return _known_secrets
+    if mask is None or mask is False:
+        return None
+    if not callable(mask):
+        raise BadRequest(f"{mask!r:.80} is no mask", hint="`True`, or a function from text to text")
+    return mask
+
+
+def _known_secrets(text: str) -> str:
+    return secrets.mask(text)[0]
+
+
+def masked(events: Iterable[Event], mask: Callable[[str], str] | None) -> Iterator[Event]:
+    """The events with masked texts."""
+    for event in events:
+        if mask is None:
+            yield event
+            continue
+        changes: dict[str, Any] = {
+            name: new for name in _TEXTS if (text := getattr(event, name, "")) and (new := mask(text)) != text
+        }
+        given = getattr(event, "input", b"")
+        if given:
+            text = given.decode("utf-8", "replace")
+            if (new := mask(text)) != text:
+                changes["input"] = new.encode("utf-8", "replace")
+        yield event.replace(**changes) if changes else event

@@ -1,0 +1,311 @@
+"""What is dispatched into a session: entries go to the log, every value to its slice, and all of it to the bus.
+
+A `TranscriptEntry` is in the log before anybody hears of it. Whatever else the log says (an agent's words, a captured
+reply) is an entry too: the slice hears of each line that is written, so both ways in end at one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from uuid import UUID
+
+from harken.errors import BadRequest
+from harken.formats.session_log import as_id, events_of, first_digits
+from harken.formats.session_log.lines import LogLine
+from harken.formats.session_log.writing import ENTRIES
+from harken.formats.transcript.entry import TranscriptEntry, in_order
+from harken.formats.transcript.events import derived_id, drafts_of, event_of, rest_of
+
+from .bus import EventBus
+from .slices import Slice, SliceFactoryConfig, SlicePolicy
+from .sources import agent_of, source_of
+
+if TYPE_CHECKING:
+    from .session import Session
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Append:
+    """Add a value to the slice."""
+
+    item: Any
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Let these be all values of the slice."""
+
+    items: tuple[Any, ...]
+
+
+Reducer = Callable[[tuple[Any, ...], Any], "Append | Replace"]
+"""From the values of a slice and an event: what is done to the slice."""
+
+
+def append_all(values: tuple[Any, ...], event: Any) -> Append:
+    """Every event is a value of the slice; what a slice does where nothing else was registered."""
+    return Append(event)
+
+
+def replace_latest(values: tuple[Any, ...], event: Any) -> Replace:
+    """The newest event is the only value."""
+    return Replace((event,))
+
+
+class SliceAccess(Generic[T]):
+    """The values of one type, as `session[T]` gives them."""
+
+    def __init__(self, store: SliceStore, type: type[T]) -> None:
+        self._store, self._type = store, type
+
+    def all(self) -> tuple[T, ...]:
+        """Every value; entries by number within their source."""
+        return self._store.values(self._type)
+
+    def latest(self) -> T | None:
+        """The last of them."""
+        values = self.all()
+        return values[-1] if values else None
+
+    def where(self, predicate: Callable[[T], bool]) -> tuple[T, ...]:
+        """Those of which the predicate is true."""
+        return tuple(value for value in self.all() if predicate(value))
+
+    def register(self, event_type: type, reducer: Reducer) -> None:
+        """Let events of a type change this slice."""
+        self._store.register(self._type, event_type, reducer)
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+
+class SliceStore:
+    """The slices of one session."""
+
+    def __init__(self, session: Session, bus: EventBus | None, config: SliceFactoryConfig | None) -> None:
+        self.bus = bus
+        self._session = session
+        self._config = config or SliceFactoryConfig()
+        self._policies: dict[type, SlicePolicy] = {TranscriptEntry: SlicePolicy.LOG}
+        self._slices: dict[type, Slice[Any]] = {}
+        self._reducers: dict[type, dict[type, Reducer]] = {}
+        self._numbers = EntryNumbers()
+        self._agents: dict[str, str] = {}
+        self._given: dict[str, TranscriptEntry] = {}
+        """Entries that are being logged, by id: what comes back from the log is the same."""
+        self._read_log()
+        session.line_observers.append(self._heard)
+
+    # Values
+
+    def values(self, type: type[T]) -> tuple[T, ...]:
+        """What a slice holds."""
+        with self._session.lock:
+            held: tuple[Any, ...] = self._slice(type).all()
+        if type is TranscriptEntry and self._numbers.late:
+            held = in_order(held)
+        return held
+
+    def set_policy(self, type: type, policy: SlicePolicy) -> None:
+        """Say what becomes of a slice when the session is put back; before it holds anything."""
+        if not isinstance(policy, SlicePolicy):
+            raise BadRequest(f"{policy!r:.80} is no policy", hint="`SlicePolicy.LOG` or `SlicePolicy.STATE`")
+        with self._session.lock:
+            if self.policy(type) is policy:
+                return
+            if type is TranscriptEntry:
+                raise BadRequest("transcript entries are in the log and stay there", hint="their policy is LOG")
+            if type in self._slices and self._slices[type].all():
+                raise BadRequest(
+                    f"the slice of {type.__name__} holds values already", hint="set its policy before the first"
+                )
+            self._slices.pop(type, None)
+            self._policies[type] = policy
+
+    def policy(self, type: type) -> SlicePolicy:
+        """STATE, unless somebody said otherwise."""
+        return self._policies.get(type, SlicePolicy.STATE)
+
+    def register(self, slice_type: type, event_type: type, reducer: Reducer) -> None:
+        """Let events of a type change a slice; of two reducers for the same the later stands."""
+        if slice_type is TranscriptEntry and (event_type is not TranscriptEntry or reducer is not append_all):
+            raise BadRequest("the slice of transcript entries holds what the log says", hint="register `append_all`")
+        with self._session.lock:
+            self._reducers.setdefault(event_type, {})[slice_type] = reducer
+
+    def snapshot(self) -> dict[type, tuple[Any, ...]]:
+        """The values of every STATE slice."""
+        with self._session.lock:
+            return {type: held.all() for type, held in self._slices.items() if self.policy(type) is SlicePolicy.STATE}
+
+    def restore(self, snapshot: dict[type, tuple[Any, ...]]) -> None:
+        """Put every STATE slice back; one that was not there is empty."""
+        with self._session.lock:
+            for type in {*snapshot, *self._slices}:
+                if self.policy(type) is SlicePolicy.STATE:
+                    self._slice(type).replace(snapshot.get(type, ()))
+
+    def close(self) -> None:
+        """Let go of files."""
+        for held in self._slices.values():
+            held.close()
+
+    def _slice(self, type: type) -> Slice[Any]:
+        if type not in self._slices:
+            is_log = self.policy(type) is SlicePolicy.LOG
+            factory = self._config.log_factory if is_log else self._config.state_factory
+            self._slices[type] = factory.create(type)
+        return self._slices[type]
+
+    # Dispatch
+
+    def dispatch(self, event: Any) -> None:
+        """Take in one value."""
+        if isinstance(event, TranscriptEntry):
+            self._log_entry(event)  # the slice and the bus hear of it from the log
+            return
+        with self._session.lock:
+            for slice_type, reducer in self._reducers.get(type(event), {type(event): append_all}).items():
+                self._reduce(slice_type, reducer, event)
+        self._tell((event,))
+
+    def _reduce(self, slice_type: type, reducer: Reducer, event: Any) -> None:
+        held = self._slice(slice_type)
+        match reducer(() if reducer is append_all else held.all(), event):
+            case Append(item):
+                held.extend((item,))
+            case Replace(items) if self.policy(slice_type) is SlicePolicy.STATE:
+                held.replace(items)
+            case Replace():
+                raise BadRequest(f"the slice of {slice_type.__name__} only grows", hint="its policy is LOG")
+
+    def _log_entry(self, entry: TranscriptEntry) -> None:
+        with self._session.lock:
+            if entry.entry_id in self._numbers.ids:
+                return
+            number = self._numbers.free(entry.source, entry.sequence)
+            if number != entry.sequence:
+                entry = replace(entry, sequence=number)
+            event = event_of(entry)
+            name = str(entry.entry_id)
+            beside = {**rest_of(entry, event), "entry_id": name}
+            if number != self._numbers.free(entry.source, None):
+                beside["sequence"] = number
+            with self._session.batch():
+                agent_id = self._agents.get(entry.source) or agent_of(self._session, entry.source)
+                self._agents[entry.source] = agent_id
+                self._given[name] = entry
+                try:
+                    self._session.append([event.replace(agent_id=agent_id)], beside=[beside])
+                except BaseException:
+                    del self._given[name]
+                    raise
+
+    # What the log says
+
+    def _heard(self, lines: Sequence[LogLine]) -> None:
+        found = [entry for line in lines for entry in self._entries(line)]
+        if found:
+            self._slice(TranscriptEntry).extend(found)
+            for slice_type, reducer in self._reducers.get(TranscriptEntry, {}).items():
+                for entry in found if slice_type is not TranscriptEntry else ():
+                    self._reduce(slice_type, reducer, entry)
+            self._tell(found)
+
+    def _entries(self, line: LogLine) -> list[TranscriptEntry]:
+        """The entries of a line, numbered."""
+        beside = line.get(ENTRIES)
+        rests = beside if isinstance(beside, list) else []
+        if self._given and len(rests) == 1 and (given := self._given.pop(rests[0].get("entry_id", ""), None)):
+            return self._own(given)
+        found = []
+        for draft, rest in drafts_of(events_of(line), rests, self._numbers.tools):
+            if (stored := _uuid(rest.get("entry_id"))) in self._numbers.ids:
+                continue  # the same one twice is one
+            source = source_of(self._session, as_id(line.get("agent_id")) or "")
+            number = rest.get("sequence")
+            number = self._numbers.free(source, number if type(number) is int and number >= 0 else None)
+            entry_id = stored or derived_id(self._session_key(), source, number)
+            self._numbers.take(source, number, entry_id)
+            found.append(draft.entry(entry_id=entry_id, source=source, sequence=number))
+        return found
+
+    def _own(self, entry: TranscriptEntry) -> list[TranscriptEntry]:
+        """An entry that was dispatched; in a batch its number may have been taken meanwhile."""
+        if entry.entry_id in self._numbers.ids:
+            return []
+        number = self._numbers.free(entry.source, entry.sequence)
+        if number != entry.sequence:
+            entry = replace(entry, sequence=number)
+        self._numbers.take(entry.source, number, entry.entry_id)
+        return [entry]
+
+    def _session_key(self) -> str:
+        """What the ids of entries are derived from: the log, wherever it lies."""
+        if not self._numbers.session:
+            self._numbers.session = first_digits(next(iter(self._session.appended(0)), b""))
+        return self._numbers.session
+
+    def _read_log(self) -> None:
+        """What the log says already. A slice in a file has most of it; what it lacks is added."""
+        held = self._slice(TranscriptEntry).all()
+        # Lines of an open batch are not in the log yet; the slice hears of them when they are.
+        lines = (record.data for record in self._session.scan() if record.data is not None)
+        logged = [entry for line in lines for entry in self._entries(line)]
+        known = {entry.entry_id for entry in held}
+        for entry in held:
+            if entry.entry_id not in self._numbers.ids:
+                self._numbers.take(entry.source, entry.sequence, entry.entry_id)
+        self._slice(TranscriptEntry).extend(entry for entry in logged if entry.entry_id not in known)
+
+    def _tell(self, events: Iterable[Any]) -> None:
+        if self.bus is not None:
+            for event in events:
+                self.bus.dispatch(event)
+
+
+class EntryNumbers:
+    """Which entries there are, and which number of a source is free."""
+
+    def __init__(self) -> None:
+        self.ids: set[UUID] = set()
+        self.tools: dict[str, str] = {}
+        self.session = ""
+        self.late = False
+        """Whether an entry came after one with a higher number."""
+        self._next: dict[str, int] = {}
+        self._beyond: dict[str, set[int]] = {}
+        """Numbers that are taken above the first free one."""
+
+    def free(self, source: str, wanted: int | None) -> int:
+        """The number wanted, or where that is taken the first that is free."""
+        first = self._next.get(source, 0)
+        if wanted is None or wanted < first or wanted in self._beyond.get(source, ()):
+            return first
+        return wanted
+
+    def take(self, source: str, number: int, entry_id: UUID) -> None:
+        """There is such an entry."""
+        self.ids.add(entry_id)
+        first = self._next.get(source, 0)
+        if number != first:
+            self._beyond.setdefault(source, set()).add(number)
+            self.late = True
+            return
+        first += 1
+        if beyond := self._beyond.get(source):
+            while first in beyond:
+                beyond.remove(first)
+                first += 1
+        self._next[source] = first
+
+
+def _uuid(text: object) -> UUID | None:
+    try:
+        return UUID(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
