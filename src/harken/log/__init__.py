@@ -6,15 +6,15 @@ from harken.events import LoggedString
 from harken.formats.session_log import LogRecord, events_of, events_of_record, record_of, records_of
 
 from .base import INCOMPLETE, AgentInfo, LogProblem, OpenCall
-from .committing import Observer
 from .disk import Ack, read_chunks, scan
 from .registry import Registry
-from .session import Session
+from .session import LineObserver, Observer, Session
 
 __all__ = [
     "INCOMPLETE",
     "Ack",
     "AgentInfo",
+    "LineObserver",
     "LogProblem",
     "LogRecord",
     "LoggedString",

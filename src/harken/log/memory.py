@@ -15,8 +15,6 @@ class MemoryLog:
     """What `LogWriter` is for a file."""
 
     def __init__(self) -> None:
-        self.path = Path(f"memory-{os.urandom(8).hex()}")
-        """No file: a name by which this log is told from others."""
         self.size = 0
         self._lines = bytearray()
         self._closed = self._interrupted = False
@@ -63,3 +61,8 @@ class MemoryLog:
         """Let go of everything; harmless when done twice."""
         self._closed = True
         self._lines = bytearray()
+
+
+def memory_name() -> Path:
+    """A name by which a log without a file is told from others."""
+    return Path(f"memory-{os.urandom(8).hex()}")

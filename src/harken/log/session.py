@@ -10,34 +10,36 @@ import os
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from harken import clock as clocks
-from harken.errors import BadRequest, Conflict, NotFound
+from harken.errors import BadRequest, Conflict, HarkenError, NotFound
 from harken.events import Event, Recovery
 from harken.events.base import check_name, is_like_an_id, likeness
-from harken.formats.session_log import ENTRY, read_groups, writing
-from harken.formats.session_log.writing import ENTRIES, GivenCause, encode, record_of, runs
+from harken.formats.session_log import ENTRY, events_of, read_groups, writing
+from harken.formats.session_log.writing import GivenCause, encode, record_of, runs
 
-from .base import AgentInfo, LogProblem, OpenCall
-from .committing import LogAppender, Observer
+from .base import AgentInfo
 from .disk import Ack, LogWriter, read_chunks
-from .memory import MemoryLog
+from .memory import MemoryLog, memory_name
 from .registry import Registry
+from .sliced import Sliced, put_beside
+from .transcripts import GAP, LogReader
 
 if TYPE_CHECKING:  # most sessions have no slices
-    from contextvars import ContextVar
-
     from .bus import EventBus
-    from .choosing import ChosenConversation
-    from .dispatching import SliceAccess, SliceStore
-    from .slices import SliceFactoryConfig, SlicePolicy
+    from .slices import SliceFactoryConfig
 
-T = TypeVar("T")
+_HEARD_OR_SAID = frozenset({ENTRY, "piece_of_text", "transcript_edit"})
+Observer = Callable[[list[Event]], object]
+"""Told of events once they are acknowledged; what it raises reaches the caller, and the events stay logged."""
+LineObserver = Callable[[Sequence[dict[str, Any]]], object]
+"""Told of the same as lines, with what stands beside the events on them; before the observers of events."""
 
 
-class Session(LogAppender):
+class Session(LogReader, Sliced):
     """One session log, open for writing by this process alone or for reading by anybody.
 
     A session that exists is read once: ids go on above every id in the file, and `agents` has every agent of it.
@@ -55,8 +57,8 @@ class Session(LogAppender):
         clock: clocks.Clock = clocks.now,
         readonly: bool = False,
     ) -> None:
-        self.observers = list(observers)
-        self.line_observers = []
+        self.observers: list[Observer] = list(observers)
+        self.line_observers: list[LineObserver] = []
         self.extensions: dict[str, Any] = {}
         """What other packages keep beside an open session, each under its own name; the log never looks at it."""
         self.made_as: Callable[[str], tuple[str | None, dict[str, Any]]] = lambda _: (None, {})
@@ -69,18 +71,13 @@ class Session(LogAppender):
         self._clock = clock
         self._stamp = clocks.Timestamps()
         self.lock = threading.RLock()
-        self._batch = None
-        self._batched = []
+        self._batch: list[bytes] | None = None
+        self._batched: list[dict[str, Any]] = []
         self._bus, self._slice_config = bus, slice_config
-        self._slices: SliceStore | None = None
-        self.chosen: ContextVar[str | None] | None = None
-        """The conversation that was chosen by hand; each thread and task has its own."""
-        if file is None:
-            self._writer = MemoryLog()
-            self.path = self._writer.path
-        else:
-            self.path = Path(os.path.realpath(file))
-            self._writer = None if readonly else LogWriter(self.path, ack=ack)
+        self._writer: LogWriter | MemoryLog | None = MemoryLog() if file is None else None
+        self.path = memory_name() if file is None else Path(os.path.realpath(file))
+        if file is not None and not readonly:
+            self._writer = LogWriter(self.path, ack=ack)
         try:
             self._load()
         except BaseException:
@@ -101,48 +98,41 @@ class Session(LogAppender):
             self._heal(self._writer)
 
     def _chunks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-        if self._writer is not None:
-            return self._writer.chunks(start, end)
-        return read_chunks(self.path, start=start, end=end)
+        writer = self._writer
+        return read_chunks(self.path, start=start, end=end) if writer is None else writer.chunks(start, end)
 
     def _heal(self, writer: LogWriter | MemoryLog) -> None:
         """Close a torn line by appending; what is there of it stays."""
         start = writer.last_line()
         torn = Recovery(offset=start, length=writer.size - start, reason="torn last line")
-        data = record_of([torn.replace(message_id=self._allocate(), time=self._clock())])
-        self._write(b"\n" + encode(data), (data,))
-        self._tell((data,))
-
-    # What there is
-
-    @property
-    def agents(self) -> dict[str, AgentInfo]:
-        """Every agent that ever was, by id, in the order they appeared; terminated ones too."""
-        return self.registry.agents
-
-    @property
-    def root(self) -> str | None:
-        """The id of the first agent without a parent."""
-        return self.registry.root
-
-    @property
-    def report(self) -> list[LogProblem]:
-        """What was odd about the file when it was loaded, in the order of the file."""
-        return self.registry.report
-
-    @property
-    def open_calls(self) -> list[OpenCall]:
-        """Tool calls that still wait for a result, oldest first."""
-        return self.registry.open_calls
+        records = (record_of([torn.replace(message_id=self._allocate(), time=self._clock())]),)
+        self._write(b"\n" + encode(records[0]), records)
+        self._tell(records)
 
     @property
     def readonly(self) -> bool:
         """Whether this session cannot be written."""
         return self._writer is None
 
+    @property
+    def agents(self) -> dict[str, AgentInfo]:
+        """Every agent that ever was, by id, in the order they appeared; terminated ones too."""
+        return self.registry.agents
+
     def children(self, agent_id: str) -> list[AgentInfo]:
         """The agents below this one that have not been terminated."""
         return self.registry.children(agent_id)
+
+    def has_left(self, agent_id: str | None) -> bool:
+        """Whether an agent, or one above it, was terminated."""
+        while agent_id is not None and (info := self.agents.get(agent_id)) is not None and not info.terminated:
+            agent_id = info.parent
+        return agent_id in self.agents
+
+    @property
+    def root(self) -> str | None:
+        """The id of the first agent without a parent."""
+        return self.registry.root
 
     def changes(self, agent_id: str) -> int:
         """How often the transcript of an agent was changed, by an entry or an edit."""
@@ -252,7 +242,7 @@ class Session(LogAppender):
             named = self._named(list(events))
             records = [record_of(run) for run in runs(named)]
             if any(beside):
-                _put_beside(records, runs(named), beside)
+                put_beside(records, runs(named), beside)
             self._commit(b"".join(map(encode, records)), records)
         return list(dict.fromkeys(event.message_id for event in named))
 
@@ -311,68 +301,101 @@ class Session(LogAppender):
             self._commit(encode(data), (data,))
         return message_id
 
-    # Slices
+    def _commit(self, lines: bytes, records: Sequence[dict[str, Any]]) -> None:
+        """Put records on disk, then believe them, then tell the observers."""
+        if self._writer is None:
+            raise BadRequest(f"{self.path} was opened for reading only", hint="open it without readonly=True")
+        for agent_id in {data["agent_id"] for data in records if data["event_type"] in _HEARD_OR_SAID}:
+            if self.has_left(agent_id):
+                label = self.agents[agent_id].name or agent_id
+                raise BadRequest(f"{label} was terminated, and neither hears nor speaks", hint="make another agent")
+        if self._batch is not None:
+            self._postpone(self._batch, lines, records)
+            return
+        self._write(lines, records)
+        self._tell(records)
 
-    def dispatch(self, event: object) -> None:
-        """Take a value into its slice and tell the bus; a `TranscriptEntry` is in the log before that."""
-        self.slices.dispatch(event)
+    def _write(self, lines: bytes, records: Sequence[dict[str, Any]], *, believed: bool = False) -> None:
+        """Append, then believe. After an interruption nobody knows where the file ends, so that was the last write."""
+        assert self._writer is not None
+        try:
+            start = self._writer.size
+            self._writer.append(lines, len(records))
+            for data in records:
+                place = self._places.setdefault(data["agent_id"], array("Q"))
+                if place and start - place[-1] < GAP:
+                    place[-1] = self._writer.size
+                else:
+                    place.extend((start, self._writer.size))
+            if not believed:
+                for data in records:
+                    self.registry.take(data)
+        except HarkenError:
+            raise
+        except BaseException:
+            self._writer.interrupted()
+            raise
 
-    def __getitem__(self, type: type[T]) -> SliceAccess[T]:
-        from .dispatching import SliceAccess
+    def _postpone(self, batch: list[bytes], lines: bytes, records: Sequence[dict[str, Any]]) -> None:
+        """Believe now, write when the batch ends; half of it would be a record that only one of the two knows."""
+        try:
+            batch.append(lines)
+            self._batched.extend(records)
+            for data in records:
+                self.registry.take(data)
+        except BaseException:
+            self._interrupted()
+            raise
 
-        return SliceAccess(self.slices, type)
+    def _interrupted(self) -> None:
+        if self._writer is not None:
+            self._writer.interrupted()
 
-    def set_policy(self, type: type, policy: SlicePolicy) -> None:
-        """Whether the slice of a type is rolled back by `restore` (STATE) or never (LOG)."""
-        self.slices.set_policy(type, policy)
+    def _tell(self, records: Sequence[dict[str, Any]]) -> None:
+        for told in self.line_observers:
+            told(records)
+        events = [event for data in records for event in events_of(data)] if self.observers else []
+        for observer in self.observers:
+            observer(events)
 
-    def snapshot(self) -> dict[type, tuple[Any, ...]]:
-        """The values of every STATE slice, for `restore`."""
-        return self.slices.snapshot()
+    @contextmanager
+    def batch(self) -> Iterator[Self]:
+        """Acknowledge together what is logged inside: one write and one fdatasync when the block ends.
 
-    def restore(self, snapshot: dict[type, tuple[Any, ...]]) -> None:
-        """Put the STATE slices back; what is logged stays."""
-        self.slices.restore(snapshot)
+        Until then nothing in it is acknowledged. Where the block raises, what was logged is written all the same:
+        it happened.
+        """
+        with self.lock:
+            outer = self._batch
+            try:
+                if outer is None:
+                    self._batch = []
+                yield self
+            finally:
+                if outer is None:
+                    self._leave_batch()
 
-    def conversation(self, name: str) -> ChosenConversation:
-        """What a captured client says from here on, in this thread or task, is of the conversation of this name; as a
-        context manager, until its block ends."""
-        from .choosing import ChosenConversation
+    def _leave_batch(self) -> None:
+        try:
+            lines, records = b"".join(self._batch or ()), self._batched
+            self._batch, self._batched = None, []
+        except BaseException:
+            self._interrupted()  # what is in the batch is believed and will never be written
+            raise
+        if lines:
+            self._write(lines, records, believed=True)
+            self._tell(records)
 
-        return ChosenConversation(self, name)
-
-    @property
-    def slices(self) -> SliceStore:
-        """What was dispatched, by type; made when it is first asked for."""
-        if self._slices is None:
-            from .dispatching import SliceStore  # most sessions are never asked for theirs
-
+    def flush(self) -> None:
+        """Return when everything acknowledged is on disk, whatever the level of acknowledgement."""
+        if self._writer is not None:
             with self.lock:
-                self._slices = self._slices or SliceStore(self, self._bus, self._slice_config)
-        return self._slices
+                self._writer.flush()
 
     def close(self) -> None:
         """Put what is left on disk and let others write; harmless when done twice."""
         if self._slices is not None:
             self._slices.close()
-        super().close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"Session({str(self.path)!r}, agents={len(self.agents)}, records={self.registry.records})"
-
-
-def _put_beside(
-    records: Sequence[dict[str, Any]], grouped: Sequence[list[Event]], beside: Sequence[dict[str, Any]]
-) -> None:
-    """What the entries of a line say beyond its events, in the same order."""
-    at = 0
-    for data, run in zip(records, grouped, strict=True):
-        if any(own := beside[at : at + len(run)]):
-            data[ENTRIES] = list(own)
-        at += len(run)
+        if self._writer is not None:
+            with self.lock:
+                self._writer.close()

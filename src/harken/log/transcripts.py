@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from harken.errors import NotFound
 from harken.events import Event, TranscriptEdit
@@ -34,6 +34,7 @@ from harken.formats.session_log import (
 from harken.formats.session_log.lines import LogLine
 from harken.formats.session_log.writing import ENVELOPE
 
+from .base import LogProblem, OpenCall
 from .registry import Registry
 
 GAP = 64 * 1024
@@ -86,6 +87,29 @@ class LogReader(ABC):
     @abstractmethod
     def readonly(self) -> bool:
         """Whether this session cannot be written."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let others write."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Session({str(self.path)!r}, agents={len(self.registry.agents)}, records={self.registry.records})"
+
+    @property
+    def report(self) -> list[LogProblem]:
+        """What was odd about the file when it was loaded, in the order of the file."""
+        return self.registry.report
+
+    @property
+    def open_calls(self) -> list[OpenCall]:
+        """Tool calls that still wait for a result, oldest first."""
+        return self.registry.open_calls
 
     def scan(self) -> Iterator[LogRecord]:
         """Every record of the file as it is now, oldest first, with bounded memory."""
