@@ -59,8 +59,7 @@ class Session(LogReader, Sliced):
     ) -> None:
         self.observers: list[Observer] = list(observers)
         self.line_observers: list[LineObserver] = []
-        self.extensions: dict[str, Any] = {}
-        """What other packages keep beside an open session, each under its own name; the log never looks at it."""
+        self.extensions: dict[str, Any] = {}  # what others keep beside it, by a name of their own; we never look at it
         self.made_as: Callable[[str], tuple[str | None, dict[str, Any]]] = lambda _: (None, {})
         """Below whom an agent was made and what else is to be logged of it, by whoever keeps the living agents."""
         self.registry = Registry()
