@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harken.events import ToolCall
-from harken.formats.kit.anthropic import _Arranger, arrange
+from harken.formats.kit.anthropic import Arranger, arrange
 
 
 class CountedSet(set[str]):
@@ -24,7 +24,7 @@ def test_calls_of_one_id_are_told_apart_by_a_number_that_no_other_has() -> None:
 
 
 def test_a_call_without_an_id_costs_the_same_however_many_there_are() -> None:
-    arranger = _Arranger(False)
+    arranger = Arranger(False)
     used = arranger._used = CountedSet()
 
     arranger.run([ToolCall(name="f", input=str(n)) for n in range(300)])

@@ -7,26 +7,15 @@ message cannot say is counted as a loss.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 import orjson
 
-from harken.events import (
-    Error,
-    Event,
-    Image,
-    Metric,
-    Output,
-    Prompt,
-    Response,
-    System,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
+from harken.events import Error, Event, Image, Metric, Output, Prompt, Response, System, Thinking, ToolCall, ToolResult
 from harken.events.base import clean, join_parts, split_parts
 from harken.formats.base import Loss
 
@@ -47,20 +36,13 @@ BLOCKS = frozenset(
 """The content blocks a message may hold."""
 
 RESPONSE, THINKING, CALL, RESULT = "response", "thinking", "call", "result"
-_SAYS = {
-    "text": RESPONSE,
-    "thinking": THINKING,
-    "redacted_thinking": THINKING,
-    "tool_use": CALL,
-    "server_tool_use": CALL,
-    "mcp_tool_use": CALL,
-}
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+_SAYS = {"text": RESPONSE, **dict.fromkeys(("thinking", "redacted_thinking"), THINKING), **dict.fromkeys(_CALLS, CALL)}
 
 STAND_IN = "No result of this call was recorded."
 _STANDARD = (None, "", "standard", "default", "not_available", "global")
 _BAD = re.compile(r"[^A-Za-z0-9_-]")
 _WAY = re.compile(r"[A-Za-z][\w.-]{0,31}", re.ASCII)  # what looks otherwise was put there by whoever cleaned the file
-_LONGEST_NAME = 128
 
 WHY = {
     "thinking": "it is sealed for the model and the session that made it",
@@ -147,7 +129,7 @@ def user_events(content: Any, fixed: str | None, judge: Judge, *, cause: str | N
     """
     blocks: list[Any] = [content] if isinstance(content, str) else content
     if not blocks:
-        yield Prompt(source=_source(fixed or HUMAN), origin=fixed or HUMAN)
+        yield from _prompts([(fixed or HUMAN, "", None)])
     waiting: list[tuple[str, str, Image | None]] = []
     for block in blocks:
         if (part := _prompt_part(block, fixed, judge)) is not None:
@@ -171,17 +153,13 @@ def _prompt_part(block: Any, fixed: str | None, judge: Judge) -> tuple[str, str,
     return (kind, block["text"], None) if block["type"] == "text" else (kind, "", image_of(block))
 
 
-def _source(kind: str) -> str:
-    return "injected" if kind else "user"
-
-
 def _prompts(parts: list[tuple[str, str, Image | None]]) -> Iterator[Event]:
     """Neighbours of the same kind as one prompt."""
     while parts:
         kind = parts[0][0]
         count = next((place for place, part in enumerate(parts) if part[0] != kind), len(parts))
         content, images = join_parts(image or clean(text) for _, text, image in parts[:count])
-        yield Prompt(content=content, source=_source(kind), origin=kind, images=images)
+        yield Prompt(content=content, source="injected" if kind else "user", origin=kind, images=images)
         parts = parts[count:]
 
 
@@ -254,33 +232,45 @@ class Turns(msgspec.Struct):
 
 def arrange(events: Sequence[Event], *, thinking: bool = False) -> Turns:
     """The events as messages in turn. Reasoning is left out unless asked for."""
-    return _Arranger(thinking).run(events)
+    return Arranger(thinking).run(events)
 
 
-class _Arranger:
-    def __init__(self, thinking: bool) -> None:
+class Arranger:
+    """Puts events in turn, one at a time; an API with other rules changes the methods that have no underscore."""
+
+    longest_name, why = 128, WHY
+    message_of: Callable[[Event], str] = staticmethod(attrgetter("api_id"))
+
+    def __init__(self, thinking: bool = True) -> None:
         self._thinking = thinking
         self._said: list[Said] = []
         self._current: Said | None = None
-        self._open: dict[str, tuple[Said, str]] = {}
-        """Calls by the id their result will name: the message they are in, and the id they were given."""
+        self._open: dict[str, list[tuple[Said, deque[str]]]] = {}
+        """Calls by the id their result will name: the messages they are in, and the ids they were given."""
         self._used: set[str] = set()
         self._alike: Counter[str] = Counter()  # by the id that several calls have, how often one was made of it
         self._told: set[tuple[str, str]] = set()
-        self._lost: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
 
     def run(self, events: Sequence[Event]) -> Turns:
         whose = next((e.agent_id for e in events if isinstance(e, Prompt | Response | ToolCall)), "")
         for event in events:
             if event.agent_id != whose and isinstance(event, Prompt | Response | ToolCall | ToolResult | Thinking):
-                self._lost["records of other agents"] += 1
+                self.lost["records of other agents"] += 1
             else:
                 self._take(event)
-        for said, call in self._open.values():
-            self._lost["calls without a result"] += 1
+        for said, call in ((said, call) for alike in self._open.values() for said, calls in alike for call in calls):
+            self.lost["calls without a result"] += 1
             said.results.append((call, _result(call, STAND_IN, is_error=True), None))
-        losses = tuple(Loss(what=what, count=count, why=WHY[what]) for what, count in self._lost.items())
-        return Turns([said for said in self._said if said.blocks], losses)
+        return Turns([said for said in self._said if said.blocks], self.losses())
+
+    def losses(self) -> tuple[Loss, ...]:
+        return tuple(Loss(what=what, count=count, why=self.why[what]) for what, count in self.lost.items() if count)
+
+    def add(self, said: Said) -> None:
+        """A message that is no part of the one being said."""
+        self._current = None
+        self._said.append(said)
 
     def _take(self, event: Event) -> None:
         match event:
@@ -290,42 +280,46 @@ class _Arranger:
                 if event.content.strip():
                     self._assistant(event).blocks.append({"type": "text", "text": event.content})
                 else:
-                    self._lost["blank texts"] += 1
+                    self.lost["blank texts"] += 1
             case Thinking() if self._thinking:
                 self._assistant(event).blocks.append(_thought(event))
             case Thinking():
-                self._lost["thinking"] += 1
+                self.lost["thinking"] += 1
             case ToolCall():
                 self._call(event)
             case ToolResult():
                 self._answer(event)
             case System(subtype="instructions"):
-                self._lost["system instructions"] += 1
+                self.instructions(event)
             case System() | Error():
-                self._lost["notices"] += 1
+                self.lost["notices"] += 1
             case Metric():
-                self._lost["usage figures"] += 1
+                self.lost["usage figures"] += 1
             case _:
-                self._lost["records that are no conversation"] += 1
+                self.lost["records that are no conversation"] += 1
+
+    def instructions(self, event: System) -> None:
+        self.lost["system instructions"] += 1
 
     def _prompt(self, event: Prompt) -> None:
         blocks = self._blocks(event.content, event.images)
         self._current = None
         if not blocks:
-            self._lost["blank texts"] += 1
+            self.lost["blank texts"] += 1
             return
         kind = (event.origin or "injected") if event.source == "injected" else ""
-        self._said.append(Said("user", [event], blocks, injected=kind))
+        self.add(Said("user", [event], blocks, injected=kind))
 
     def _assistant(self, event: Event) -> Said:
         """The message this belongs to: the one being said, unless tools answered since or the API says otherwise."""
         current = self._current
-        same = current is not None and bool(event.api_id) and event.api_id == current.api_id
-        other = current is not None and bool(event.api_id) and event.api_id != current.api_id
+        key = self.message_of(event)
+        same = current is not None and bool(key) and key == current.api_id
+        other = current is not None and bool(key) and key != current.api_id
         # Words behind a call are a new message's, whether or not the call was answered.
-        later = current is not None and (current.results or (_has_calls(current) and not isinstance(event, ToolCall)))
+        later = current is not None and (current.results or (not isinstance(event, ToolCall) and _has_calls(current)))
         if current is None or (not same and (later or other)):
-            current = self._current = Said("assistant", [], [], [], api_id=event.api_id)
+            current = self._current = Said("assistant", [], [], [], api_id=key)
             self._said.append(current)
         current.events.append(event)
         return current
@@ -333,7 +327,7 @@ class _Arranger:
     def _call(self, event: ToolCall) -> None:
         if event.id and event.api_id and (event.api_id, event.id) in self._told:
             # The same call of the same message: a copy of the record, not a second call.
-            self._lost["repeated calls"] += 1
+            self.lost["repeated calls"] += 1
             return
         self._told.add((event.api_id, event.id))
         said = self._assistant(event)
@@ -342,20 +336,25 @@ class _Arranger:
             self._alike[named] += 1
             call = f"{named}_{self._alike[named] + 1}"
         self._used.add(call)
-        name = _BAD.sub("_", event.name)[:_LONGEST_NAME] or "tool"
+        name = _BAD.sub("_", event.name)[: self.longest_name] or "tool"
         if name != event.name:
-            self._lost["names of tools"] += 1
+            self.lost["names of tools"] += 1
         said.blocks.append({"type": "tool_use", "id": call, "name": name, "input": arguments(event.input)})
-        self._open[event.id] = (said, call)
+        alike = self._open.setdefault(event.id, [])
+        if not alike or alike[-1][0] is not said:
+            alike.append((said, deque()))
+        alike[-1][1].append(call)
 
     def _answer(self, event: ToolResult) -> None:
-        found = self._open.pop(event.id, None)
-        if found is None:
-            self._lost["results without a call"] += 1
+        if not (alike := self._open.get(event.id)):
+            self.lost["results without a call"] += 1
             return
-        said, call = found
+        said, calls = alike[-1]  # of calls with one id the last message's are answered, in their order
+        call = calls.popleft()
+        if not calls:
+            alike.pop()
         blocks = self._blocks(event.output, event.images)
-        content = blocks if any(block["type"] == "image" for block in blocks) else event.output
+        content = blocks if any(block["type"] != "text" for block in blocks) else event.output
         said.results.append((call, _result(call, content, is_error=event.is_error), event))
 
     def _blocks(self, text: str, images: Sequence[Image]) -> list[Block]:
@@ -363,14 +362,16 @@ class _Arranger:
         for part in split_parts(text, images):
             if isinstance(part, str):
                 blocks += [{"type": "text", "text": part}] if part.strip() else []
-            elif part.data:
-                source = {"type": "base64", "media_type": part.media_type or "image/png", "data": part.data}
-                blocks.append({"type": "image", "source": source})
-            elif part.url:
-                blocks.append({"type": "image", "source": {"type": "url", "url": part.url}})
-            else:
-                self._lost["pictures without content"] += 1
+            elif block := self.picture(part):
+                blocks.append(block)
         return blocks
+
+    def picture(self, image: Image) -> Block | None:
+        if not image.data and not image.url:
+            self.lost["pictures without content"] += 1
+            return None
+        inside = {"type": "base64", "media_type": image.media_type or "image/png", "data": image.data}
+        return {"type": "image", "source": inside if image.data else {"type": "url", "url": image.url}}
 
 
 def _has_calls(said: Said) -> bool:
