@@ -77,6 +77,15 @@ class TestOpenAIResponses(FormatContract):
     samples = (get("openai-responses-v1").write(CONVERSATION).data,)
 
 
+class TestOpenAIChat(FormatContract):
+    format = get("openai-chat-v1")
+    samples = (
+        get("openai-chat-v1").write(CONVERSATION).data,
+        b'[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/a.png"}}]}]',
+        b'{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":"hi"}}],"usage":{}}',
+    )
+
+
 def test_an_item_that_is_not_an_event_goes_back_as_the_bytes_it_was() -> None:
     data = dumps([{"type": "telepathy", "timestamp": 0}])
 

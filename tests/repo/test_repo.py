@@ -237,7 +237,9 @@ class TestCheckpoint:
         with pytest.raises(BadRecord):
             repo.checkpoint(b"not cbor", format="events-v1")
 
-    @pytest.mark.parametrize("format", ["events-v1", "anthropic-messages-v1", "openai-responses-v1", "bureau-agent-v1"])
+    @pytest.mark.parametrize(
+        "format", ["events-v1", "anthropic-messages-v1", "openai-responses-v1", "openai-chat-v1", "bureau-agent-v1"]
+    )
     def test_refuses_what_was_cut_off(self, repo: Repo, format: str) -> None:
         """#17: taken, it made the chain read as empty, and nothing was said of a loss."""
         first = keep(repo, turn(1))

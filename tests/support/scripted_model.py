@@ -1,6 +1,7 @@
-"""A model that says what a script tells it to, over the two APIs the real programs speak.
+"""A model that says what a script tells it to, over the APIs the real programs speak.
 
-It answers Anthropic Messages (`/v1/messages`) and OpenAI Responses (`/v1/responses`), streaming, and keeps every
+It answers Anthropic Messages (`/v1/messages`) and OpenAI Responses (`/v1/responses`), streaming, and OpenAI chat
+completions (`/chat/completions`) as the request wants it, and keeps every
 request it was sent: that list is the judge of what a program really knew. A script is a list of turns for the main
 conversation and, by a text their first message contains, one for each sub-agent.
 """
@@ -144,7 +145,7 @@ class ScriptedModel:
             return turn
 
     def _kind(self, api: str, body: dict[str, Any]) -> str:
-        items = body.get("messages") if api == "anthropic" else body.get("input")
+        items = body.get("input") if api == "openai" else body.get("messages")
         items = items if isinstance(items, list) else []
         last = json.dumps(items[-1]) if items else ""
         if any(words in last for words in SUMMARY_REQUESTS):
@@ -192,6 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(
                 self.scripted.answer("anthropic", body), lambda turn: messages_events(self.scripted, body, turn)
             )
+        elif path.endswith("/chat/completions"):
+            self._chat(self.scripted.answer("chat", body), body)
         elif path.endswith("/responses"):
             self._answer(self.scripted.answer("openai", body), lambda turn: responses_events(self.scripted, turn))
         else:
@@ -206,6 +209,18 @@ class _Handler(BaseHTTPRequestHandler):
             error = {"type": "invalid_request_error", "message": refused.message}
             self._reply(refused.status, json.dumps({"type": "error", "error": error}).encode())
 
+    def _chat(self, turn: Turn, body: dict[str, Any]) -> None:
+        """A completion, whole or in chunks."""
+        refused = next((part for part in turn if isinstance(part, Refuse)), None)
+        if refused is not None:
+            error = {"type": "invalid_request_error", "message": refused.message, "param": None, "code": None}
+            self._reply(refused.status, json.dumps({"error": error}).encode())
+        elif body.get("stream"):
+            chunks = [json.dumps(chunk) for chunk in chat_chunks(self.scripted, body, turn)]
+            self._send(b"".join(f"data: {chunk}\n\n".encode() for chunk in [*chunks, "[DONE]"]))
+        else:
+            self._reply(200, json.dumps(chat_completion(self.scripted, body, turn)).encode())
+
     def _reply(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("content-type", "application/json")
@@ -215,7 +230,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _stream(self, events: Iterable[dict[str, Any]]) -> None:
-        body = b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
+        self._send(b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events))
+
+    def _send(self, body: bytes) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("content-length", str(len(body)))
@@ -295,3 +312,55 @@ def _item(model: ScriptedModel, part: Any) -> dict[str, Any]:
     item = {"type": "function_call", "id": f"fc_{number:06d}", "call_id": call_id, "name": part.name}
     item |= {"namespace": part.namespace} if part.namespace else {}
     return item | {"arguments": json.dumps(part.input)}
+
+
+def chat_completion(model: ScriptedModel, body: dict[str, Any], turn: Turn) -> dict[str, Any]:
+    """One turn as a chat completion; reasoning stands where DeepSeek and LiteLLM have it."""
+    said = "".join(part.text for part in turn if isinstance(part, Say))
+    thought = "".join(part.text for part in turn if isinstance(part, Think))
+    calls = [_chat_call(model, part) for part in turn if isinstance(part, Call)]
+    message: dict[str, Any] = {"role": "assistant", "content": said or None, "refusal": None}
+    message |= {"tool_calls": calls} if calls else {}
+    message |= {"reasoning_content": thought} if thought else {}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop", "logprobs": None}
+    return {**_chat_frame(model, body, "chat.completion"), "choices": [choice], "usage": _chat_usage(model, turn)}
+
+
+def chat_chunks(model: ScriptedModel, body: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:
+    """The same in chunks: words and arguments in two halves, and the usage where it is asked for."""
+    frame = _chat_frame(model, body, "chat.completion.chunk")
+    whole = chat_completion(model, body, turn)["choices"][0]
+
+    def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+        return {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}]}
+
+    yield chunk({"role": "assistant", "content": ""})
+    for key in ("reasoning_content", "content"):
+        text = whole["message"].get(key) or ""
+        halves = (text[: len(text) // 2], text[len(text) // 2 :])
+        yield from (chunk({key: half}) for half in halves if half)
+    for index, call in enumerate(whole["message"].get("tool_calls", ())):
+        given = call["function"]["arguments"]
+        yield chunk({"tool_calls": [{**call, "index": index, "function": {**call["function"], "arguments": ""}}]})
+        for half in (given[: len(given) // 2], given[len(given) // 2 :]):
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": half}}]})
+    yield chunk({}, whole["finish_reason"])
+    if (body.get("stream_options") or {}).get("include_usage"):
+        yield {**frame, "choices": [], "usage": _chat_usage(model, turn)}
+
+
+def _chat_frame(model: ScriptedModel, body: dict[str, Any], kind: str) -> dict[str, Any]:
+    named = {"id": f"chatcmpl-{model.number():06d}", "object": kind, "created": 1_794_738_000}
+    return {**named, "model": body.get("model", "scripted")}
+
+
+def _chat_usage(model: ScriptedModel, turn: Turn) -> dict[str, Any]:
+    given, made = model.input_tokens, 10 + len(turn)
+    usage = {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+    details = {"prompt_tokens_details": {"cached_tokens": 0}, "completion_tokens_details": {"reasoning_tokens": 0}}
+    return {**usage, **details}
+
+
+def _chat_call(model: ScriptedModel, part: Call) -> dict[str, Any]:
+    asked = {"name": part.name, "arguments": json.dumps(part.input)}
+    return {"id": part.id or f"call_{model.number():06d}", "type": "function", "function": asked}

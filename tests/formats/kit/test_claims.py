@@ -18,7 +18,7 @@ from support.claude_lines import assistant, dump, user
 from support.recordings import CORPUS, FOLDER, corpus_files
 from support.rollouts import Rollout
 
-CLAUDE, STREAM, CODEX = "claude-code-v1", "claude-stream-v1", "codex-v1"
+CLAUDE, STREAM, CODEX, CHAT = "claude-code-v1", "claude-stream-v1", "codex-v1", "openai-chat-v1"
 UUID = "00000000-aaaa-4aaa-8aaa-000000000001"
 TIME = "2026-01-01T00:00:00.000Z"
 SAID = {"role": "user", "content": "hi"}
@@ -99,6 +99,10 @@ OWN: dict[str, tuple[str, list[Any]]] = {
     ),
     "a Responses request": ("openai-responses-v1", [{"model": "m", "input": [{"type": "message", "role": "user"}]}]),
     "a Responses response": ("openai-responses-v1", [{"id": "r", "object": "response", "output": []}]),
+    "a chat request": ("openai-chat-v1", [{"model": "m", "messages": [{"role": "system", "content": "x"}, SAID]}]),
+    "a chat request with a limit": ("openai-chat-v1", [{"max_tokens": 1, "seed": 1, "messages": [SAID]}]),
+    "a list of chat messages": ("openai-chat-v1", [[SAID, {"role": "assistant", "content": "ho"}]]),
+    "a chat response": ("openai-chat-v1", [{"id": "c", "object": "chat.completion", "choices": []}]),
     "a session log": ("session-log-v2", [{"message_id": "msg_001", "event_type": "agent_created", "agent_id": "a"}]),
 }
 FOREIGN: dict[str, list[Any]] = {
@@ -202,8 +206,7 @@ FOREIGN: dict[str, list[Any]] = {
     "Continue": [{"sessionId": "s", "title": "t", "history": [{"message": SAID, "contextItems": []}]}],
     "OpenCode": [{"info": {"id": "ses_1"}, "messages": [{"info": {"role": "user"}, "parts": []}]}],
     "a trajectory": [{"info": {}, "messages": [SAID], "trajectory_format": "x"}],
-    "a list of chat messages": [[SAID, {"role": "assistant", "content": "ho"}]],
-    "an OpenAI chat": [{"model": "m", "messages": [{"role": "system", "content": "x"}, SAID]}],
+    "messages with fields of somebody else's": [[SAID | {"timestamp": TIME}, {"role": "assistant", "content": "ho"}]],
     "a trace": [{"input": [{"type": "message", "role": "user"}], "traceId": "t", "observations": []}],
     "items of an Agents SDK": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}],
     "Claude Code's prompt history": [{"display": "hi", "timestamp": 1, "project": "/", "sessionId": "s"}],
@@ -352,6 +355,8 @@ def expected(path: Path) -> str | None:
         return CLAUDE if lines else None
     if top == "claude_code_samples_by_type":
         return (CLAUDE if "claude-code" in path.parts else CODEX) if lines else None
+    if top == "swe_agent_traj" and path.read_bytes()[:1] == b"[":
+        return CHAT  # nothing but chat messages
     return {"claude_stream_json": STREAM, "codex_rollout": CODEX}.get(top)
 
 

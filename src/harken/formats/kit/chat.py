@@ -26,8 +26,7 @@ ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function
 PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal", "video_url", "document"})
 """What the content of a message is made of; a text alone may be for any API."""
 PDF = "application/pdf"
-KEPT = ("input_audio", "file")
-"""Parts that no event has a place for, and that a message takes back as they are."""
+SOUNDS = ("wav", "mp3")
 
 
 def message_events(message: Any, model: str = "") -> Iterator[Event]:
@@ -67,7 +66,10 @@ def _parts(content: object) -> list[Any]:
         return []
     if isinstance(content, str):
         return [content]
-    return content if isinstance(content, list) else [encode(content).decode()]
+    if isinstance(content, list):
+        return content
+    told = encode(content).decode()
+    return [] if told == "null" else [told]  # a number that is none
 
 
 def _said(part: Any) -> str | Image | Output:
@@ -119,6 +121,18 @@ def _heard(content: object) -> tuple[str, tuple[Image, ...], list[Output]]:
     parts = [_said(part) for part in _parts(content)]
     text, images = join_parts(part for part in parts if not isinstance(part, Output))
     return text, images, [part for part in parts if isinstance(part, Output)]
+
+
+def is_sendable(part: Record) -> bool:
+    """Whether it is a part that no event has a place for and that a message takes back as it is: a sound, or a file
+    that the provider keeps."""
+    kind = part.get("type")
+    inner = part.get(kind) if kind in ("input_audio", "file") else None
+    if not isinstance(inner, dict):
+        return False
+    if kind == "input_audio":
+        return isinstance(inner.get("data"), str) and inner.keys() == {"data", "format"} and inner["format"] in SOUNDS
+    return inner.keys() <= {"file_id", "file_data", "filename"} and all(isinstance(one, str) for one in inner.values())
 
 
 # -- one message of each role ------------------------------------------------------------------------------------------

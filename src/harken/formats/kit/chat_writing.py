@@ -19,7 +19,7 @@ from harken.events.base import clean
 from harken.formats.base import Loss, message_key
 
 from .anthropic import WHY, Arranger, Block, Said
-from .chat import FIELDS, KEPT, PDF
+from .chat import FIELDS, PDF, is_sendable
 from .jsonl import Record, parse
 from .openai import url_of
 
@@ -103,7 +103,7 @@ class _Composer:
         if not isinstance(event, Output) or not event.message_id:
             return False
         told = parse(event.raw) or {}
-        more = {_PART: told} if told.get("type") in KEPT else told.get(FIELDS) if len(told) == 1 else None
+        more = {_PART: told} if is_sendable(told) else told.get(FIELDS) if len(told) == 1 else None
         if not isinstance(more, dict):
             return False
         self._fields.setdefault(event.message_id, []).append(more)
@@ -113,7 +113,7 @@ class _Composer:
         if said.role == "assistant":
             yield from self._assistant(said)
             return
-        message: Record = {"role": said.role, "content": _content(said.blocks)}
+        message: Record = {"role": said.role, "content": _content(_on_lines(said.blocks))}
         self._add_fields(message, said.events)
         yield message
 
@@ -205,6 +205,17 @@ def _content(blocks: Sequence[Block]) -> str | list[Block]:
     return [{"type": "text", "text": clean(one["text"])} if one["type"] == "text" else one for one in blocks]
 
 
+def _on_lines(blocks: Sequence[Block]) -> list[Block]:
+    """The parts, with texts that follow each other (a picture between them was left out) on the lines of one."""
+    made: list[Block] = []
+    for one in blocks:
+        if made and one["type"] == made[-1]["type"] == "text":
+            made[-1] = {"type": "text", "text": f"{made[-1]['text']}\n{one['text']}"}
+        else:
+            made.append(one)
+    return made
+
+
 def _is_free_text(given: bytes) -> bool:
     """Whether a call was given something else than JSON: a patch, a program. Half an object is no free text."""
     if not given or given.lstrip()[:1] == b"{":
@@ -263,7 +274,7 @@ def _put_refusal(message: Record, value: Any) -> bool:
     """Words that are a refusal are a part of their own kind."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    if message["role"] != "assistant" or not any(part.get("text") == value for part in parts):
+    if not isinstance(value, str) or not any(part.get("text") == value for part in parts):
         return False
     refused = {"type": "refusal", "refusal": value}
     message["content"] = [refused if part.get("text") == value else part for part in parts]
