@@ -81,10 +81,10 @@ def _why_refused(image: Image) -> str:
 
 def to_messages(events: Sequence[Event]) -> tuple[list[Record], tuple[Loss, ...]]:
     """The messages of the conversation, and what could not be said."""
-    return _Composer().run(events)
+    return _ChatComposer().run(events)
 
 
-class _Composer:
+class _ChatComposer:
     def __init__(self) -> None:
         self._arranger = ChatArranger()
         self._lost = self._arranger.lost
