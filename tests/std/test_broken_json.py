@@ -82,6 +82,14 @@ MENDED = {
     '{"a": 1\n "b": [2]\n "c": 3}': {"a": 1, "b": [2], "c": 3},
     '\ufeff{"a": 1,}': {"a": 1},
     '{"a": [1, # why\n],}': {"a": [1]},
+    '```json\n{"a": 1, "b": "x"}\n```\n': {"a": 1, "b": "x"},
+    '```\r\n{"a": 1}': {"a": 1},
+    '{"a": [NaN, -Infinity, True, False, None]}': {"a": [None, None, True, False, None]},
+    "{'a': 'b', 'c': [1, 'd']}": {"a": "b", "c": [1, "d"]},
+    "{'a': \"it's\", 'b': None, 'c': ('x', -1.5)}": {"a": "it's", "b": None, "c": ["x", -1.5]},
+    "{'a': 'say \\'yes\\' to \"him\"'}": {"a": "say 'yes' to \"him\""},
+    '{\n a: "b",\n c: {d: 1}, // why\n}': {"a": "b", "c": {"d": 1}},
+    "{“a”: “b”}": {"a": "b"},
     '{"a": "a "b" c", "d": "one\ntwo",}': {"a": 'a "b" c', "d": "one\ntwo"},
 }
 
@@ -123,7 +131,12 @@ def test_utf_16_is_mended() -> None:
         '{"a": "x,\n "b": 5,\n "c": "y"}',
         '{"a": "x"", "b": 1}',
         '{"a": "x"; "b": 1}',
-        *(text for text, _, _ in (BROKEN["cut-off"], BROKEN["several"], BROKEN["not-a-number"], BROKEN["escape"])),
+        "{'a': 'it's'}",
+        "{'a': 'x' 'y'}",  # Python joins them
+        "{'a': 1, 'a': 'it\\'s'}",
+        "{'a': {1, 2}, 'b': \"it's\"}",
+        '{"a": 1} ``` more',
+        *(text for text, _, _ in (BROKEN["cut-off"], BROKEN["several"], BROKEN["escape"])),
     ],
 )
 def test_what_could_be_read_in_two_ways_is_not_mended(text: str) -> None:

@@ -80,6 +80,13 @@ def test_a_document_with_a_comma_too_many_is_read_and_that_is_told(repo: Repo, t
     assert [why] == [event.why for event in events if getattr(event, "why", "")]
 
 
+def test_a_document_in_a_fence_of_markdown_is_found_and_read(repo: Repo, tmp_path: Path) -> None:
+    path = tmp_path / "fenced.json"
+    path.write_text(f"```json\n{json.dumps(single())}\n```\n")
+
+    assert [(single()["session_id"], 1)] == [(one.session, one.opaque) for one in take(repo, path)]
+
+
 def test_other_files_of_a_folder_are_read_to_the_end_only_where_they_may_be_documents(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,7 +136,7 @@ def test_a_message_without_a_time_has_that_of_its_task_where_it_fits() -> None:
 def test_a_message_without_a_time_is_not_earlier_than_the_one_before() -> None:
     document = multi()
     del document["messages"][1]["timestamp"]
-    document["messages"][1]["payload"] = {}
+    document["messages"][1] |= {"payload": {}, "message_type": "feedback"}
 
     mended, answer = repaired(document)
 
@@ -148,7 +148,7 @@ def test_times_that_nobody_knows_stay_missing() -> None:
     document = multi()
     for message in document["messages"]:
         del message["timestamp"]
-        message["payload"], message["correlation_id"] = {}, None
+        message["payload"], message["message_type"] = {}, "feedback"
 
     mended, answer = repaired(document)
 
@@ -202,3 +202,108 @@ def test_a_review_without_a_verification_is_any_agents_output() -> None:
 def test_a_repair_leaves_a_valid_review_alone() -> None:
     document = copy.deepcopy(multi())
     assert dumps(document) == repair(dumps(document), f"{document['session_id']}.json").data
+
+
+# -- what stands elsewhere ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrapped", [[single()], {"session": single()}], ids=["in a list", "under a key"])
+def test_a_document_that_is_the_only_thing_in_something_stands_by_itself(wrapped: Any) -> None:
+    answer = repair(dumps(wrapped), f"{single()['session_id']}.json")
+
+    assert single() == loads(answer.data)
+    assert ["not-a-session"] == [change.rule for change in answer.changes]
+    assert [True] == [one.repairable for one in validate_bytes(dumps(wrapped)).findings]
+
+
+@pytest.mark.parametrize("other", [[single(), single()], {"a": single(), "b": 1}, {"a": {"b": 1}}, [[]], 5])
+def test_what_holds_several_things_stays_as_it_is(other: Any) -> None:
+    assert (dumps(other), []) == ((answer := repair(dumps(other))).data, answer.changes)
+
+
+def test_a_sub_session_inside_its_call_stands_where_the_standard_has_it() -> None:
+    document = multi()
+    for call, sub in zip(document["tool_calls"][1:], document["sub_sessions"], strict=True):
+        call["sub_session"] = {key: value for key, value in sub.items() if key != "triggered_by_call_id"}
+    del document["sub_sessions"]
+
+    mended, answer = repaired(document)
+
+    assert multi()["tool_calls"] == mended["tool_calls"]
+    by_id = {sub["sub_session_id"]: sub for sub in mended["sub_sessions"]}
+    assert {sub["sub_session_id"]: sub for sub in multi()["sub_sessions"]} == by_id
+    assert answer.is_valid
+
+
+def test_other_names_of_the_fields_of_a_sub_session_are_known() -> None:
+    document = multi()
+    sub = document["sub_sessions"][0]
+    sub["triggered_by"] = sub.pop("triggered_by_call_id")
+    sub["start"] = sub.pop("started_at")
+    sub["task"]["id"] = sub["task"].pop("task_id")
+    del sub["tool_calls"], document["tool_calls"][1]["subagent_info"]
+
+    mended, answer = repaired(document)
+
+    told = [mended["sub_sessions"][0][key] for key in ("triggered_by_call_id", "started_at", "tool_calls")]
+    assert ["tool-002", multi()["sub_sessions"][0]["started_at"], []] == told
+    assert "task-001" == mended["sub_sessions"][0]["task"]["task_id"]
+    assert answer.is_valid
+
+
+def test_agents_of_the_summary_that_are_texts_are_counted() -> None:
+    document = multi()
+    document["summary"]["agents"] = ["lead", "developer", "checker"]
+
+    mended, answer = repaired(document)
+
+    assert ["lead", "builder", "checker"] == [row["agent_id"] for row in mended["summary"]["agents"]]
+    assert answer.is_valid
+
+
+def test_a_call_as_the_interface_of_a_model_has_it_is_a_call() -> None:
+    document = single()
+    call = document["tool_calls"][0]
+    del call["tool_name"], call["input"]
+    call["function"] = {"name": "Read", "arguments": '{"file_path": "src/a.py"}'}
+
+    mended, answer = repaired(document)
+
+    assert ("Read", {"file_path": "src/a.py"}) == (
+        mended["tool_calls"][0]["tool_name"],
+        mended["tool_calls"][0]["input"]["params"],
+    )
+    assert answer.is_valid
+
+
+def test_a_time_without_a_date_is_of_the_day_on_which_the_session_began() -> None:
+    document = single() | {"created_at": "2026-03-04T10:00:00+08:00", "completed_at": "2026-03-04T10:02:00+08:00"}
+    document["tool_calls"] = document["tool_calls"][:1]
+    document["tool_calls"][0] |= {"started_at": "10:00:05", "ended_at": "10:00:06"}
+
+    mended, answer = repaired(document)
+
+    call = mended["tool_calls"][0]
+    assert ["2026-03-04T10:00:05+08:00", "2026-03-04T10:00:06+08:00"] == [call["started_at"], call["ended_at"]]
+    assert [True] == [derived for _, derived in said(answer, "tool_calls[0].ended_at")]
+
+
+def test_a_time_without_a_date_that_would_lie_before_the_session_is_nobody_knows_when() -> None:
+    document = single()
+    document["tool_calls"][0]["started_at"] = "09:59:59"
+
+    assert "09:59:59" == repaired(document)[0]["tool_calls"][0]["started_at"]
+
+
+def test_a_message_without_a_task_is_about_the_only_one_of_its_agent() -> None:
+    document = multi()
+    for message in document["messages"]:
+        del message["timestamp"]
+        message["payload"] = {}
+    del document["sub_sessions"][0]["completed_at"]
+
+    mended, answer = repaired(document)
+
+    times = [f"2026-03-04T10:{clock}Z" for clock in ("00:30", "01:30", "02:00", "03:00")]
+    assert times == [message["timestamp"] for message in mended["messages"]]
+    assert not [one for one in answer.findings if one.path.endswith("timestamp")]

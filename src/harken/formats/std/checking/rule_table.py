@@ -27,7 +27,7 @@ class DocumentRule(msgspec.Struct, frozen=True, kw_only=True):
 _TABLE: tuple[tuple[str, FindingLevel, Mends, str], ...] = (
     # what it is
     ("invalid-json", "error", "some", "The file is JSON"),
-    ("not-a-session", "error", "no", "It is a session document of STD-001 or STD-008"),
+    ("not-a-session", "error", "some", "It is a session document of STD-001 or STD-008"),
     ("duplicate-key", "warning", "no", "A key stands once in its object; of two, readers see the last alone"),
     ("old-generation", "note", "no", "The document is of the newest generation; older ones are read as that"),
     # fields

@@ -65,6 +65,11 @@ def validate_bytes(data: bytes, name: str = "") -> Checked:
         from harken.formats.std.repairing.repair import mark_repairable  # it is held against the rules itself
 
         findings = mark_repairable(findings, checked.document, name)
+    elif checked.document is None:
+        from harken.formats.std.repairing.repair import unwrapped
+
+        is_inside = unwrapped(data) is not None
+        findings = [msgspec.structs.replace(one, repairable=one.repairable or is_inside) for one in findings]
     return Checked(kind=checked.kind, generation=checked.generation, findings=findings)
 
 

@@ -21,6 +21,8 @@ CLAIMED_BY = ("task_title", "tool_calls", "steps", "phases")
 """A file without any of these keys is no session document."""
 _USUAL = frozenset({"task_title", "user_prompt", "created_at", "status", "agent", "summary", "collaboration"})
 _TOKENS = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]', re.DOTALL)
+_BEFORE = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s++|```\w*+[ \t]*+\r?\n|//[^\n]*+\n)*+")
+"""What may stand before the object: a byte order mark, a fence of Markdown, comments."""
 _MULTI_NAME = "-multi.json"
 
 
@@ -78,7 +80,7 @@ def _is_whole(head: bytes) -> bool:
 def top_keys(head: bytes) -> frozenset[str]:
     """The keys of the object that a file begins with, as far as they are in its beginning; none where that is no
     object."""
-    body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    body = head[before.end() :] if (before := _BEFORE.match(head)) else head
     if not body.startswith(b"{"):
         return frozenset()
     if _is_whole(body):
@@ -88,7 +90,7 @@ def top_keys(head: bytes) -> frozenset[str]:
             pass  # no JSON, or the beginning of more: token by token then
     found = set()
     depth = 0
-    for token in _TOKENS.finditer(head):
+    for token in _TOKENS.finditer(body):
         sign = token[0]
         if sign in (b"{", b"["):
             depth += 1

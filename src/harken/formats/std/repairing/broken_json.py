@@ -60,6 +60,12 @@ _MENDED = {
     "trailing-comma": ("a comma behind the last entry was removed", "{} commas behind last entries were removed"),
     "missing-comma": ("a missing comma was put in", "{} missing commas were put in"),
     "comment": ("a comment was removed", "{} comments were removed"),
+    "fence": ("a fence of Markdown was removed", "{} fences of Markdown were removed"),
+    "not-a-number": ("NaN or Infinity is null now", "{} times NaN or Infinity is null now"),
+    "python-word": ("a word of Python is that of JSON now", "{} words of Python are those of JSON now"),
+    "single-quotes": ("single quotes are double ones now", "single quotes of {} texts are double ones now"),
+    "odd-quotes": ("typographic quotes are double ones now", "typographic quotes of {} texts are double ones now"),
+    "key-without-quotes": ("a key was put in quotes", "{} keys were put in quotes"),
     "bom": ("the byte order mark was removed", ""),
     "utf-16": ("UTF-16 was encoded as UTF-8", ""),
 }
@@ -100,15 +106,33 @@ def mend(data: bytes) -> Mended | None:
         return None
     text, marks = decoded
     found = list(flaws(text))
-    if (not found and not marks) or (found and found[-1].instead is None):
+    if found and found[-1].instead is None:
+        return _from_python(text, marks) if any(flaw.cause in _OF_PYTHON for flaw in found) else None
+    if not found and not marks:
         return None
     mended = _replaced(text, found).encode("utf-8", "surrogatepass")
     try:
         loads(mended)
     except BadRecord:
         return None
-    first = [_change(_MENDED[mark][0]) for mark in marks]
-    return Mended(data=mended, changes=[*first, *_changes(text, found)])
+    return Mended(data=mended, changes=[*_decoding(marks), *_changes(text, found)])
+
+
+def _decoding(marks: list[str]) -> list[DocumentChange]:
+    return [_change(_MENDED[mark][0]) for mark in marks]
+
+
+_OF_PYTHON = ("single-quotes", "python-word")
+"""What objects have that Python wrote."""
+
+
+def _from_python(text: str, marks: list[str]) -> Mended | None:
+    """An object as Python prints it: what has quotes of both kinds has one reading there."""
+    from .python_text import json_of_python
+
+    made = json_of_python(text)
+    said = "the document was written as Python has it, and is JSON now"
+    return None if made is None else Mended(data=made, changes=[*_decoding(marks), _change(said)])
 
 
 def _decoded(data: bytes) -> tuple[str, list[str]] | Flaw:

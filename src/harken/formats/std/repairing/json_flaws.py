@@ -34,13 +34,19 @@ _NEXT_FIELD = re.compile(
     rf"|[ \t]*+\r?\n{_GAP}(?:[A-Za-z_]\w*+|'[^'\"\n]*+'){_GAP}:"
 )
 _KEY = re.compile(rf"\"(?:[^\"\\\n]++|\\.)*+\"{_GAP}:")
-_BEHIND_THE_END = re.compile(r"[ \t]*+\r?\n\s*+[{\[]|[\]}\s]*+\Z")
-"""Another document, or brackets too many."""
+_BEHIND_THE_END = re.compile(r"[ \t]*+\r?\n\s*+[{\[]|[\]}\s]*+\Z|\s*+```\s*+\Z")
+"""Another document, brackets too many, or the end of a fence."""
+_FENCE = re.compile(r"```[\w-]*+[ \t]*+\r?\n|```\s*+\Z")
+_OTHER_WORD = re.compile(r"(?:(?P<number>[+-]?(?:NaN|Infinity))|True|False|None)(?![\w.+-])")
+_JSON_WORD = {"True": "true", "False": "false"}
+_PLAIN_QUOTED = re.compile(r"'([^'\"\\\x00-\x1f]*+)'(?=\s*+[,:}\]])|“([^“”\"\\\x00-\x1f]*+)”(?=\s*+[,:}\]])")
+"""A text in quotes of another kind, with nothing in it that could be one."""
 _TEXT = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"')
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*+')
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _SCALAR = re.compile(r"(?:-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)(?![\w.+-])")
 _WORD = re.compile(r"[^\W\d]\w*+")
+_BARE_KEY = re.compile(r"[A-Za-z_]\w*+(?=\s*+:)")
 _CLOSES = {"{": "}", "[": "]"}
 _ODD_QUOTES = "“”„‟‘’‚「」『』«»＂"
 
@@ -116,8 +122,30 @@ class _Scan:
             if is_too_large(found[0]):
                 yield self._cannot("large-number")
             self._ended(found.end())
+        elif (flaw := self._other_value()) is not None:
+            yield flaw
         else:
             yield self._cannot(self._odd_value(char))
+
+    def _other_value(self) -> Flaw | None:
+        """A value that other languages write in another way: as Python, as JavaScript, or in a fence of Markdown."""
+        if not self.open and (found := _FENCE.match(self.text, self.at)):
+            self.at = found.end()
+            return Flaw(cause="fence", at=found.start(), end=found.end(), instead="")
+        if found := _OTHER_WORD.match(self.text, self.at):
+            self._ended(found.end())
+            cause = "not-a-number" if found["number"] else "python-word"
+            return Flaw(cause=cause, at=found.start(), end=found.end(), instead=_JSON_WORD.get(found[0], "null"))
+        return self._quoted_otherwise("after")
+
+    def _quoted_otherwise(self, then: str) -> Flaw | None:
+        found = _PLAIN_QUOTED.match(self.text, self.at)
+        if found is None:
+            return None
+        self._ended(found.end())
+        self.want = then
+        cause, inside = ("single-quotes", found[1]) if found[1] is not None else ("odd-quotes", found[2])
+        return Flaw(cause=cause, at=found.start(), end=found.end(), instead=f'"{inside}"')
 
     def _key(self) -> Iterator[Flaw]:
         char = self.text[self.at]
@@ -127,8 +155,13 @@ class _Scan:
             self._close()
         elif char == '"':
             yield self._broken_key()
+        elif found := _BARE_KEY.match(self.text, self.at):
+            self.at, self.want = found.end(), "colon"
+            yield Flaw(cause="key-without-quotes", at=found.start(), end=found.end(), instead=f'"{found[0]}"')
         elif _WORD.match(self.text, self.at):
             yield self._cannot("key-without-quotes")
+        elif (flaw := self._quoted_otherwise("colon")) is not None:
+            yield flaw
         else:
             yield self._cannot(self._odd_value(char))
 
@@ -140,7 +173,10 @@ class _Scan:
 
     def _after(self) -> Iterator[Flaw]:
         char = self.text[self.at]
-        if not self.open:
+        if not self.open and (found := _FENCE.match(self.text, self.at)) and found.end() == len(self.text):
+            yield Flaw(cause="fence", at=self.at, end=found.end(), instead="")
+            self.at = found.end()
+        elif not self.open:
             yield self._cannot("several" if char in "{[" else "after-the-end")
         elif char == _CLOSES[self.open[-1]]:
             self._close()

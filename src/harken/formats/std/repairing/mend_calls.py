@@ -45,7 +45,10 @@ def _triggers(data: Json) -> dict[str, str]:
 
 
 def tool_name(spot: Spot) -> bool:
-    return spot.take(("tool", "name", "function"), str)
+    if spot.take(("tool", "name", "function"), str):
+        return True
+    name = text(spot.holder.get("function"), "name")  # as the interface of a model has it
+    return spot.value is None and bool(name) and spot.put(name, "as `function` says")
 
 
 def category(spot: Spot) -> bool:
@@ -132,6 +135,8 @@ def call_input(spot: Spot) -> bool:
     for name in ("params", "arguments", "args", "parameters"):
         if isinstance(found := spot.holder.get(name), dict):
             return spot.put({"params": found}, f"as `{name}` says")
+    if isinstance(found := _json_object(text(spot.holder.get("function"), "arguments")), dict):
+        return spot.put({"params": found}, "as `function` says")
     named = {key: spot.holder[key] for key in ("target", "action", "details") if key in spot.holder}
     return spot.put({"params": named}, "what the call itself says" if named else "nothing is known of it", derived=True)
 

@@ -83,7 +83,7 @@ def description(spot: Spot) -> bool:
     return spot.value is None and spot.take(("message", "text", "issue", "detail", "comment", "title", "summary"), str)
 
 
-def place(spot: Spot) -> bool:
+def finding_place(spot: Spot) -> bool:
     """The file that the finding is in: what it says under another name, the only one that its words name, or the only
     one that was changed."""
     holder: Json = spot.value

@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 from typing import Any
 
+from harken import clock
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Json
 from harken.formats.std.models import STATUSES
@@ -139,9 +140,20 @@ TIMES = ("created_at", "completed_at", "updated_at", "started_at", "ended_at", "
 
 
 def time(spot: Spot) -> bool:
-    """A time that is spelled in another way than the standard does, and can be read in one way only."""
+    """A time that is spelled in another way than the standard does, and can be read in one way only. One without a date
+    is of the day on which the session began, where that lies before it."""
     found = known_time(spot.value)
-    return found is not None and spot.put(found, "the spelling that the standard has")
+    if found is not None:
+        return spot.put(found, "the spelling that the standard has")
+    begun = text(spot.doc.data, "created_at")
+    if not isinstance(spot.value, str) or len(begun) < _TO_SECOND or instant(spot.doc.data, "created_at") is None:
+        return False
+    said = known_time(f"{begun[:10]} {spot.value.strip()}{begun[_TO_SECOND:].lstrip('.0123456789')}")
+    is_later = said is not None and (clock.parse_instant(said) or 0) >= (instant(spot.doc.data, "created_at") or 0)
+    return said is not None and is_later and spot.put(said, "on the day on which the session began", derived=True)
+
+
+_TO_SECOND = len("2026-01-02T03:04:05")
 
 
 # -- the summary -------------------------------------------------------------------------------------------------------
@@ -196,6 +208,15 @@ def agent_rows(spot: Spot) -> bool:
     return summary_field(spot)
 
 
+def agent_row(spot: Spot) -> bool:
+    """A row of `summary.agents` that is a text: the id of the agent, or its type where only one has it."""
+    if not isinstance(said := spot.value, str):
+        return False
+    rows = spot.doc.once("rows", lambda: _rows(spot.doc.summary()))
+    row = rows.get(("agent_id", said)) or rows.get(("agent_type", said))
+    return row is not None and spot.put(dict(row), "the agent of that name, counted from the document", derived=True)
+
+
 def agent_field(spot: Spot) -> bool:
     """A field of a row of `summary.agents`: from the row that the document comes to."""
     if spot.key == "status":
@@ -243,6 +264,7 @@ SESSION: dict[str, Mender] = {
     "summary.files_modified[]": file_item,
     "summary.errors_encountered": errors_encountered,
     "summary.agents": agent_rows,
+    "summary.agents[]": agent_row,
     "summary.tasks": summary_field,
     "summary.review_iterations": summary_field,
 }

@@ -11,10 +11,33 @@ from harken.formats.std.models import LEVELS, STATUSES, TASK
 from harken.formats.std.parts import inner, instant, objects, text, values
 
 from .mend_agents import agent, identifier, listed_agent, of_type
-from .mend_reviews import REVIEW, place
-from .mend_session import listed, status
-from .mending import Mender, Spot, path_steps
+from .mend_reviews import REVIEW, finding_place
+from .mend_session import list_or_none, status
+from .mending import Mender, Mending, Spot, path_steps
 from .spellings import known_word
+
+
+def lift_nested(doc: Mending) -> bool:
+    """Sub-sessions that stand inside the calls that started them come to `sub_sessions`; whether there were any."""
+    subs = doc.data.get("sub_sessions") or []
+    if not isinstance(subs, list):
+        return False
+    before = len(subs)
+    for place, call in objects(doc.data.get("tool_calls")):
+        for key in _INSIDE:
+            if not isinstance(sub := call.get(key), dict) or sub.keys().isdisjoint(_OF_SUB):
+                continue
+            if (name := text(call, "call_id")) and sub.get("triggered_by_call_id") is None:
+                sub["triggered_by_call_id"] = name
+            subs.append(call.pop(key))
+            doc.data["sub_sessions"] = subs
+            said = f"`{key}` of `tool_calls[{place}]` stands here now, where the standard has it"
+            doc.tell("no-sub-session", f"sub_sessions[{len(subs) - 1}]", said)
+    return len(subs) > before
+
+
+_INSIDE = ("sub_session", "subagent_session", "sub_agent_session")
+_OF_SUB = frozenset({"sub_session_id", "task", "tool_calls", "agent"})
 
 # -- sub-sessions ------------------------------------------------------------------------------------------------------
 
@@ -66,6 +89,8 @@ def _owners(data: Json) -> dict[str, str]:
 
 
 def trigger_id(spot: Spot) -> bool:
+    if spot.value is None and spot.take(("triggered_by", "trigger_call_id", "parent_call_id", "call_id"), str):
+        return True
     name = text(_trigger_of(spot, spot.holder), "call_id") if spot.value is None else ""
     return bool(name) and spot.put(name, "the call that names this sub-session")
 
@@ -157,6 +182,8 @@ def task(spot: Spot) -> bool:
 def task_id(spot: Spot) -> bool:
     if spot.value is not None:
         return False
+    if spot.take(("id",), str):
+        return True
     sub = spot.doc.data["sub_sessions"][path_steps(spot.path)[1]]
     if isinstance(name := inner(sub, "output").get("task_id"), str) and "verdict" not in inner(sub, "output"):
         return spot.put(name, "as its output says", derived=True)
@@ -186,7 +213,7 @@ def priority(spot: Spot) -> bool:
 
 
 def sub_started(spot: Spot) -> bool:
-    if spot.take(("created_at", "start_time", "timestamp"), str):
+    if spot.take(("created_at", "start_time", "start", "timestamp"), (str, int, float)):
         return True
     call = _trigger_of(spot, spot.holder)
     return instant(call, "started_at") is not None and spot.put(call["started_at"], "when its call began", derived=True)
@@ -285,6 +312,7 @@ _NEAR = 1000
 """How many messages are looked through for the next that has a time."""
 _BEGINS = ("task_assignment", "review_request", "acknowledgment")
 _ENDS = ("task_completion", "review_result")
+_GIVEN = ("task_assignment", "review_request")
 
 
 def _moment_of_task(spot: Spot) -> tuple[Json, str]:
@@ -292,12 +320,24 @@ def _moment_of_task(spot: Spot) -> tuple[Json, str]:
     kind, payload = text(spot.holder, "message_type"), inner(spot.holder, "payload")
     key = "started_at" if kind in _BEGINS else "completed_at" if kind in _ENDS else ""
     name = text(inner(payload, "task"), "task_id") or text(payload, "task_id") or text(spot.holder, "correlation_id")
-    subs = spot.doc.once("subs by task", lambda: _subs_by_task(spot.doc.data))
-    return (subs.get(name, {}) if key and name else {}), key
+    by_task, by_agent = spot.doc.once("subs of messages", lambda: _subs_of_messages(spot.doc.data))
+    worker = text(inner(spot.holder, "to_agent" if kind in _GIVEN else "from_agent"), "agent_id")
+    found = by_task.get(name) if name else None
+    if found is None and len(by_agent.get(worker, [])) == 1:  # all that it ever did
+        found = by_agent[worker][0]
+    if found is None or not key:
+        return {}, key
+    if key == "completed_at" and instant(found, key) is None:
+        return _trigger_of(spot, found), "ended_at"
+    return found, key
 
 
-def _subs_by_task(data: Json) -> dict[str, Json]:
-    return {text(inner(sub, "task"), "task_id"): sub for sub in values(data.get("sub_sessions"))}
+def _subs_of_messages(data: Json) -> tuple[dict[str, Json], dict[str, list[Json]]]:
+    """The sub-sessions by their tasks, and by the agents whose they are."""
+    subs, by_agent = values(data.get("sub_sessions")), dict[str, list[Json]]()
+    for sub in subs:
+        by_agent.setdefault(text(inner(sub, "agent"), "agent_id"), []).append(sub)
+    return {text(inner(sub, "task"), "task_id"): sub for sub in subs}, by_agent
 
 
 def message_type(spot: Spot) -> bool:
@@ -334,7 +374,7 @@ SUB: dict[str, Mender] = {
     "output.task_id": output_field,
     "output.output_type": output_field,
     "output.summary": output_field,
-    "tool_calls": listed,
+    "tool_calls": list_or_none,
     **REVIEW,
 }
 MESSAGE: dict[str, Mender] = {
@@ -351,6 +391,6 @@ BY_RULE: dict[str, Mender] = {
     "duplicate-id": mark_nested,
     "parent-session": parent_session,
     "unknown-agent": listed_agent,
-    "finding-place": place,
+    "finding-place": finding_place,
 }
 """Rule about links to what mends it."""

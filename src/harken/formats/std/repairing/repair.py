@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from harken.errors import BadRecord
 from harken.formats.std.checking.rules import check_bytes, validate
 from harken.formats.std.checking.schema import shown
 from harken.formats.std.document import Document, dumps, loads, parse_session
@@ -75,6 +76,9 @@ def repair(data: bytes, name: str = "", *, session_id: str = "") -> Repaired:
     if checked.document is None and (mended := mend(data)) is not None:
         data, changes = mended.data, mended.changes
         checked = check_bytes(data, name)
+    if checked.document is None and (inside := unwrapped(data)) is not None:
+        data, change = inside
+        checked, changes = check_bytes(data, name), [*changes, change]
     document = checked.document
     if document is None or (checked.is_valid and session_id in ("", document.data.get("session_id"))):
         return Repaired(data=data, document=document, changes=changes, findings=checked.findings)
@@ -89,6 +93,20 @@ def repair(data: bytes, name: str = "", *, session_id: str = "") -> Repaired:
         changes += _read_as_newest(loads(data), document)
     _keep_hidden(doc, hidden_values(data))
     return _written(doc, changes, name)
+
+
+def unwrapped(data: bytes) -> tuple[bytes, DocumentChange] | None:
+    """The document that a list or an object holds, and nothing else; None where there is none."""
+    try:
+        value = loads(data)
+    except BadRecord:
+        return None
+    held = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    if len(held) != 1 or not isinstance(held[0], dict) or check_bytes(made := dumps(held[0])).document is None:
+        return None
+    what = f"`{next(iter(value))}`" if isinstance(value, dict) else "a list"
+    said = f"the document was the only thing in {what}, and stands by itself now"
+    return made, DocumentChange(rule="not-a-session", path="", message=said)
 
 
 _NEWEST = {"v1": "steps", "early-v2": "phases", "v2": "phases"}
@@ -150,7 +168,8 @@ def _unshared(document: Document) -> dict[str, object]:
 
 def _rounds(doc: Mending, findings: list[DocumentFinding], name: str) -> list[DocumentFinding]:
     """Mend round by round what was found; what is found in the end."""
-    if mend_keys.rename_keys(doc):
+    renamed, lifted = mend_keys.rename_keys(doc), mend_sub_sessions.lift_nested(doc)
+    if renamed or lifted:
         findings = validate(_read_again(doc, name), name)
     for _ in range(_MOST_ROUNDS):
         before = len(doc.changes)
