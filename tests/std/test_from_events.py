@@ -355,6 +355,38 @@ def test_agents_that_a_document_only_lists_are_listed_again_and_nothing_is_made_
     assert ["tool-001", "tool-002"] == [call["call_id"] for call in plain["tool_calls"]]
 
 
+def test_who_was_given_nothing_has_no_sub_session_while_another_is_at_work() -> None:
+    document = multi()
+    document["collaboration"]["participants"].reverse()
+    del document["tool_calls"][2:], document["sub_sessions"][1:], document["completed_at"]
+    document |= {"status": "in_progress", "messages": []}
+    for left_open in (document["tool_calls"][1], document["sub_sessions"][0]):
+        for key in ("ended_at", "completed_at", "output"):
+            left_open.pop(key, None)
+    document["sub_sessions"][0]["status"] = "in_progress"
+
+    data = document_of(events_of(dumps(document)), FACTS).document.data
+
+    assert [("builder", "tool-002")] == [
+        (sub["agent"]["agent_id"], sub["triggered_by_call_id"]) for sub in data["sub_sessions"]
+    ]
+    assert {"builder", "checker"} == {agent["agent_id"] for agent in data["collaboration"]["participants"]}
+    assert ["builder"] == [message["to_agent"]["agent_id"] for message in data["messages"]]
+
+
+def test_a_remark_to_an_agent_that_is_done_gives_it_no_task() -> None:
+    document = multi()
+    payload = {"feedback_type": "guidance", "subject": "style", "content": "Shorter.", "action_required": False}
+    remark = {**document["messages"][0], "message_id": "msg-009", "sequence_number": 9, "payload": payload}
+    document["messages"].append({**remark, "message_type": "feedback", "timestamp": "2026-03-04T10:04:30Z"})
+
+    data = document_of(events_of(dumps(document)), FACTS).document.data
+
+    assert document["summary"]["tasks"] == data["summary"]["tasks"]
+    last = data["messages"][-1]
+    assert ("feedback", "builder") == (last["message_type"], last["to_agent"]["agent_id"])
+
+
 def test_who_was_given_nothing_has_no_sub_session_beside_those_who_worked() -> None:
     document = multi()
     anna = {"agent_id": "anna", "agent_type": "reviewer", "role_category": "validator", "team": 7}

@@ -351,3 +351,20 @@ class TestAnAgentOfWhichOnlyTheCallIsKept:
 
         info = {"subagent_type": "looker", "tool_uses": 0}
         assert ("std-001", info) == (made.document.kind, made.document.data["tool_calls"][0]["subagent_info"])
+
+
+def test_a_call_that_made_an_agent_is_not_that_of_another_which_nothing_names() -> None:
+    first = AgentCreated(message_id="o0", agent_id="other", name="Other", role="child", time=2)
+    heard = Prompt(message_id="o1", agent_id="other", time=2, content="Wait.", source="injected")
+
+    tree = session_tree([MAIN, first, heard, CALL, MADE, TASK])
+
+    assert (None, CALL) == (tree.agents["other"].call, tree.agents["sub"].call)
+
+
+def test_who_is_only_listed_was_made_by_no_call() -> None:
+    listed = AgentCreated(message_id="o0", agent_id="other", name="Other", role="child")
+
+    tree = session_tree([MAIN, listed, CALL])
+
+    assert tree.agents["other"].call is None

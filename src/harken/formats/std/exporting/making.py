@@ -47,6 +47,7 @@ class SeenEvents:
         """The records that gave agents something to do."""
         self.guessed: set[str] = set()
         """Agents of which nothing says which call made them."""
+        self._made: dict[str, ToolCall | None] = {}
         for place, event in enumerate(events):
             self._look(place, event)
 
@@ -89,22 +90,36 @@ class SeenEvents:
 
     def making(self, agent_id: str) -> ToolCall | None:
         """The call that made an agent."""
+        return self._told_making(agent_id) or (self._guessed(agent_id) if self._may_be_guessed(agent_id) else None)
+
+    def _may_be_guessed(self, agent_id: str) -> bool:
+        """Whether a call made it that nothing names. Who is only listed, without a time, was made by none."""
+        created = self.created.get(agent_id)
+        is_listed = created is not None and created.time is None and len(self.own[agent_id]) == 1
+        return (created is None or created.role == "child") and not is_listed
+
+    def _told_making(self, agent_id: str) -> ToolCall | None:
+        """The call that something names as the one which made an agent."""
+        if agent_id not in self._made:
+            self._made[agent_id] = self._look_for_making(agent_id)
+        return self._made[agent_id]
+
+    def _look_for_making(self, agent_id: str) -> ToolCall | None:
         created = self.created.get(agent_id)
         found = [call for cause in created.causes() for call in self.calls.get(cause, ())] if created else []
         if len(found) > 1 and created:
             return self._one_of(found, created)
-        if found:
-            self._taken.add(id(found[0]))
-            return found[0]
         # A stream names a sub-agent after its call; of one whose own file is gone, a result may tell who it was.
-        named = self.by_call_id.get(agent_id) or self._named_in_results().get(agent_id)
+        named = found[0] if found else self.by_call_id.get(agent_id) or self._named_in_results().get(agent_id)
         self._taken.update([id(named)] if named else ())
-        return named or (self._guessed(agent_id) if created is None or created.role == "child" else None)
+        return named
 
     def _guessed(self, agent_id: str) -> ToolCall | None:
         """The call of an agent that nothing names: one with the words that it was given, else the only one that asks
-        for an agent and was never answered. Each is taken once."""
+        for an agent and was never answered. Each is taken once, and none that made another."""
         if self._asking is None:
+            for other in self.own:
+                self._told_making(other)
             asking = [call for call in self.by_call_id.values() if _asks_for_agent(call)]
             self._asking = {words: call for call in reversed(asking) for words in _texts(params_of(call.input))}
             self._open = [call for call in asking if (call.agent_id, call.id) not in self.results]

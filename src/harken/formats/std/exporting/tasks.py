@@ -174,7 +174,8 @@ class _Given:
     def end(self) -> TasksOfAgent:
         """What there was, with names."""
         agent = self._agent
-        if self._tasks and self._tasks[-1].last < 0 and _is_for_others(self._tasks[-1], self._links):
+        last = self._tasks[-1] if self._tasks else None
+        if last is not None and last.last < 0 and (self._is_remark(last) or _is_for_others(last, self._links)):
             self._heard.append(self._tasks.pop())
         if not self._tasks:
             self._tasks.append(self._made_for())
@@ -184,6 +185,11 @@ class _Given:
             task.task_id = named[number - 1] if number <= len(named) else f"{agent.task_id}-{number}"
             task.is_review = is_reviewer(agent) and not agent.is_hook
         return TasksOfAgent(tasks=self._tasks, heard=self._heard)
+
+    def _is_remark(self, task: GivenTask) -> bool:
+        """Whether it is mere words behind the agent's work, which it did not act upon."""
+        is_words = task.call is None and task.prompt is not None and bool(task.prompt.substance)
+        return is_words and len(self._tasks) > 1
 
     def _made_for(self) -> GivenTask:
         """What an agent was made for that was never given anything: the call that made it says."""
