@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harken import context
-from harken.context.chains import project_of
+from harken.context.chains import project_of, recall_stamps
 from harken.context.refs import CREATED
 from harken.context.session_events import UnreadAgent
 from harken.context.standing import standing
@@ -110,13 +110,20 @@ class _InStore(ExportSource):
         self.row = self._found.row
         self.name = self.row.session
         self.commit = store.get_commit(self.row.stand)
-        self.time = self.commit.time
+        self.time = self.commit.time or _modified(self.row)
 
     def events(self, *, agents: bool) -> Iterator[Event]:
         found = self._found
         return context.iter_session(
             self._store, found.row, agents=agents, losses=self.losses, earlier=found.earlier, hold=HeldEvents
         )
+
+
+def _modified(row: SessionRow) -> int:
+    """When the source of a session was last written, as its import saw it; of a sub-agent inside a file, that one."""
+    stamps = recall_stamps(row)
+    found = stamps.get(row.source) or stamps.get(row.source.partition("#")[0])
+    return max(0, found.stamp.modified // 1000) if found is not None else 0
 
 
 class _InFile(ExportSource):
