@@ -398,6 +398,12 @@ class TestAnswers:
         assert {"lead": None, "builder": "lead", "checker": "lead"} == {a: r["parent"] for a, r in agents.items()}
         assert f"{MULTI}/builder" == agents["builder"]["session"]
 
+    def test_what_nobody_counted_has_no_price(self, run: Run) -> None:
+        (line,) = run("stats", MULTI, "--json").json
+        assert [None, None] == [line[price]["usd_micros"] for price in ("price", "price_with_agents")]
+        assert {None} == {agent["price"]["usd_micros"] for agent in line["agents"]}
+        assert "price    ?" in printed(run, "stats", MULTI)
+
     def test_log_and_show(self, run: Run) -> None:
         assert "Have the clock mended" in printed(run, "log", MULTI)
         assert "the work of sub-001" in printed(run, "log", f"{MULTI}/builder")

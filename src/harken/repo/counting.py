@@ -12,7 +12,7 @@ from harken import ids
 from harken.analytics import SessionTotals, count_records, tells_process_cost, with_told_cost, without_cost
 from harken.analytics.prices import PriceList, packaged
 from harken.analytics.spending import PriceSum, price_of
-from harken.analytics.usage import usage_rows
+from harken.analytics.usage import UsageRow, usage_rows
 from harken.context import agents_below, below, file_records, find_remembered, get_session, session_records
 from harken.errors import Corrupt, Evicted, HarkenError, PartlyCorrupt
 from harken.events.figures import Figures
@@ -177,11 +177,12 @@ class _Counting:
                 self._add(found, together)
         own = alone if paid_for else own
         unknown = 0 if paid_for else sum(each.unknown_costs for each in (own, *counted))
+        figures = together.figures()
         return msgspec.structs.replace(
             own,
             agents=tuple(counted),
-            with_agents=together.figures(),
-            price_with_agents=price_of(rows, self._prices),
+            with_agents=figures,
+            price_with_agents=_price(rows, self._prices, figures),
             unknown_costs=unknown,
         )
 
@@ -246,10 +247,17 @@ def _of_file(path: Path, found: SessionFigures) -> SessionFigures:
     )
 
 
+def _price(rows: Sequence[UsageRow], prices: PriceList, figures: Figures) -> PriceSum:
+    """What rows cost. Where somebody answered and nobody counted a token, that is unknown, and not nothing."""
+    found = price_of(rows, prices)
+    is_unknown = not found.usd_micros and figures.usage.input is None is figures.usage.output
+    return msgspec.structs.replace(found, usd_micros=None) if is_unknown else found
+
+
 def _figures(what: SessionRow | Path, records: Sequence[SessionRecord], prices: PriceList) -> SessionFigures:
     count = count_records(records)
     rows = usage_rows(records)
-    price = price_of(rows, prices)
+    price = _price(rows, prices, count.figures)
     asked_nobody = count.figures.usage == NO_TOKENS and not count.figures.errors
     unknown = int(count.figures.cost_usd_micros is None and not asked_nobody)
     if isinstance(what, Path):
