@@ -13,6 +13,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from harken.context import project_of
+from harken.context.chains import SUPERSEDED_BY, is_superseded
 from harken.context.readable import for_readers
 from harken.context.walk import RESETS, SNAPSHOT, named, places
 from harken.errors import BadRequest, Corrupt, Forgotten, HarkenError
@@ -94,8 +95,10 @@ class Batch:
             if change.subject and (change.kind != "annotation" or change.detail == rows.SUMMARY):
                 about.setdefault(change.kind, {})[change.subject] = None
         made = about.get("commit", {})
+        turned = [one.subject for one in changes if one.kind == "annotation" and one.detail == SUPERSEDED_BY]
         self._take_back(about.get("artifact", {}), besides=made)
         self._take_commits([commits[name] for name in made if name in commits])
+        self._take_documents(turned)
         for name in made.keys() - commits.keys():
             self._note(name, "", "", "the commit cannot be read", damaged=True)
         self._take_sessions(about.get("session", {}), new=new)
@@ -141,12 +144,25 @@ class Batch:
             events = list(named(format, events, begin))
         end = before if begin is None else begin + places(format, data)
         number, session = self._add_commit(commit, end)
+        if _is_document(format):
+            self._rows.reopen(rows.results(events), session)
         messages = rows.message_rows(events, self._names(commit, format, data, session, begin))
         own = self._without_carried(messages, commit, (session, number), begin)
         self._rows.add(own, session, number, commit.session_id or commit.id)
         self._rows.add_results(rows.results(events), session)
         self._rows.add_agents(rows.agent_names(events), session)
         self._last = (commit.id, data)
+
+    def _take_documents(self, names: Sequence[str]) -> None:
+        """Drop what only documents say that gave way to newer ones; those that were put back are read again."""
+        found = {name: one for name, one in _by_name(self._store, names).items() if _is_document(find(one.format))}
+        notes = self._store.annotations_of(list(found)) if found else {}
+        gone = {name for name in found if is_superseded(notes[name])}
+        for commit, data in _contents(self._store, [found[name] for name in gone]):
+            if not isinstance(data, HarkenError):
+                names_of = rows.RecordNames(commit.session_id or commit.id, commit.id, 0)
+                self._rows.drop(rows.message_rows(self._format(commit).read_delta(data), names_of), commit.id)
+        self._take_commits([found[name] for name in found if name not in gone])
 
     def _without_carried(
         self, messages: Iterable[rows.MessageRow], commit: Commit, numbers: tuple[int | None, int], begin: int | None
@@ -304,6 +320,10 @@ class Batch:
                 ).fetchone()
                 said = rows.said_row(f"commit {commit.id}", rows.SUMMARY, notes[-1].value, commit.time)
                 self._rows.add([said], session, number[0] if number else None, commit.id)
+
+
+def _is_document(format: Format | None) -> bool:
+    return format is not None and format.tells_agents and format.names_stored  # a whole session, which is written anew
 
 
 def _next_readable(store: Store, at: int, problem: Corrupt) -> int:

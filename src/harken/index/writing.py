@@ -129,6 +129,21 @@ class RowWriter:
         place = len(self._held)
         self._results += [(place, (session, result.call_id), result) for result in results]
 
+    def reopen(self, results: Iterable[rows.ResultRow], session: int | None) -> None:
+        """Forget what calls came to that is told anew."""
+        self.flush()
+        calls = [(session, result.call_id) for result in results]
+        self._db.executemany("UPDATE calls SET failed = NULL, took = NULL WHERE session IS ? AND call_id = ?", calls)
+
+    def drop(self, messages: Iterable[rows.MessageRow], commit: str) -> None:
+        """Remove those of these messages that stand in this commit alone."""
+        self.flush()
+        row = self._db.execute('SELECT n FROM commits WHERE "commit" = ?', (bytes.fromhex(commit),)).fetchone()
+        for message in messages if row is not None else ():
+            there = self._find(message.key)
+            if there is not None and there.commit == row[0]:
+                self._remove(there.n)
+
     def add_agents(self, names: Iterable[tuple[str, str]], session: int | None) -> None:
         """Take what agents are called; the name that was given last stands."""
         if session is not None:
