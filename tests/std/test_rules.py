@@ -334,6 +334,13 @@ def test_an_older_generation_is_read_and_told() -> None:
     assert "error" not in {one.level for one in findings}
 
 
+@pytest.mark.parametrize("name", ["session_id", "created_at"])
+def test_what_an_older_generation_had_is_asked_of_it(name: str) -> None:
+    lacking = {key: value for key, value in OLD.items() if key != name}
+    errors = [one for one in validate(parse_session(lacking), "") if one.level == "error"]
+    assert [("missing-field", name)] == [(one.rule, one.path) for one in errors]
+
+
 WARNINGS = {
     "duplicate-key", "missing-advised", "not-in-generation", "payload-field", "file-name", "file-suffix",
     "repeated-task", "repeated-agent", "link-one-way", "task-without-sub-session", "unlisted-agent", "agent-type",

@@ -30,15 +30,16 @@ from .schema import check, shown
 
 _OPEN = frozenset({"ended_at", "duration_ms", "output"})
 """What a call may lack while it goes on."""
-_OLD = ("v1", "early-v2")
-"""Generations that had neither all fields nor times."""
+_OLD: dict[str, tuple[str, ...]] = {"v1": ("session_id", "created_at"), "early-v2": ()}
+"""Generations that had neither all fields nor times, with those required ones that they did have."""
 
 
 def shape_findings(document: Document) -> Iterator[DocumentFinding]:
     """What is missing, of the wrong type or not known, in the order of the types."""
     is_old = document.generation in _OLD
     for finding in _findings(document.data, document.kind == "std-008"):
-        yield _softened(finding) if is_old and finding.rule == "missing-field" else finding
+        is_newer = is_old and finding.rule == "missing-field" and finding.path not in _OLD[document.generation]
+        yield _softened(finding) if is_newer else finding
     if not is_old:
         yield from _phases(document.data)
 
