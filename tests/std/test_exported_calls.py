@@ -47,6 +47,7 @@ def test_a_call_without_a_result_in_a_session_that_went_on_has_failed() -> None:
         (Prompt(agent_id="main", content="[…]", source="injected", origin="local_command_output"), "success"),
         (Prompt(agent_id="main", content="/build", source="injected", origin="command"), "in_progress"),
         (Prompt(agent_id="main", content="make", source="injected", origin="bash_input"), "in_progress"),
+        (Prompt(agent_id="main", content="[…]", source="injected", origin="task_notification"), "in_progress"),
         (Error(agent_id="main", message="no"), "failed"),
         (Metric(agent_id="main", status="error_max_turns"), "failed"),
         (Metric(agent_id="main", status="success"), "success"),

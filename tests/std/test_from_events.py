@@ -47,6 +47,13 @@ def test_a_session_of_one_agent_is_a_document_of_std_001() -> None:
     assert {"version": 1, "session": "s-1", "runtime": "claude-code", "derived": ["status"]} == data["x_harken"]
 
 
+def test_the_model_is_the_main_agents_and_not_that_of_what_others_used() -> None:
+    told = lone()
+    told.add(Metric(agent_id="main", model="claude-haiku-4-5", scope="embedded"))
+
+    assert {"model_id": "claude-opus-5"} == exported(told).document.data["agent"]
+
+
 def command(name: str, words: str = "") -> str:
     """A command as Claude Code keeps it."""
     return f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>" + (

@@ -26,6 +26,10 @@ def rules_of(data: Json) -> list[str]:
     return [one.rule for one in validate(parse_session(data))]
 
 
+def paths_of(data: Json, rule: str) -> list[str]:
+    return [one.path for one in validate(parse_session(data)) if one.rule == rule]
+
+
 class TestASessionThatGoesOn:
     def test_may_have_calls_that_are_not_over(self) -> None:
         data = {**multi(), "status": "in_progress"}
@@ -40,6 +44,13 @@ class TestASessionThatGoesOn:
         data = {**single(), "status": "in_progress"}
         del data["completed_at"]
         data["summary"]["total_duration_ms"] = 10**6
+        assert [] == rules_of(data)
+
+    def test_may_have_agents_that_are_at_work_longer_than_is_recorded(self) -> None:
+        data = {**multi(), "status": "in_progress"}
+        del data["completed_at"]
+        data["summary"] = computed_summary(data)
+        data["summary"]["agents"]["architect"]["duration_ms"] += 60_000
         assert [] == rules_of(data)
 
     def test_may_have_no_sub_session_yet(self) -> None:
@@ -101,6 +112,42 @@ class TestNestedAgents:
         data = self.nested()
         del data["tool_calls"][2]["x_harken_owner"]
         assert "duplicate-id" in rules_of(data)
+
+    def test_whose_own_calls_have_the_one_that_started_it_belong_to_the_session(self) -> None:
+        data = multi()
+        data["sub_sessions"][0]["tool_calls"].append(dict(data["tool_calls"][1]))
+        assert [] == paths_of(data, "parent-session")
+
+    def test_in_a_circle_are_told_and_those_that_only_lead_there_are_not(self) -> None:
+        data = multi()
+        one, other = data["sub_sessions"]
+        one["parent_session_id"], other["parent_session_id"] = "sub-002", "sub-001"
+        data["sub_sessions"].insert(0, {**one, "sub_session_id": "sub-000", "parent_session_id": "sub-001"})
+        assert [f"sub_sessions[{place}].parent_session_id" for place in (1, 2)] == paths_of(data, "parent-session")
+
+
+@pytest.mark.parametrize(("scope", "told"), [("task", ["messages[4].payload.target_id"]), ("session", [])])
+def test_what_stops_a_session_names_no_task(scope: str, told: list[str]) -> None:
+    data = multi()
+    payload = {"scope": scope, "target_id": data["session_id"], "reason": "enough"}
+    last = {**data["messages"][3], "message_id": "msg-005", "sequence_number": 5, "message_type": "abort"}
+    data["messages"].append({**last, "payload": payload})
+    assert told == paths_of(data, "unknown-task")
+
+
+def test_a_call_is_out_of_order_where_it_began_before_the_one_that_stands_before_it() -> None:
+    data = single() | {"tool_calls": [call("late", 30), call("early", 10), call("next", 20)]}
+    assert ["tool_calls[1].started_at"] == paths_of(data, "call-order")
+
+
+@pytest.mark.parametrize(("count", "told"), [(3, ["tool_calls[1].subagent_info.tools_breakdown"]), (None, [])])
+def test_a_breakdown_with_a_count_that_is_none_is_not_added_up(count: object, told: list[str]) -> None:
+    data = multi()
+    data["tool_calls"][1]["subagent_info"]["tools_breakdown"] = [
+        {"tool_name": "Write", "count": 2},
+        {"tool_name": "Read", "count": count},
+    ]
+    assert told == paths_of(data, "count")
 
 
 def test_a_note_on_one_value_is_told_once() -> None:

@@ -62,6 +62,12 @@ def test_a_task_that_was_only_assigned_counts_as_one_that_did_not_end() -> None:
     assert {"total": 2, "completed": 1, "failed": 1} == computed_summary(data)["tasks"]
 
 
+def test_a_review_that_was_assigned_as_a_task_is_none() -> None:
+    data = multi()
+    data["messages"].append({"message_type": "task_assignment", "payload": {"task": {"task_id": "review-001"}}})
+    assert 1 == computed_summary(data)["tasks"]["total"]
+
+
 def test_the_last_verdict_is_the_final_one() -> None:
     data = multi()
     request, result = data["messages"][2], data["messages"][3]
@@ -144,6 +150,14 @@ def test_durations_that_nobody_knows_are_told_apart_from_none() -> None:
     expected = ["summary.total_duration_ms", *(f"summary.agents.{name}.duration_ms" for name in agents)]
     assert expected == unknown_durations(data)
     assert 0 == computed_summary(data)["total_duration_ms"]
+
+
+def test_an_agent_is_at_work_while_any_of_its_sub_sessions_goes_on() -> None:
+    data = multi()
+    first = data["sub_sessions"][0]
+    data["sub_sessions"].append({**first, "sub_session_id": "sub-003"})
+    first["status"] = "in_progress"
+    assert "in_progress" == computed_summary(data)["agents"]["developers"][0]["status"]
 
 
 def test_an_agent_is_as_its_last_sub_session_is() -> None:

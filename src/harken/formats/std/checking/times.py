@@ -94,7 +94,7 @@ def _calls(calls: object, path: str, outer: Ends, name: str) -> Iterator[Documen
                 yield found(
                     "call-order", f"{path}[{place}].started_at", "the call began before the one that stands before it"
                 )
-            last = max(last, ends[0]) if last is not None else ends[0]
+            last = ends[0]
 
 
 def _is_in_order(call: Json, ends: Ends, outer: Ends) -> bool:
