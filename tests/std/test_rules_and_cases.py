@@ -50,7 +50,7 @@ class TestASessionThatGoesOn:
         data = {**multi(), "status": "in_progress"}
         del data["completed_at"]
         data["summary"] = computed_summary(data)
-        data["summary"]["agents"]["architect"]["duration_ms"] += 60_000
+        data["summary"]["agents"]["architect"]["duration_ms"] += 30_000
         assert [] == rules_of(data)
 
     def test_may_have_no_sub_session_yet(self) -> None:
