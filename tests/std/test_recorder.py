@@ -16,7 +16,7 @@ from harken.files import write_whole
 from harken.formats.std.models import DeveloperOutput, FileChanges
 from harken.log import Session
 from support.std_checks import errors_of, findings_of
-from support.std_recording import begin, play, written
+from support.std_recording import Ticking, begin, play, written
 
 # -- a whole recording -------------------------------------------------------------------------------------------------
 
@@ -52,6 +52,20 @@ def test_times_come_from_the_clock_unless_they_are_given(path: Path) -> None:
     assert ("2026-03-04T09:00:00.000000Z", 2500) == (first["started_at"], first["duration_ms"])
     assert "2026-03-04T10:00:04.000000Z" == second["started_at"]
     assert "2026-03-04T09:00:00.000000Z" == written(path)["created_at"]
+
+
+def test_a_clock_that_was_set_back_turns_nothing_round(path: Path) -> None:
+    clock = Ticking()
+    with begin(path, clock=clock) as recorder:
+        name = recorder.begin_call("Bash")
+        clock.instant -= 3_600_000_000
+        recorder.end_call(name, result="done")
+
+    data = written(path)
+    (call,) = data["tool_calls"]
+    assert [] == errors_of(data)
+    assert (call["started_at"], 0) == (call["ended_at"], call["duration_ms"])
+    assert call["ended_at"] == data["completed_at"]
 
 
 def test_a_call_may_be_begun_and_ended_later(path: Path) -> None:
