@@ -54,18 +54,32 @@ def test_times_come_from_the_clock_unless_they_are_given(path: Path) -> None:
     assert "2026-03-04T09:00:00.000000Z" == written(path)["created_at"]
 
 
-def test_a_clock_that_was_set_back_turns_nothing_round(path: Path) -> None:
+@pytest.mark.parametrize("status", ["success", "failed"])
+def test_a_clock_that_was_set_back_turns_nothing_round(path: Path, status: str) -> None:
     clock = Ticking()
-    with begin(path, clock=clock) as recorder:
-        name = recorder.begin_call("Bash")
-        clock.instant -= 3_600_000_000
+    recorder = begin(path, clock=clock)
+    name = recorder.begin_call("Bash")
+    clock.instant -= 3_600_000_000
+    if status == "success":
         recorder.end_call(name, result="done")
+    recorder.close(status)
 
     data = written(path)
     (call,) = data["tool_calls"]
     assert [] == errors_of(data)
     assert (call["started_at"], 0) == (call["ended_at"], call["duration_ms"])
     assert call["ended_at"] == data["completed_at"]
+
+
+def test_calls_stand_in_the_order_in_which_they_are_said_to_have_begun(path: Path) -> None:
+    with begin(path) as recorder:
+        for second in (20, 10):
+            time = f"2026-03-04T10:00:{second}Z"
+            recorder.call("Read", call_id=f"at-{second}", started_at=time, ended_at=time)
+
+    data = written(path)
+    assert [] == findings_of(data, path.name)
+    assert ["at-10", "at-20"] == [call["call_id"] for call in data["tool_calls"]]
 
 
 def test_a_call_may_be_begun_and_ended_later(path: Path) -> None:

@@ -76,6 +76,21 @@ def test_whatever_is_lost_of_a_log_the_rest_is_a_valid_document(path: Path) -> N
         assert f"line {lost + 1} of the log cannot be read: not JSON" in data["x_harken"]["unread"]
 
 
+def test_a_reply_to_a_message_that_is_lost_is_kept_as_a_message(path: Path) -> None:
+    with begin(path) as recorder:
+        asked = recorder.message("checker", "architect-main", "feedback", {"content": "Why so late?"})
+        recorder.message("architect-main", "checker", "feedback", {"content": "It rained."}, reply_to=asked)
+    log = path.with_name(path.name.replace(".json", ".log.jsonl"))
+    lines = log.read_bytes().splitlines(keepends=True)
+    lost = next(line for line in lines if b'"act":"message"' in line and b"Why so late?" in line)
+    log.write_bytes(b"".join(line for line in lines if line is not lost))
+
+    data = MultiAgentRecorder.recover(path).data
+
+    assert [] == errors_of(data)
+    assert ["It rained."] == [message["payload"]["content"] for message in data["messages"]]
+
+
 def test_a_line_that_stands_twice_in_a_log_counts_once(path: Path) -> None:
     with begin(path) as recorder:
         play(recorder)

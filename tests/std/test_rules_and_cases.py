@@ -138,6 +138,8 @@ def test_what_stops_a_session_names_no_task(scope: str, told: list[str]) -> None
 def test_a_call_is_out_of_order_where_it_began_before_the_one_that_stands_before_it() -> None:
     data = single() | {"tool_calls": [call("late", 30), call("early", 10), call("next", 20)]}
     assert ["tool_calls[1].started_at"] == paths_of(data, "call-order")
+    data["tool_calls"][1]["x_harken_derived"] = True  # a call that nobody made stands where its agent is told of
+    assert ["tool_calls[2].started_at"] == paths_of(data, "call-order")
 
 
 @pytest.mark.parametrize(("count", "told"), [(3, ["tool_calls[1].subagent_info.tools_breakdown"]), (None, [])])

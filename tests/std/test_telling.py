@@ -294,6 +294,17 @@ class TestTasks:
 
         assert [] == payloads(story, "acknowledgment")
 
+    def test_later_words_acknowledge_nothing(self) -> None:
+        story = Story()
+        call = story.spawn("ann", "Mend the clock.")
+        story.say("ann", "I shall look at it.")
+        story.work("ann")
+        story.say("ann", "Understood.")
+        story.work("ann")
+        story.answer("ann", "It ticks.", call)
+
+        assert [] == payloads(story, "acknowledgment")
+
     def test_what_a_sub_agents_file_does_not_tell_from_a_task_is_none(self) -> None:
         story = Story()
         call = story.spawn("ann", "Mend the clock.")
