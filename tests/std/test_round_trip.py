@@ -158,6 +158,32 @@ def exported_again(given: Json) -> Json:
     return made.data
 
 
+FINDING: Json = {
+    "finding_id": "f-1", "severity": "minor", "category": "bug", "file": "a.py", "description": "It is late.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        (0, {"changes": {"files_created": [3], "files_modified": [], "files_deleted": []}}),
+        (0, {"changes": {"files_created": [{"path": None}], "files_modified": [], "files_deleted": []}}),
+        (0, {"changes": {"files_created": [], "files_modified": [], "files_deleted": [{}]}}),
+        (1, {"verification": {"tests_passed": True}}),
+        (1, {"findings": [{**FINDING, "file": None}]}),
+        (1, {"findings": [FINDING, FINDING]}),
+        (1, {"required_changes": [
+            {"change_id": "c", "priority": "must_fix", "related_findings": ["gone"], "description": "Set it."}
+        ]}),
+    ],
+)  # fmt: skip
+def test_an_output_that_is_not_as_the_standard_has_it_is_not_written_again(place: int, part: Json) -> None:
+    given = multi()
+    given["sub_sessions"][place]["output"] |= part
+    handed_in = exported_again(given)["sub_sessions"][place]["output"]
+    assert [] == [key for key, value in part.items() if value == handed_in.get(key)]
+
+
 def agents_of(given: Json) -> list[Json]:
     return [given["collaboration"]["orchestrator"], *given["collaboration"]["participants"]]
 
