@@ -283,6 +283,13 @@ def test_no_time_is_filled_in_that_would_be_wrong() -> None:
     assert ["completed_at"] == [one.path for one in answer.findings if one.level == "error"]
 
 
+@pytest.mark.parametrize("ids", [["tool-001"], ["tool-001", "tool-002", "tool-004"]])
+def test_calls_that_stand_whole_in_a_range_are_kept(ids: list[str]) -> None:
+    calls = [{"call_id": name, "note": f"why {name}"} for name in ids]
+    after, _ = repaired(annotated(tool_call_range=calls))
+    assert calls == after["phase_annotations"][0]["x_harken_old_tool_call_range"]
+
+
 def test_a_list_of_three_calls_with_a_hole_is_two_ranges() -> None:
     after, _ = repaired(annotated(tool_call_range=["tool-001", "tool-002", "tool-004"]))
     assert [("tool-001", "tool-002"), ("tool-004", "tool-004")] == [

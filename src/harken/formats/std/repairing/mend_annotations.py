@@ -25,7 +25,8 @@ def call_range(spot: Spot) -> bool:
     if isinstance(said, str):
         return _put_ids(spot, _ids_in_text(said, _places(spot)))
     if isinstance(said, list):
-        return _put_ids(spot, [text(one, "call_id") if isinstance(one, dict) else one for one in said])
+        ids = [text(one, "call_id") if isinstance(one, dict) else one for one in said]
+        return _put_ids(spot, ids, keep=any(isinstance(one, dict) and len(one) > 1 for one in said))
     return False
 
 
@@ -66,17 +67,18 @@ def _ids_in_text(said: str, places: dict[str, int]) -> list[Any]:
     return ends if len(ends) == 2 else []
 
 
-def _put_ids(spot: Spot, ids: list[Any]) -> bool:
-    """One or two ids are start and end; a longer list becomes one annotation for each unbroken run of calls."""
+def _put_ids(spot: Spot, ids: list[Any], *, keep: bool = False) -> bool:
+    """One or two ids are start and end; a longer list becomes one annotation for each unbroken run of calls. What says
+    more than ids is kept."""
     places = _places(spot)
     if not ids or not all(isinstance(name, str) and name in places for name in ids):
         return False
     if len(ids) <= 2:
         ends = sorted((ids[0], ids[-1]), key=lambda name: places[name])
-        return spot.put(_span(ends), f"{_from_to(ends)}, as the standard writes it")
+        return spot.put(_span(ends), f"{_from_to(ends)}, as the standard writes it", keep=keep)
     runs = _runs(sorted(set(ids), key=lambda name: places[name]), places)
     which = "the first run of calls in the list" if len(runs) > 1 else "as the standard writes it"
-    spot.put(_span(runs[0]), f"{_from_to(runs[0])}, {which}")
+    spot.put(_span(runs[0]), f"{_from_to(runs[0])}, {which}", keep=keep)
     if len(runs) > 1:
         spot.doc.runs[id(spot.holder)] = runs[1:]
     return True
