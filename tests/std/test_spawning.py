@@ -188,6 +188,22 @@ def test_agents_that_made_each_other_hang_from_the_main_one() -> None:
     assert "main" in {agent.parent for agent in tree.agents.values()}
 
 
+def test_of_agents_that_called_each_other_one_was_made_by_no_call() -> None:
+    ask = {"name": "Task", "input": b'{"prompt": "Look."}'}
+    events = [
+        MAIN,
+        AgentCreated(message_id="x0", agent_id="x", cause="y1", role="child"),
+        ToolCall(message_id="x1", agent_id="x", id="c-x", **ask),
+        AgentCreated(message_id="y0", agent_id="y", cause="x1", role="child"),
+        ToolCall(message_id="y1", agent_id="y", id="c-y", **ask),
+    ]
+
+    tree, document = session_tree(events), document_of(events, SessionFacts(title="Two"), "std-008").document
+
+    assert [("main", None), ("x", "c-x")] == [(one.parent, one.call and one.call.id) for one in tree.agents.values()]
+    assert [] == [one for one in validate(document) if one.level == "error"]
+
+
 def test_a_stream_names_an_agent_after_its_call() -> None:
     call, said = CALL.replace(agent_id=""), WORDS.replace(agent_id="c1")
 

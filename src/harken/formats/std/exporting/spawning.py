@@ -311,7 +311,7 @@ def _is_clear(names: list[str]) -> bool:
 
 
 def _cut_circles(tree: SessionTree) -> None:
-    """Agents that made each other hang from the main one."""
+    """Agents that made each other hang from the main one, by no call: that is one of an agent that they made."""
     safe = {tree.main}
     for start in tree.agents:
         way: dict[str, None] = {}
@@ -320,7 +320,10 @@ def _cut_circles(tree: SessionTree) -> None:
             way[at] = None
             at = tree.agents[at].parent
         if at in way:
-            tree.agents[at].parent = tree.main
+            agent = tree.agents[at]
+            if agent.call is not None:
+                tree.making[id(agent.call)].remove(agent)
+            agent.parent, agent.call, agent.result = tree.main, None, None
         safe.update(way)
 
 
